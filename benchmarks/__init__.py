@@ -1,0 +1,1 @@
+"""Benchmarks: the same work done by the engine and by its peers, in turn, on one machine."""

@@ -1,0 +1,1 @@
+"""One module per peer and workload, each runnable alone: `python -m benchmarks.peers.NAME`."""

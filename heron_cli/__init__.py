@@ -1,0 +1,1 @@
+"""The command heronpy, a thin face over the other packages."""

@@ -1,0 +1,1 @@
+"""Pure values and algorithms of the engine; nothing here touches the world."""

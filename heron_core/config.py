@@ -1,0 +1,144 @@
+"""Topology configuration: Heron's keys, Storm's where they mean the same, defaults and readers.
+
+Every reader takes the merged config (defaults < topology < component < command line) and returns
+a typed value with its unit in the name, or raises TopologyError naming the key and what it takes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.errors import TopologyError
+
+STMGRS = "topology.stmgrs"
+RELIABILITY_MODE = "topology.reliability.mode"
+MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"
+ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
+MAX_SPOUT_PENDING = "topology.max.spout.pending"
+TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
+TICK_TUPLE_FREQ_MS = "topology.tick.tuple.freq.ms"
+COMPONENT_PARALLELISM = "topology.component.parallelism"
+SERIALIZER_CLASSNAME = "topology.serializer.classname"
+AUTO_TASK_HOOKS = "topology.auto.task.hooks"
+DEBUG = "topology.debug"
+TOPOLOGY_NAME = "topology.name"
+INITIAL_STATE = "topology.initial.state"
+LINGER_MS = "topology.batch.linger.ms"
+BATCH_TUPLES = "topology.batch.tuples"
+BATCH_BYTES = "topology.batch.bytes"
+MESSAGE_BYTES_MAX = "topology.message.bytes.max"
+RESTART_LIMIT = "topology.restart.limit"
+BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
+BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
+METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
+
+STORM_WORKERS = "topology.workers"
+STORM_ACKERS = "topology.acker.executors"
+
+ATMOST_ONCE = "ATMOST_ONCE"
+ATLEAST_ONCE = "ATLEAST_ONCE"
+EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
+
+DEFAULTS: Mapping[str, Any] = {
+    DEBUG: False,
+    STMGRS: 1,
+    MESSAGE_TIMEOUT_SECS: 30,
+    ENABLE_MESSAGE_TIMEOUTS: True,
+    # Heron's 100 starves a pipeline that moves batches; much more than 1,000 makes the replays of
+    # a slow bolt (10 ms a tuple) outlast the message timeout.
+    MAX_SPOUT_PENDING: 1000,
+    RELIABILITY_MODE: ATMOST_ONCE,
+    # One millisecond is below what a person or a downstream service notices, and at 100,000
+    # tuples/s it still fills batches of 100.
+    LINGER_MS: 1,
+    BATCH_TUPLES: 512,
+    BATCH_BYTES: 65536,
+    # Heron's stream managers cut connections above 10 MB (heron_internals.yaml).
+    MESSAGE_BYTES_MAX: 10 * 1024 * 1024,
+    RESTART_LIMIT: 5,
+    # A queue of 4 MiB is about 60 full batches: 50 ms of work at full speed.
+    BACKPRESSURE_HIGH_BYTES: 4 * 1024 * 1024,
+    BACKPRESSURE_LOW_BYTES: 1024 * 1024,
+    METRICS_INTERVAL_MS: 1000,
+}
+
+
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` over the defaults, Storm's keys translated where Heron's are not set."""
+    merged = {**DEFAULTS, **config}
+    if STORM_WORKERS in config and STMGRS not in config:
+        merged[STMGRS] = config[STORM_WORKERS]
+    if config.get(STORM_ACKERS) is not None and RELIABILITY_MODE not in config:
+        ackers = whole_number(config, STORM_ACKERS, 0)
+        merged[RELIABILITY_MODE] = ATLEAST_ONCE if ackers else ATMOST_ONCE
+    return merged
+
+
+def whole_number(config: Mapping[str, Any], key: str, least: int) -> int:
+    """The value of `key` as an int of at least `least`."""
+    value = config[key]
+    try:
+        number = int(value)
+        exact = not isinstance(value, bool) and float(value) == number
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact or number < least:
+        raise TopologyError(f"{key} must be a whole number of at least {least}, not {value!r}")
+    return number
+
+
+def seconds(config: Mapping[str, Any], key: str) -> float:
+    """The value of `key` in seconds, a positive number; a string of digits is accepted."""
+    value = config[key]
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if isinstance(value, bool) or not 0.0 < number < float("inf"):
+        raise TopologyError(f"{key} must be a positive number of seconds, not {value!r}")
+    return number
+
+
+def flag(config: Mapping[str, Any], key: str) -> bool:
+    """The value of `key` as a bool; the strings true and false are accepted in any case."""
+    value = config[key]
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise TopologyError(f"{key} must be true or false, not {value!r}")
+
+
+def reliability(config: Mapping[str, Any]) -> str:
+    """The reliability mode; EFFECTIVELY_ONCE is refused as long as it is not built."""
+    mode = config[RELIABILITY_MODE]
+    if mode not in (ATMOST_ONCE, ATLEAST_ONCE):
+        raise TopologyError(
+            f"{RELIABILITY_MODE} must be {ATMOST_ONCE} or {ATLEAST_ONCE}, not {mode!r}"
+        )
+    return str(mode)
+
+
+def tick_interval_secs(config: Mapping[str, Any]) -> float | None:
+    """Seconds between tick tuples, or None for no ticks; Java Heron's key in ms is accepted."""
+    if config.get(TICK_TUPLE_FREQ_SECS) is not None:
+        return seconds(config, TICK_TUPLE_FREQ_SECS)
+    if config.get(TICK_TUPLE_FREQ_MS) is not None:
+        return seconds(config, TICK_TUPLE_FREQ_MS) / 1000.0
+    return None
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Read every known key once, so that a bad value is found before anything starts."""
+    merged = with_defaults(config)
+    reliability(merged)
+    tick_interval_secs(merged)
+    seconds(merged, MESSAGE_TIMEOUT_SECS)
+    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG):
+        flag(merged, key)
+    for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX):
+        whole_number(merged, key, 1)
+    for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES):
+        whole_number(merged, key, 0)
+    low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
+    whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)
+    whole_number(merged, METRICS_INTERVAL_MS, 10)

@@ -1,0 +1,39 @@
+"""Errors that a person reads: each says whose fault it is, in one line that names the thing."""
+
+
+class HeronError(Exception):
+    """Anything this project raises on purpose; `str(error)` is one clear line."""
+
+    exit_code = 1
+
+
+class UsageError(HeronError):
+    """The command line or an option is wrong; nothing was started."""
+
+    exit_code = 2
+
+
+class TopologyError(HeronError, ValueError):
+    """The topology is wrong, so its author has to change it; found before anything starts."""
+
+    exit_code = 2
+
+
+class ComponentError(HeronError):
+    """User code of one component failed: it names the component and what it raised."""
+
+
+class ValueNotSerialisable(ComponentError, TypeError):
+    """An emitted value cannot travel: names component, stream and field."""
+
+
+class ProtocolError(HeronError):
+    """A peer sent something that is not of our protocol: its fault, never ours to die of."""
+
+
+class StateStoreError(HeronError):
+    """The state store cannot be reached or refuses what was asked."""
+
+
+class NameInUse(HeronError):
+    """A name or node that only one holder may have is held by somebody else."""

@@ -1,0 +1,123 @@
+"""The data plane's frames: one multipart message is one batch or one packet of acks.
+
+    header (24 bytes, little endian)
+    +-------+---------+------+-------+------------+------+-------+--------+-------------+-------+
+    | magic | version | kind | flags | stream u16 | pad2 | epoch | source | destination | count |
+    |  u8   |   u8    |  u8  |  u8   |            |      |  u32  |  u32   |     u32     |  u32  |
+    +-------+---------+------+-------+------------+------+-------+--------+-------------+-------+
+
+    DATA    [header, body] + [ids if TRACKED] + [streams if MIXED] + [extras if MULTI_ROOT]
+    FANOUT  the same with [targets] after the header: destination is a container, `targets` the
+            u32 task ids in it; ids are one block of (root, edge) pairs for each target in turn
+    INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
+    ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots
+    FAIL    [header, roots]    destination = spout task that owns the roots
+    ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
+    CONSUMED [header]          count batches were processed by task `source` since the last one
+    CONTROL [header, message]  a message of heron_core.messages
+
+body: msgpack array of value arrays. pairs, ids, roots: native u64 as `array('Q')`. A tuple without
+a root has the pair (0, 0). streams: u16 index of the stream for each tuple, header's stream is then
+0. extras: u64 triples (position in the batch, root, edge) for tuples with more than one root.
+The stream index counts the source component's output streams in order of declaration.
+"""
+
+import struct
+from array import array
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+from heron_core.errors import ProtocolError
+
+MAGIC = 0x48
+VERSION = 1
+HEADER = struct.Struct("<BBBBHxxIIII")
+
+Frames = list[bytes]
+
+
+class Kind(IntEnum):
+    """What a frame is for."""
+
+    DATA = 1
+    FANOUT = 2
+    INIT = 3
+    ACK = 4
+    FAIL = 5
+    ACKED = 6
+    FAILED = 7
+    EXPIRED = 8
+    CONSUMED = 9
+    CONTROL = 10
+
+
+class Flag(IntFlag):
+    """Which optional frames follow the body."""
+
+    NONE = 0
+    TRACKED = 1
+    MIXED = 2
+    MULTI_ROOT = 4
+
+
+class Header(NamedTuple):
+    """The 24 bytes in front of each message, decoded."""
+
+    kind: int
+    flags: int
+    stream: int
+    epoch: int
+    source: int
+    destination: int
+    items: int
+
+
+def header(
+    kind: int,
+    epoch: int,
+    source: int,
+    destination: int,
+    count: int,
+    stream: int = 0,
+    flags: int = 0,
+) -> bytes:
+    """The header's bytes."""
+    return HEADER.pack(MAGIC, VERSION, kind, flags, stream, epoch, source, destination, count)
+
+
+def parse_header(data: bytes) -> Header:
+    """The header of a received message; ProtocolError if it is not one of ours."""
+    if len(data) != HEADER.size:
+        raise ProtocolError(f"a header of {len(data)} bytes instead of {HEADER.size}")
+    magic, version, *rest = HEADER.unpack(data)
+    if magic != MAGIC:
+        raise ProtocolError(f"a frame that starts with {magic:#x} is not of this protocol")
+    if version != VERSION:
+        raise ProtocolError(f"a frame of protocol version {version}, this is version {VERSION}")
+    return Header(*rest)
+
+
+def words(data: bytes) -> "array[int]":
+    """u64 words of a frame; ProtocolError if the frame is cut."""
+    if len(data) % 8:
+        raise ProtocolError(f"a frame of {len(data)} bytes is no list of 64-bit words")
+    found = array("Q")
+    found.frombytes(data)
+    return found
+
+
+def size_of(frames: Frames) -> int:
+    """Bytes of a message, as the limits and water marks count them."""
+    return sum(map(len, frames))
+
+
+# --- root ids: 20 bits of the spout's task id, 44 bits that its spout counts ------------------
+
+ROOT_COUNTER_BITS = 44
+ROOT_COUNTER_MASK = (1 << ROOT_COUNTER_BITS) - 1
+TASK_ID_MAX = (1 << 20) - 1
+
+
+def root_owner(root: int) -> int:
+    """The spout task that owns a root: its stream manager holds the tree (design: acks)."""
+    return root >> ROOT_COUNTER_BITS

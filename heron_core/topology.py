@@ -1,0 +1,229 @@
+"""What a topology is: components, their streams and how the streams are grouped.
+
+Plain frozen values that travel as JSON a person can read; objects that JSON cannot say (a custom
+grouping, an unusual config value) travel inside it as base64 of their cloudpickle bytes.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+Config = Mapping[str, Any]
+DEFAULT_STREAM = "default"
+TICK_STREAM = "__tick"
+SYSTEM_COMPONENT = "__system"
+PICKLED_KEY = "__cloudpickle__"
+
+
+class GroupingKind(Enum):
+    """How the tuples of a stream are shared out over a consumer's tasks (Storm and Heron names)."""
+
+    SHUFFLE = "shuffle"
+    FIELDS = "fields"
+    ALL = "all"
+    GLOBAL = "global"
+    NONE = "none"
+    DIRECT = "direct"
+    LOCAL_OR_SHUFFLE = "local_or_shuffle"
+    PARTIAL_KEY = "partial_key"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingSpec:
+    """One grouping; `fields` for FIELDS and PARTIAL_KEY, `custom` (cloudpickle) for CUSTOM."""
+
+    kind: GroupingKind
+    fields: tuple[str, ...] = ()
+    custom: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """One output stream with its field names; `direct` streams are only emitted to one task."""
+
+    name: str
+    fields: tuple[str, ...]
+    direct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """One subscription of a bolt: which stream of which component, and how it is grouped."""
+
+    component: str
+    stream: str
+    grouping: GroupingSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSpec:
+    """One spout or bolt: the dotted path of its class, its parallelism, streams and config."""
+
+    name: str
+    is_spout: bool
+    class_path: str
+    parallelism: int
+    outputs: tuple[StreamSpec, ...] = ()
+    inputs: tuple[InputSpec, ...] = ()
+    config: Config = field(default_factory=dict)
+
+    def stream(self, name: str) -> StreamSpec | None:
+        """The output stream called `name`, or None."""
+        return next((stream for stream in self.outputs if stream.name == name), None)
+
+
+@dataclass(frozen=True)
+class TopologySpec:
+    """A whole topology. `search_paths` are put on sys.path where its classes are imported."""
+
+    name: str
+    components: tuple[ComponentSpec, ...]
+    config: Config = field(default_factory=dict)
+    search_paths: tuple[str, ...] = ()
+    main_file: str = ""
+
+    @cached_property
+    def by_name(self) -> dict[str, ComponentSpec]:
+        """Components by their name."""
+        return {component.name: component for component in self.components}
+
+    @cached_property
+    def consumers(self) -> dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]]:
+        """(component, stream) -> the bolts that read it, in order of declaration."""
+        found: dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]] = {}
+        for component in self.components:
+            for each in component.inputs:
+                found.setdefault((each.component, each.stream), []).append((component, each))
+        return found
+
+    def producers_of(self, component: str) -> set[str]:
+        """Names of the components that send into `component`."""
+        return {each.component for each in self.by_name[component].inputs}
+
+    def with_config(self, extra: Config) -> "TopologySpec":
+        """The same topology with `extra` laid over its config."""
+        merged = {**self.config, **extra}
+        return TopologySpec(self.name, self.components, merged, self.search_paths, self.main_file)
+
+
+def config_to_json(config: Config) -> dict[str, Any]:
+    """Config values as JSON values; what JSON cannot say is pickled in base64."""
+    return {key: _value_to_json(value) for key, value in config.items()}
+
+
+def config_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `config_to_json`."""
+    return {key: _value_from_json(value) for key, value in data.items()}
+
+
+def _is_plain(value: object) -> bool:
+    if value is None or type(value) in (bool, int, float, str):
+        return True
+    if type(value) is list:
+        return all(_is_plain(each) for each in value)
+    if type(value) is dict:
+        return PICKLED_KEY not in value and all(
+            type(key) is str and _is_plain(each) for key, each in value.items()
+        )
+    return False
+
+
+def _value_to_json(value: object) -> object:
+    if _is_plain(value):
+        return value
+    import cloudpickle  # costs 20 ms, and few topologies need it
+
+    return {PICKLED_KEY: base64.b64encode(cloudpickle.dumps(value)).decode("ascii")}
+
+
+def _value_from_json(value: Any) -> Any:
+    if type(value) is dict and PICKLED_KEY in value:
+        import pickle
+
+        return pickle.loads(base64.b64decode(value[PICKLED_KEY]))
+    return value
+
+
+def _grouping_to_json(grouping: GroupingSpec) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": grouping.kind.value}
+    if grouping.fields:
+        data["fields"] = list(grouping.fields)
+    if grouping.custom is not None:
+        data["custom"] = base64.b64encode(grouping.custom).decode("ascii")
+    return data
+
+
+def _grouping_from_json(data: Mapping[str, Any]) -> GroupingSpec:
+    custom = data.get("custom")
+    return GroupingSpec(
+        GroupingKind(data["kind"]),
+        tuple(data.get("fields", ())),
+        None if custom is None else base64.b64decode(custom),
+    )
+
+
+def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
+    return {
+        "name": component.name,
+        "type": "spout" if component.is_spout else "bolt",
+        "class": component.class_path,
+        "parallelism": component.parallelism,
+        "outputs": [
+            {"stream": each.name, "fields": list(each.fields), "direct": each.direct}
+            for each in component.outputs
+        ],
+        "inputs": [
+            {
+                "component": each.component,
+                "stream": each.stream,
+                "grouping": _grouping_to_json(each.grouping),
+            }
+            for each in component.inputs
+        ],
+        "config": config_to_json(component.config),
+    }
+
+
+def _component_from_json(data: Mapping[str, Any]) -> ComponentSpec:
+    outputs: Iterable[Mapping[str, Any]] = data["outputs"]
+    inputs: Iterable[Mapping[str, Any]] = data["inputs"]
+    return ComponentSpec(
+        data["name"],
+        data["type"] == "spout",
+        data["class"],
+        data["parallelism"],
+        tuple(
+            StreamSpec(each["stream"], tuple(each["fields"]), each["direct"]) for each in outputs
+        ),
+        tuple(
+            InputSpec(each["component"], each["stream"], _grouping_from_json(each["grouping"]))
+            for each in inputs
+        ),
+        config_from_json(data["config"]),
+    )
+
+
+def topology_to_json(topology: TopologySpec) -> dict[str, Any]:
+    """The topology as JSON values, as it stands in the state store under /topologies."""
+    return {
+        "name": topology.name,
+        "components": [_component_to_json(each) for each in topology.components],
+        "config": config_to_json(topology.config),
+        "search_paths": list(topology.search_paths),
+        "main_file": topology.main_file,
+    }
+
+
+def topology_from_json(data: Mapping[str, Any]) -> TopologySpec:
+    """The inverse of `topology_to_json`."""
+    return TopologySpec(
+        data["name"],
+        tuple(_component_from_json(each) for each in data["components"]),
+        config_from_json(data["config"]),
+        tuple(data["search_paths"]),
+        data["main_file"],
+    )

@@ -1,0 +1,219 @@
+"""What is wrong with a topology, found before anything starts.
+
+Rules of Heron (TopologyUtils.verifyTopology, heronpy's TopologyType) and of Storm (StormTopology
+checks in Nimbus); a cycle of bolts is allowed, as in both. Each problem is one line that names the
+component, what is wrong and the valid choices.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from heron_core import config
+from heron_core.errors import TopologyError
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+
+# A dot or a slash would leave the topology's node of the state tree, a colon separates component
+# and stream (Heron: TopologyUtils.verifyTopology).
+_TOPOLOGY_NAME = re.compile(r"[^/.:\\\s]+")
+# Logs and pid files are named after components, so what a file system refuses is refused here.
+_NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
+# File systems take names of 255 bytes; container, task and ending need less than 55.
+_NAME_BYTES_MAX = 200
+# "__" starts the engine's own names: __system, __tick.
+_RESERVED_PREFIX = "__"
+# How many choices an error line names before it breaks off.
+_CHOICES_MAX = 12
+
+_KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+
+
+def problems(topology: TopologySpec) -> list[str]:
+    """Every problem of the topology as one line each; an empty list if it can run."""
+    return list(_problems(topology))
+
+
+def check(topology: TopologySpec) -> None:
+    """Raise TopologyError with the first problem and the number of the others, if there is one."""
+    found = problems(topology)
+    if len(found) == 1:
+        raise TopologyError(found[0])
+    if found:
+        raise TopologyError(f"{found[0]} (and {len(found) - 1} more)")
+
+
+def shape_problems(component: ComponentSpec) -> list[str]:
+    """A spout must have outputs and no inputs, a bolt must have inputs."""
+    label = _label(component)
+    if not component.is_spout:
+        return [] if component.inputs else [f"{label} has no inputs; a bolt needs at least one"]
+    found = []
+    if component.inputs:
+        found.append(f"{label} has inputs; only a bolt can read a stream")
+    if not component.outputs:
+        found.append(f"{label} has no outputs; list its fields, as in outputs = ['word']")
+    return found
+
+
+def _problems(topology: TopologySpec) -> Iterator[str]:
+    yield from _topology_name_problems(topology.name)
+    components = topology.components
+    if not any(component.is_spout for component in components):
+        yield f"topology {topology.name!r} has no spout; it needs at least one"
+    names = [component.name for component in components]
+    for name in _repeated(names):
+        yield f"component name {name!r} is used {names.count(name)} times; names must be unique"
+    for component in components:
+        yield from _component_problems(component)
+        for each in component.inputs:
+            yield from _input_problems(topology, component, each)
+    yield from _config_problems(topology)
+
+
+def _topology_name_problems(name: object) -> Iterator[str]:
+    if not isinstance(name, str) or not _TOPOLOGY_NAME.fullmatch(name):
+        yield (
+            f"topology name {name!r} must be a word without blanks, dots, colons, slashes"
+            " and backslashes"
+        )
+    elif len(name.encode()) > _NAME_BYTES_MAX:
+        yield f"topology name {name!r} must not be longer than {_NAME_BYTES_MAX} bytes"
+
+
+def _component_problems(component: ComponentSpec) -> Iterator[str]:
+    label = _label(component)
+    yield from _file_name_problems(label, component.name)
+    if not component.class_path:
+        yield f"{label} has no class path; it must be MODULE.CLASS"
+    par = component.parallelism
+    if isinstance(par, bool) or not isinstance(par, int) or par < 1:
+        yield f"{label}: parallelism must be a whole number of at least 1, not {par!r}"
+    yield from shape_problems(component)
+    streams = [stream.name for stream in component.outputs]
+    for name in _repeated(streams):
+        yield f"{label} declares its stream {name!r} {streams.count(name)} times; once is enough"
+    for stream in component.outputs:
+        yield from _stream_problems(label, stream)
+    inputs = [f"{each.component}:{each.stream}" for each in component.inputs]
+    for name in _repeated(inputs):
+        yield f"{label} reads {name} {inputs.count(name)} times; give each input one grouping"
+
+
+def _file_name_problems(label: str, name: str) -> Iterator[str]:
+    if not name or name != name.strip():
+        yield f"{label}: its name must not be empty, nor start or end with a blank"
+    elif name.startswith((_RESERVED_PREFIX, ".")):
+        start = "." if name[0] == "." else _RESERVED_PREFIX
+        yield f"{label}: its name must not start with {start!r}"
+    elif bad := _NOT_IN_FILE_NAMES.search(name):
+        yield f"{label}: its name must not contain {bad.group()!r}, as files are named after it"
+    elif len(name.encode()) > _NAME_BYTES_MAX:
+        yield f"{label}: its name must not be longer than {_NAME_BYTES_MAX} bytes"
+
+
+def _stream_problems(label: str, stream: StreamSpec) -> Iterator[str]:
+    if not stream.name or stream.name.startswith(_RESERVED_PREFIX):
+        yield (
+            f"{label}: stream name {stream.name!r} must not be empty"
+            f" nor start with {_RESERVED_PREFIX!r}"
+        )
+    if "" in stream.fields:
+        yield f"{label}: stream {stream.name!r} has a field with an empty name"
+    for name in _repeated(stream.fields):
+        yield f"{label}: stream {stream.name!r} has the field {name!r} more than once"
+
+
+def _input_problems(
+    topology: TopologySpec, component: ComponentSpec, each: InputSpec
+) -> Iterator[str]:
+    label = _label(component)
+    source = topology.by_name.get(each.component)
+    if source is None:
+        names = [known.name for known in topology.components if known is not component]
+        hint = choices("components", each.component, names)
+        yield f"{label} reads from {each.component!r}, which is no component; {hint}"
+        return
+    stream = source.stream(each.stream)
+    if stream is None:
+        hint = choices("streams", each.stream, [known.name for known in source.outputs])
+        yield f"{label} reads {each.stream!r} of {source.name!r}, which is no stream of it; {hint}"
+        return
+    yield from _grouping_problems(f"{label}: input {source.name}:{stream.name}", each, stream)
+
+
+def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Iterator[str]:
+    grouping = each.grouping
+    kind = grouping.kind
+    if stream.direct and kind is not GroupingKind.DIRECT:
+        yield f"{label} is a direct stream, so its grouping must be direct, not {kind.value}"
+    if kind is GroupingKind.DIRECT and not stream.direct:
+        yield f"{label} is grouped direct, so the stream must be declared with direct=True"
+    if kind is GroupingKind.CUSTOM and not grouping.custom:
+        yield f"{label} is grouped custom, but there is no custom grouping object"
+    if kind not in _KEYED:
+        return
+    if not grouping.fields:
+        yield f"{label}: {kind.value} grouping needs at least one field"
+    for field in grouping.fields:
+        if field not in stream.fields:
+            hint = choices("fields", field, stream.fields)
+            yield f"{label} is grouped by {field!r}, which is no field of the stream; {hint}"
+    for field in _repeated(grouping.fields):
+        yield f"{label} is grouped by {field!r} more than once"
+
+
+def _config_problems(topology: TopologySpec) -> Iterator[str]:
+    found = _complaint(partial(config.check, topology.config))
+    if found is not None:
+        yield f"config of the topology: {found}"
+        return
+    for component in topology.components:
+        if not component.config:
+            continue
+        merged = {**topology.config, **component.config}
+        found = _complaint(partial(config.check, merged))
+        if found is not None:
+            yield f"config of {_label(component)}: {found}"
+
+
+def _complaint(read: Callable[[], None]) -> str | None:
+    try:
+        read()
+    except TopologyError as error:
+        return str(error)
+    return None
+
+
+def _label(component: ComponentSpec) -> str:
+    return f"{'spout' if component.is_spout else 'bolt'} {component.name!r}"
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, each once, in order."""
+    seen: dict[str, int] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+    return [name for name, count in seen.items() if count > 1]
+
+
+def choices(what: str, wrong: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'? (components: x, y)`, or only the choices if nothing is similar."""
+    names = list(known)
+    shown = ", ".join(names[:_CHOICES_MAX]) + (", ..." if len(names) > _CHOICES_MAX else "")
+    listed = f"{what}: {shown or 'none'}"
+    close = did_you_mean(wrong, names)
+    return f"did you mean {close!r}? ({listed})" if close else listed
+
+
+def did_you_mean(wrong: str, names: Iterable[str]) -> str | None:
+    """The name that `wrong` probably stands for, or None."""
+    import difflib  # only needed when something is wrong already
+
+    close = difflib.get_close_matches(wrong, list(names), 1)
+    return close[0] if close else None

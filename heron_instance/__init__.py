@@ -1,0 +1,1 @@
+"""Runs one spout or bolt in a process of its own."""

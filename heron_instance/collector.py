@@ -1,0 +1,376 @@
+"""emit, ack and fail as user code calls them: closures made at start for the routes there are.
+
+A default stream that goes to one consumer by shuffle or by one field gets an `emit` made for it;
+whatever else is asked for (other streams, several consumers, direct tasks, several anchors, task
+ids wanted) takes the careful way of `emit_general`. Both pack the values at once, so a list that
+user code changes after its emit does no harm, and a value that cannot travel fails that very emit.
+
+Ack trees are Storm's: each delivery has a random 64-bit edge; what a tuple's ack reports is the xor
+of its own edge and the edges of all that was emitted anchored to it (storm: Acker.java).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.topology import DEFAULT_STREAM
+from heron_core.values import Pack, pack_fields
+from heron_instance.options import Options
+from heron_instance.outbox import Lane, Outbox
+from heron_instance.targets import Route, Router
+
+Emit = Callable[..., Any]
+NextNumber = Callable[[], int]
+
+
+NO_ROOT = (0, 0)
+LATENCY_SAMPLE_MASK = 15
+"""One tuple in 16 has its latency measured: a clock and a logarithm for each would cost 10 %."""
+
+
+class Collector:
+    """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
+
+    def __init__(
+        self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
+    ) -> None:
+        self.router = router
+        self.outbox = outbox
+        self.options = options
+        self.component = router.component.name
+        self.next_edge = next_edge
+        self._pack = pack
+
+    def packed(self, tup: Sequence[Any], route: Route) -> bytes:
+        """The values as bytes; TypeError, RuntimeError or ComponentError if they cannot go."""
+        values = self.checked(tup, route)
+        try:
+            data = self._pack(values)
+        except Exception:
+            spec = route.spec
+            data = pack_fields(self._pack, values, self.component, spec.name, spec.fields)
+        if len(data) > self.options.message_bytes_max:
+            raise ComponentError(
+                f"{self.component}.{route.spec.name}: a tuple of {len(data)} bytes is over the "
+                f"limit of {self.options.message_bytes_max} (topology.message.bytes.max)"
+            )
+        return data
+
+    def checked(self, tup: Any, route: Route) -> list[Any]:
+        """The values as a list of the right length; RuntimeError otherwise, as in heronpy."""
+        if not isinstance(tup, (list, tuple)):
+            raise TypeError(
+                f"{self.component}: emit takes a list or tuple of values, not {type(tup).__name__}"
+            )
+        if len(tup) != route.width:
+            raise RuntimeError(
+                f"{self.component}.{route.spec.name}: emitted {len(tup)} values for the "
+                f"{route.width} fields {list(route.spec.fields)}"
+            )
+        return list(tup)
+
+    def route_of(self, stream: str) -> Route:
+        """The route of a declared stream; RuntimeError naming the declared ones otherwise."""
+        try:
+            return self.router.routes[stream]
+        except KeyError:
+            known = ", ".join(sorted(self.router.routes)) or "none"
+            raise RuntimeError(
+                f"{self.component} emits on stream {stream!r}, which it does not declare "
+                f"(declared: {known})"
+            ) from None
+
+    def lanes_for(self, values: Sequence[Any], route: Route, direct_task: int | None) -> list[Lane]:
+        """All lanes a tuple goes into: the groupings' choice and the direct task (heronpy adds)."""
+        if route.spec.direct and direct_task is None:
+            raise RuntimeError(
+                f"{self.component}.{route.spec.name} is a direct stream: emit with direct_task"
+            )
+        lanes = [lane for choose in route.choosers for lane in choose(values)]
+        if direct_task is not None:
+            lanes.append(self._direct_lane(route, direct_task))
+        return lanes
+
+    def _direct_lane(self, route: Route, task: object) -> Lane:
+        if isinstance(task, bool) or not isinstance(task, int):
+            raise TypeError(f"{self.component}: direct_task must be a task id, not {task!r}")
+        if task not in route.reachable:
+            raise RuntimeError(
+                f"{self.component}.{route.spec.name}: task {task} does not read this stream "
+                f"(its readers: {sorted(route.reachable)})"
+            )
+        return self.router.lane_to(task)
+
+    def put(self, lanes: Sequence[Lane], route: Route, data: bytes, roots: Sequence[int]) -> int:
+        """Append one packed tuple to its lanes; returns the xor of the edges it was given.
+
+        It flushes at the end only: a tree has to begin with all of its edges, before any of its
+        tuples leave.
+        """
+        outbox = self.outbox
+        total = 0
+        for rival in [rival for lane in lanes for rival in lane.rivals if rival.parts]:
+            outbox.flush_lane(rival)
+        for lane in lanes:
+            position = len(lane.parts)
+            lane.parts.append(data)
+            if lane.streams is not None:
+                lane.streams.append(route.index)
+            if outbox.tracked:
+                total ^= self._track(lane, position, roots)
+            outbox.room -= len(data) + outbox.overhead
+        if not route.shortcut:
+            route.emits[0] += 1
+        return total
+
+    def _track(self, lane: Lane, position: int, roots: Sequence[int]) -> int:
+        """Give each delivery an edge; the same edge counts for each of the tuple's roots."""
+        total = 0
+        for block in lane.blocks:
+            if not roots:
+                block.extend(NO_ROOT)
+                continue
+            edge = self.next_edge()
+            total ^= edge
+            block.extend((roots[0], edge))
+        for root in roots[1:]:
+            lane.extras.extend((position, root))
+        return total
+
+
+def tasks_of(lanes: Sequence[Lane]) -> list[int]:
+    """The tasks that lanes lead to."""
+    return [task for lane in lanes for task in lane.targets or (lane.destination,)]
+
+
+class BoltCollector(Collector):
+    """emit, ack and fail of a bolt."""
+
+    def __init__(
+        self,
+        router: Router,
+        outbox: Outbox,
+        options: Options,
+        pack: Pack,
+        next_edge: NextNumber,
+        acked_sample: Callable[[float], None],
+    ) -> None:
+        super().__init__(router, outbox, options, pack, next_edge)
+        self.acked = 0
+        self.failed = 0
+        self.late = 0
+        """Second acks or fails of a tuple: the first one counts."""
+        self._received_at = acked_sample
+        """Told when a tuple that is acked now was received, for one ack in 16."""
+        route = router.routes.get(DEFAULT_STREAM)
+        shortcut = route is not None and route.shortcut
+        self.emit: Emit = self._fast_emit(route) if route and shortcut else self.emit_general
+
+    def emit_general(
+        self,
+        tup: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit in the careful way; returns the task ids if they were asked for."""
+        route = self.route_of(stream)
+        values = self.checked(tup, route)
+        lanes = self.lanes_for(values, route, direct_task)
+        tracks = _tracks(anchors) if self.outbox.tracked and anchors else {}
+        total = self.put(lanes, route, self.packed(values, route), list(tracks))
+        for root, track in tracks.items():
+            track[track.index(root) + 1] ^= total
+        self.outbox.flush_if_full()
+        return tasks_of(lanes) if need_task_ids else None
+
+    def _fast_emit(self, route: Route) -> Emit:
+        outbox, width, pack, pick = self.outbox, route.width, self._pack, route.pick()
+        most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
+        general, next_edge = self.emit_general, self.next_edge
+
+        def emit(
+            tup: Any,
+            stream: str = DEFAULT_STREAM,
+            anchors: Any = None,
+            direct_task: int | None = None,
+            need_task_ids: bool = False,
+        ) -> Any:
+            if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
+                return general(tup, stream, anchors, direct_task, need_task_ids)
+            try:
+                lane = pick(tup)
+                data = pack(tup)
+            except Exception:
+                return general(tup, stream, anchors)
+            if type(tup) is not list or len(tup) != width or len(data) > most:
+                return general(tup, stream, anchors)
+            if tracked:
+                track = anchors and anchors[0].roots
+                if not track:
+                    lane.ids += NO_ROOT
+                elif len(anchors) > 1 or len(track) > 2:
+                    return general(tup, stream, anchors)
+                else:
+                    edge = next_edge()
+                    lane.ids += (track[0], edge)
+                    track[1] ^= edge
+            lane.parts.append(data)
+            outbox.room -= len(data) + overhead
+            if outbox.room < 0:
+                outbox.flush()
+            return None
+
+        return emit
+
+    def ack(self, tup: Any) -> None:
+        """The tuple is processed; a second ack or fail of it is counted and ignored."""
+        track = tup.roots
+        if track:
+            acks = self.outbox.acks
+            root = track[0]
+            acks[root] = acks.get(root, 0) ^ track[1]
+            if len(track) > 2:
+                self._ack_more(track)
+            track.clear()
+        elif track is not None:
+            self.late += 1
+            return
+        self.acked += 1
+        if not self.acked & LATENCY_SAMPLE_MASK:
+            self._received_at(tup.creation_time)
+
+    def _ack_more(self, track: list[int]) -> None:
+        acks = self.outbox.acks
+        for at in range(2, len(track), 2):
+            acks[track[at]] = acks.get(track[at], 0) ^ track[at + 1]
+
+    def fail(self, tup: Any) -> None:
+        """The tuple is not processed: its roots fail at once and their spouts are told."""
+        track = tup.roots
+        if track:
+            self.outbox.fails.extend(track[::2])
+            track.clear()
+        elif track is not None:
+            self.late += 1
+            return
+        self.failed += 1
+
+
+def _tracks(anchors: Sequence[Any]) -> dict[int, list[int]]:
+    """root -> the one track that takes the new edges: a root that two anchors share counts once."""
+    found: dict[int, list[int]] = {}
+    for anchor in anchors:
+        track: list[int] = anchor.roots or []
+        for root in track[::2]:
+            found.setdefault(root, track)
+    return found
+
+
+class SpoutCollector(Collector):
+    """emit of a spout: it starts the trees and remembers which tuple id each root stands for."""
+
+    def __init__(
+        self,
+        router: Router,
+        outbox: Outbox,
+        options: Options,
+        pack: Pack,
+        next_edge: NextNumber,
+        next_root: NextNumber,
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__(router, outbox, options, pack, next_edge)
+        self.pending: dict[int, Any] = {}
+        """root -> the tuple id that the user gave"""
+        self.started: dict[int, float] = {}
+        """root -> when it was emitted, for one root in LATENCY_SAMPLE_MASK + 1"""
+        self.done_at_once: list[Any] = []
+        """Tuple ids that nobody tracks: acked after the call of next_tuple, last first."""
+        self._next_root = next_root
+        self._clock = clock
+        self._unstamped = LATENCY_SAMPLE_MASK
+        self.emit: Emit = self._emitter()
+
+    def _emitter(self) -> Emit:
+        route = self.router.routes.get(DEFAULT_STREAM)
+        return self._fast_emit(route) if route and route.shortcut else self.emit_general
+
+    def stamp_every_root(self) -> None:
+        """Task hooks want the latency of every tuple, not of a sample."""
+        self._unstamped = 0
+        self.emit = self._emitter()
+
+    def emit_general(
+        self,
+        tup: Sequence[Any],
+        tup_id: Any = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit in the careful way; returns the task ids if they were asked for."""
+        route = self.route_of(stream)
+        values = self.checked(tup, route)
+        lanes = self.lanes_for(values, route, direct_task)
+        data = self.packed(values, route)
+        if tup_id is None or not self.outbox.tracked or not lanes:
+            if tup_id is not None:
+                self.done_at_once.append(tup_id)
+            self.put(lanes, route, data, ())
+        else:
+            self._put_root(lanes, route, data, tup_id)
+        self.outbox.flush_if_full()
+        return tasks_of(lanes) if need_task_ids else None
+
+    def _put_root(self, lanes: list[Lane], route: Route, data: bytes, tup_id: Any) -> None:
+        root = self._next_root()
+        self.pending[root] = tup_id
+        if not root & self._unstamped:
+            self.started[root] = self._clock()
+        total = self.put(lanes, route, data, (root,))
+        self.outbox.inits.extend((root, total))
+
+    def _fast_emit(self, route: Route) -> Emit:
+        outbox, width, pack, pick = self.outbox, route.width, self._pack, route.pick()
+        most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
+        general, next_edge, next_root = self.emit_general, self.next_edge, self._next_root
+        pending, started, clock, inits = self.pending, self.started, self._clock, outbox.inits
+        done_at_once, unstamped = self.done_at_once, self._unstamped
+
+        def emit(
+            tup: Any,
+            tup_id: Any = None,
+            stream: str = DEFAULT_STREAM,
+            direct_task: int | None = None,
+            need_task_ids: bool = False,
+        ) -> Any:
+            if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
+                return general(tup, tup_id, stream, direct_task, need_task_ids)
+            try:
+                lane = pick(tup)
+                data = pack(tup)
+            except Exception:
+                return general(tup, tup_id, stream)
+            if type(tup) is not list or len(tup) != width or len(data) > most:
+                return general(tup, tup_id, stream)
+            if tracked:
+                if tup_id is None:
+                    lane.ids += NO_ROOT
+                else:
+                    root, edge = next_root(), next_edge()
+                    lane.ids += (root, edge)
+                    inits.extend((root, edge))
+                    pending[root] = tup_id
+                    if not root & unstamped:
+                        started[root] = clock()
+            elif tup_id is not None:
+                done_at_once.append(tup_id)
+            lane.parts.append(data)
+            outbox.room -= len(data) + overhead
+            if outbox.room < 0:
+                outbox.flush()
+            return None
+
+        return emit

@@ -1,0 +1,152 @@
+"""The side thread of an instance and what it shares with the main thread.
+
+It owns the control socket: it beats the heart and answers the stream manager at once, however long
+user code takes, so a long `process` is "busy" and never "dead".
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import zmq
+
+from heron_core import messages
+from heron_core.plans import TopologyState
+from heron_io.processes import EXIT_ORPHANED, Waker
+
+
+class Control:
+    """Flags that the main thread looks at between calls of user code, and calls it has to make."""
+
+    def __init__(self) -> None:
+        self.waker = Waker()
+        self.epoch = 0
+        self.active = False
+        self.paused = False
+        self.stopping = False
+        self.todo: deque[Callable[[], None]] = deque()
+        """Calls for the main thread, in order."""
+        self.may_send = threading.Event()
+        """Set while tuples may be sent: there is a plan and no back-pressure."""
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Let the main thread call `function` soon."""
+        self.todo.append(function)
+        self.waker.wake()
+
+    def update(self) -> None:
+        """After a change of the flags: let waiting sends and the main loop see them."""
+        if self.stopping or (self.epoch and not self.paused):
+            self.may_send.set()
+        else:
+            self.may_send.clear()
+        self.waker.wake()
+
+    def run_todo(self) -> None:
+        """In the main thread: make the calls."""
+        while self.todo:
+            self.todo.popleft()()
+
+
+class Main(Protocol):
+    """What the side thread asks of the instance; all but `stop` answer from any thread."""
+
+    control: Control
+    beat_secs: float
+
+    def hello(self) -> messages.Hello:
+        """Who we are."""
+
+    def beat(self) -> messages.Beat:
+        """The newest snapshot."""
+
+    def counts(self, wave: int) -> messages.Counts:
+        """What was sent and processed so far."""
+
+    def plan_changed(self, epoch: int) -> None:
+        """Frames carry this epoch from now on."""
+
+    def take_plan(self) -> None:
+        """For the main thread: the plan or the topology's state changed."""
+
+    def trees_lost(self) -> None:
+        """For the main thread: the stream manager is a new one, it holds none of our trees."""
+
+    def finish_bolt(self) -> None:
+        """For the main thread: the end of a finite run."""
+
+    def stop(self) -> None:
+        """End after the call of user code that is under way."""
+
+
+class SideThread(threading.Thread):
+    """Beats, answers the stream manager, and watches the parent's lifeline."""
+
+    def __init__(self, main: Main, socket: "zmq.Socket[bytes]", lifeline: int) -> None:
+        super().__init__(name="control", daemon=True)
+        self._main = main
+        self._control = main.control
+        self._socket = socket
+        self._lifeline = lifeline
+        self._outgoing: deque[messages.FromInstance] = deque()
+        self._waker = Waker()
+        self._by_type: dict[type, Callable[[Any], None]] = {
+            messages.Plan: self._plan,
+            messages.Pause: self._pause,
+            messages.Resync: self._resync,
+            messages.Probe: lambda each: self._send(main.counts(each.wave)),
+            messages.FinishBolts: lambda each: self._control.call(main.finish_bolt),
+            messages.Stop: lambda each: main.stop(),
+        }
+
+    def tell(self, message: messages.FromInstance) -> None:
+        """Send a message from any thread."""
+        self._outgoing.append(message)
+        self._waker.wake()
+
+    def run(self) -> None:
+        """Serve until the process ends."""
+        poller = zmq.Poller()
+        for each in (self._socket, self._lifeline, self._waker.readable):
+            poller.register(each, zmq.POLLIN)
+        next_beat = 0.0
+        while True:
+            now = time.monotonic()
+            if now >= next_beat:
+                next_beat = now + self._main.beat_secs
+                self._send(self._main.beat())
+            ready = dict(poller.poll(max(1, int((next_beat - now) * 1000))))
+            if self._lifeline in ready:
+                os._exit(EXIT_ORPHANED)
+            if self._waker.readable in ready:
+                self._waker.clear()
+            while self._outgoing:
+                self._send(self._outgoing.popleft())
+            if self._socket in ready:
+                message = messages.decode(self._socket.recv())
+                self._by_type[type(message)](message)
+
+    def _send(self, message: messages.FromInstance) -> None:
+        try:
+            self._socket.send(messages.encode(message), zmq.NOBLOCK)
+        except zmq.Again:  # no stream manager: the next one will ask who we are
+            pass
+
+    def _plan(self, message: messages.Plan) -> None:
+        control = self._control
+        control.epoch = message.plan["epoch"]
+        control.active = message.plan["state"] == TopologyState.RUNNING
+        self._main.plan_changed(control.epoch)
+        control.call(self._main.take_plan)
+        control.update()
+
+    def _pause(self, message: messages.Pause) -> None:
+        self._control.paused = message.on
+        self._control.update()
+
+    def _resync(self, message: messages.Resync) -> None:
+        self._send(self._main.hello())
+        self._control.call(self._main.trees_lost)

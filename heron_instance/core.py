@@ -1,0 +1,463 @@
+"""Drives one spout or bolt from what arrives: messages in, calls of user code, messages out.
+
+Nothing here reads a clock, sleeps or touches a socket: `clock` and the outbox's `send` are given,
+by server.py in a process and by the simulation in tests. The calls are methods rather than events
+because this is the path of every tuple.
+"""
+
+import traceback
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Any
+
+from heron_core.errors import ProtocolError
+from heron_core.frames import Flag, Frames, Header, Kind, parse_header, words
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_instance.collector import BoltCollector, SpoutCollector
+from heron_instance.metrics import Metrics
+from heron_instance.options import Options
+from heron_instance.outbox import Outbox
+from heron_instance.tuples import HeronTuple, tick_tuple
+
+Clock = Callable[[], float]
+Decode = Callable[[bytes], list[list[Any]]]
+Report = Callable[[str], None]
+
+EVERY_MESSAGE_TIMED = 16
+"""One message in 16 has each of its tuples timed, for the percentiles."""
+
+NEVER = float("inf")
+
+
+class Core:
+    """What spouts and bolts have in common: the linger deadline, the plan's epoch, closing."""
+
+    def __init__(
+        self, component: Any, outbox: Outbox, options: Options, clock: Clock, report: Report
+    ) -> None:
+        self.component = component
+        self.outbox = outbox
+        self.options = options
+        self.metrics = Metrics()
+        self.clock = clock
+        self.report = report
+        """Takes one text for the instance's log, at error level."""
+        self.due = 0.0
+        """When the loop over tuples has to look up: linger, tick."""
+
+    def plan_changed(self, epoch: int) -> None:
+        """Frames carry the new epoch from here on; what is buffered was routed by it just as well.
+
+        Only the addresses of stream managers change with the epoch, tasks and their containers do
+        not, so nothing that has not left this process is stale.
+        """
+        self.outbox.epoch = epoch
+
+    def flush(self) -> None:
+        """Nothing more to take: send what is buffered."""
+        self.outbox.flush()
+
+    def deliver(self, frames: Frames) -> None:
+        """Take one message; ProtocolError if it is malformed."""
+        raise NotImplementedError
+
+    def counts(self) -> tuple[int, int, bool]:
+        """(deliveries sent, deliveries processed, whether nothing is left to do here)."""
+        raise NotImplementedError
+
+    def statistics(self) -> dict[str, Any]:
+        """The snapshot for the master; may be called from another thread."""
+        raise NotImplementedError
+
+    def user_error(self, where: str) -> None:
+        """Report the exception being handled as the user code's."""
+        self.metrics.errors += 1
+        text = traceback.format_exc()
+        self.metrics.last_error = text[-2000:]
+        self.report(f"{where} raised:\n{text}")
+
+
+class BoltCore(Core):
+    """Feeds a bolt with the tuples of each batch, and with ticks between them."""
+
+    def __init__(
+        self,
+        component: Any,
+        outbox: Outbox,
+        options: Options,
+        clock: Clock,
+        report: Report,
+        collector: BoltCollector,
+        decode: Decode,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        hooks: Any,
+        metrics: Metrics,
+    ) -> None:
+        super().__init__(component, outbox, options, clock, report)
+        self.collector = collector
+        self.metrics = metrics
+        self._decode = decode
+        self._sources = {
+            task: (each.component, [spec.name for spec in topology.by_name[each.component].outputs])
+            for task, each in packing.instances.items()
+        }
+        self._messages = 0
+        self._current: list[Any] = []
+        self._next_tick = NEVER
+        self._process = self._make_process(hooks)
+        """One tuple through user code; raises nothing."""
+
+    def start(self, now: float) -> None:
+        """The plan is there: ticks begin (first one after a full interval)."""
+        if self.options.tick_secs is not None and self._next_tick == NEVER:
+            self._next_tick = now + self.options.tick_secs
+
+    @property
+    def next_tick(self) -> float:
+        """When the next tick is due, on `clock`; infinity for none."""
+        return self._next_tick
+
+    def deliver(self, frames: Frames) -> None:
+        """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
+        head = parse_header(frames[0])
+        if head.kind != Kind.DATA:
+            raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
+        if head.epoch < self.outbox.epoch:
+            self.metrics.fenced += 1
+            return
+        batch = self._decode(frames[1])
+        started = self.clock()
+        self.due = started + self.options.linger_secs
+        self._messages += 1
+        timed = self._messages % EVERY_MESSAGE_TIMED == 1
+        process = self._timed_process if timed else self._process
+        clock = self.clock
+        for row in self._rows(head, frames, batch, started):
+            process(row)
+            now = clock()
+            if now >= self.due:
+                self.look_up(now)
+        elapsed = clock() - started
+        self.metrics.busy_secs += elapsed
+        execute = self.metrics.execute
+        execute.total_secs += elapsed
+        execute.number += len(batch)
+        self.metrics.executed += len(batch)
+
+    def look_up(self, now: float) -> None:
+        """Between two tuples, when `due`: send what lingers, run a tick that is due."""
+        self.tick(now)
+        self.outbox.flush()
+        self.due = min(now + self.options.linger_secs, self._next_tick)
+
+    def tick(self, now: float) -> None:
+        """Give the bolt a tick if one is due."""
+        if now < self._next_tick or self.options.tick_secs is None:
+            return
+        self._next_tick = max(self._next_tick + self.options.tick_secs, now)
+        self.metrics.ticks += 1
+        try:
+            self.component.process_tick(tick_tuple(now))
+        except Exception:
+            self.user_error("process_tick")
+
+    def finish(self) -> None:
+        """The end of a finite run: let the bolt say its last words."""
+        try:
+            self.component.on_finish()
+        except Exception:
+            self.user_error("on_finish")
+        self.outbox.flush()
+
+    def _rows(
+        self, head: Header, frames: Frames, batch: list[list[Any]], now: float
+    ) -> Iterator[HeronTuple]:
+        try:
+            component, names = self._sources[head.source]
+            ids = words(frames[2]) if head.flags & Flag.TRACKED else None
+            if head.items != len(batch) or (ids is not None and len(ids) != 2 * len(batch)):
+                raise ProtocolError("a batch whose parts differ in length")
+            if head.flags & (Flag.MIXED | Flag.MULTI_ROOT):
+                return iter(_careful_rows(head, frames, batch, ids, component, names, now))
+            return _plain_rows(batch, ids, component, names[head.stream], head.source, now)
+        except (KeyError, IndexError) as error:
+            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+
+    def _make_process(self, hooks: Any) -> Callable[[HeronTuple], None]:
+        component = self.component
+        process, ack = component.process, component.ack
+        auto_ack = bool(getattr(component, "auto_ack", False))
+        auto_anchor = bool(getattr(component, "auto_anchor", False))
+        current = self._current
+
+        def plain(tup: HeronTuple) -> None:
+            try:
+                process(tup)
+            except Exception:
+                self._process_failed(tup)
+
+        def comfortable(tup: HeronTuple) -> None:
+            current[:] = (tup,)
+            try:
+                process(tup)
+                if auto_ack:
+                    ack(tup)
+            except Exception:
+                self._process_failed(tup)
+            current.clear()
+
+        if auto_anchor:
+            component.emit = _auto_anchored(component.emit, current)
+        chosen = comfortable if auto_ack or auto_anchor else plain
+        return chosen if hooks is None else hooks.around_execute(chosen)
+
+    def _timed_process(self, tup: HeronTuple) -> None:
+        before = self.clock()
+        self._process(tup)
+        self.metrics.execute.sample(self.clock() - before)
+
+    def _process_failed(self, tup: HeronTuple) -> None:
+        """A poison tuple fails alone; its siblings and the process live on."""
+        self.user_error(f"process of a tuple from {tup.component}.{tup.stream}")
+        self.collector.fail(tup)
+
+    def counts(self) -> tuple[int, int, bool]:
+        """Processed first: what a tuple's processing sent is then counted for certain."""
+        processed = self.metrics.executed
+        return self.outbox.deliveries, processed, self.outbox.empty
+
+    def statistics(self) -> dict[str, Any]:
+        """The snapshot for the master."""
+        collector = self.collector
+        self.metrics.acked = collector.acked
+        self.metrics.failed = collector.failed
+        routes = collector.router.routes
+        return self.metrics.snapshot(
+            {
+                "emitted": {name: route.emits[0] for name, route in routes.items()},
+                "pending": 0,
+                "late": collector.late,
+            }
+        )
+
+
+def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:
+    def anchored(
+        tup: Any,
+        stream: str = "default",
+        anchors: Any = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> Any:
+        chosen = current if anchors is None else anchors
+        return emit(tup, stream, chosen, direct_task, need_task_ids)
+
+    return anchored
+
+
+def _plain_rows(
+    batch: list[list[Any]],
+    ids: "array[int] | None",
+    component: str,
+    stream: str,
+    source: int,
+    now: float,
+) -> Iterator[HeronTuple]:
+    make = tuple.__new__
+    if ids is None:
+        for values in batch:
+            yield make(HeronTuple, (0, component, stream, source, values, now, None))
+        return
+    pairs = iter(ids)
+    for values, root, edge in zip(batch, pairs, pairs, strict=True):
+        track = [root, edge] if root else None
+        yield make(HeronTuple, (edge, component, stream, source, values, now, track))
+
+
+def _careful_rows(
+    head: Header,
+    frames: Frames,
+    batch: list[list[Any]],
+    ids: "array[int] | None",
+    component: str,
+    names: list[str],
+    now: float,
+) -> list[HeronTuple]:
+    """Rows of a batch whose tuples have several streams or several roots."""
+    rest = iter(frames[2 if ids is None else 3 :])
+    streams: Iterable[int] = repeat(head.stream, len(batch))
+    if head.flags & Flag.MIXED:
+        found = array("H")
+        found.frombytes(next(rest))
+        streams = found
+    tracks: list[list[int] | None] = [None] * len(batch)
+    if ids is not None:
+        tracks = [[root, ids[2 * at + 1]] if root else None for at, root in enumerate(ids[::2])]
+    if head.flags & Flag.MULTI_ROOT:
+        extras = words(next(rest))
+        for position, root in zip(extras[::2], extras[1::2], strict=True):
+            track = tracks[position]
+            if track is None:
+                raise ProtocolError("a batch with further roots for a tuple without any")
+            track.extend((root, track[1]))
+    return [
+        HeronTuple(
+            track[1] if track else 0, component, names[stream], head.source, values, now, track
+        )
+        for values, stream, track in zip(batch, streams, tracks, strict=True)
+    ]
+
+
+class SpoutCore(Core):
+    """Calls next_tuple as long as it may, and tells the spout what became of its tuples."""
+
+    def __init__(
+        self,
+        component: Any,
+        outbox: Outbox,
+        options: Options,
+        clock: Clock,
+        report: Report,
+        collector: SpoutCollector,
+    ) -> None:
+        super().__init__(component, outbox, options, clock, report)
+        self.collector = collector
+        self.finished = False
+        self.active = False
+        self.hooks: Any = None
+
+    @property
+    def may_emit(self) -> bool:
+        """Whether next_tuple is to be called now."""
+        pending = len(self.collector.pending)
+        return self.active and not self.finished and pending < self.options.max_spout_pending
+
+    def finish(self) -> None:
+        """The spout has nothing more to emit; a later fail() opens it again."""
+        self.finished = True
+
+    def set_active(self, active: bool) -> None:
+        """The topology runs or is paused: call the spout's hook once, let it emit or not."""
+        if active == self.active:
+            return
+        self.active = active
+        name = "activate" if active else "deactivate"
+        try:
+            getattr(self.component, name)()
+        except Exception:
+            self.user_error(name)
+
+    def turn(self, until: float) -> bool:
+        """Call next_tuple until it emits nothing, may not emit, or `until`; whether it emitted.
+
+        Sends what lingers on the way and flushes at the end of an idle turn.
+        """
+        outbox, collector, clock = self.outbox, self.collector, self.clock
+        next_tuple, pending = self.component.next_tuple, collector.pending
+        most = self.options.max_spout_pending
+        started = now = clock()
+        calls, emitted = 0, True
+        while len(pending) < most and now < until and not self.finished:
+            room, flushes = outbox.room, outbox.flushes
+            calls += 1
+            try:
+                next_tuple()
+            except Exception:
+                self.user_error("next_tuple")
+            if collector.done_at_once:
+                self._ack_at_once()
+            emitted = room != outbox.room or flushes != outbox.flushes
+            now = clock()
+            if not emitted:
+                break
+        outbox.flush()
+        self._count(calls, now - started)
+        return emitted and calls > 0
+
+    def _count(self, calls: int, elapsed: float) -> None:
+        metrics = self.metrics
+        metrics.executed += calls
+        metrics.busy_secs += elapsed
+        metrics.execute.total_secs += elapsed
+        metrics.execute.number += calls
+        if calls:
+            metrics.execute.sample(elapsed / calls)
+
+    def _ack_at_once(self) -> None:
+        """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy)."""
+        done = self.collector.done_at_once
+        while done:
+            tup_id = done.pop()
+            self.metrics.acked += 1
+            self._settle(self.component.ack, tup_id)
+
+    def deliver(self, frames: Frames) -> None:
+        """What became of roots: call ack or fail for each tuple id once."""
+        head = parse_header(frames[0])
+        roots = words(frames[1])
+        if head.kind == Kind.ACKED:
+            self._acked(roots)
+        elif head.kind in (Kind.FAILED, Kind.EXPIRED):
+            self._failed(roots, head.kind == Kind.EXPIRED)
+        else:
+            raise ProtocolError(f"a spout was sent a frame of kind {head.kind}")
+
+    def _acked(self, roots: "array[int]") -> None:
+        pending, started, ack = self.collector.pending, self.collector.started, self.component.ack
+        hooks = self.hooks
+        for root in roots:
+            try:
+                tup_id = pending.pop(root)
+            except KeyError:  # settled before: it expired, or its tree was failed
+                continue
+            self.metrics.acked += 1
+            begun = started.pop(root, None) if started else None
+            if begun is not None:
+                self.metrics.complete.add(self.clock() - begun)
+            if hooks is not None:
+                hooks.spout_ack(tup_id, begun)
+            self._settle(ack, tup_id)
+
+    def _failed(self, roots: "array[int]", expired: bool) -> None:
+        pending, hooks = self.collector.pending, self.hooks
+        for root in roots:
+            if root not in pending:
+                continue
+            tup_id = pending.pop(root)
+            begun = self.collector.started.pop(root, None)
+            self.metrics.failed += 1
+            self.metrics.expired += expired
+            self.finished = False
+            if hooks is not None:
+                hooks.spout_fail(tup_id, begun)
+            self._settle(self.component.fail, tup_id)
+
+    def fail_all(self) -> None:
+        """The trees are gone (their stream manager died): fail what is pending, so it replays."""
+        self._failed(array("Q", self.collector.pending), expired=False)
+
+    def _settle(self, callback: Callable[[Any], None], tup_id: Any) -> None:
+        try:
+            callback(tup_id)
+        except Exception:
+            self.user_error(f"{getattr(callback, '__name__', 'a callback')}({tup_id!r})")
+
+    def counts(self) -> tuple[int, int, bool]:
+        """A spout that is paused or finished is idle when its last tuple is settled."""
+        done = self.finished or not self.active
+        idle = done and not self.collector.pending and self.outbox.empty
+        return self.outbox.deliveries, 0, idle
+
+    def statistics(self) -> dict[str, Any]:
+        """The snapshot for the master."""
+        routes = self.collector.router.routes
+        return self.metrics.snapshot(
+            {
+                "emitted": {name: route.emits[0] for name, route in routes.items()},
+                "pending": len(self.collector.pending),
+                "late": 0,
+            }
+        )

@@ -1,0 +1,95 @@
+"""Task hooks (heronpy.api.task_hook): wrapped around the calls only where a topology has some.
+
+With hooks each call costs a look at the clock, so nothing of this is on the path without them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from heronpy_compat.api.task_hook import (
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    EmitInfo,
+    SpoutAckInfo,
+    SpoutFailInfo,
+)
+
+Call = Callable[..., Any]
+
+
+class TaskHooks:
+    """All hooks of one task; their methods are called in order of their registration."""
+
+    def __init__(self, hooks: list[Any], task: int, clock: Callable[[], float]) -> None:
+        self._hooks = hooks
+        self._task = task
+        self._clock = clock
+
+    def _ms_since(self, then: float | None) -> float:
+        return 0.0 if then is None else (self._clock() - then) * 1000
+
+    def clean_up(self) -> None:
+        """The instance ends."""
+        for hook in self._hooks:
+            hook.clean_up()
+
+    def around_emit(self, emit: Call, position: int) -> Call:
+        """`emit` that tells the hooks; `position` is the stream's among the arguments."""
+
+        def hooked(tup: Any, *arguments: Any, **named: Any) -> Any:
+            stream = named.get("stream", "default")
+            if len(arguments) > position:
+                stream = arguments[position]
+            tasks = emit(tup, *arguments, **named)
+            for hook in self._hooks:
+                hook.emit(EmitInfo(tup, stream, self._task, tasks))
+            return tasks
+
+        return hooked
+
+    def around_execute(self, process: Call) -> Call:
+        """A bolt's processing of one tuple that tells the hooks how long it took."""
+
+        def hooked(tup: Any) -> None:
+            before = self._clock()
+            process(tup)
+            info = BoltExecuteInfo(tup, self._task, self._ms_since(before))
+            for hook in self._hooks:
+                hook.bolt_execute(info)
+
+        return hooked
+
+    def around_ack(self, ack: Call) -> Call:
+        """A bolt's ack that tells the hooks."""
+
+        def hooked(tup: Any) -> None:
+            ack(tup)
+            info = BoltAckInfo(tup, self._task, self._ms_since(tup.creation_time))
+            for hook in self._hooks:
+                hook.bolt_ack(info)
+
+        return hooked
+
+    def around_fail(self, fail: Call) -> Call:
+        """A bolt's fail that tells the hooks."""
+
+        def hooked(tup: Any) -> None:
+            fail(tup)
+            info = BoltFailInfo(tup, self._task, self._ms_since(tup.creation_time))
+            for hook in self._hooks:
+                hook.bolt_fail(info)
+
+        return hooked
+
+    def spout_ack(self, tup_id: Any, emitted_at: float | None) -> None:
+        """A spout's tuple is processed."""
+        info = SpoutAckInfo(tup_id, self._task, self._ms_since(emitted_at))
+        for hook in self._hooks:
+            hook.spout_ack(info)
+
+    def spout_fail(self, tup_id: Any, emitted_at: float | None) -> None:
+        """A spout's tuple failed or expired."""
+        info = SpoutFailInfo(tup_id, self._task, self._ms_since(emitted_at))
+        for hook in self._hooks:
+            hook.spout_fail(info)

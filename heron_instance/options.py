@@ -1,0 +1,44 @@
+"""Every knob of an instance, read once from the merged config of its component."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import config as keys
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Knobs of one instance; defaults and their reasons stand in heron_core.config."""
+
+    tracked: bool
+    """At-least-once: roots, edges and acks travel."""
+    max_spout_pending: int
+    linger_secs: float
+    batch_tuples: int
+    batch_bytes: int
+    message_bytes_max: int
+    tick_secs: float | None
+    serializer: str | None
+    task_hooks: tuple[str, ...]
+    metrics_interval_secs: float
+    debug: bool
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> "Options":
+        """The options in `config` (topology and component config merged); TopologyError if bad."""
+        merged = keys.with_defaults(config)
+        hooks = merged.get(keys.AUTO_TASK_HOOKS) or ()
+        return Options(
+            tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
+            max_spout_pending=keys.whole_number(merged, keys.MAX_SPOUT_PENDING, 1),
+            linger_secs=keys.whole_number(merged, keys.LINGER_MS, 0) / 1000,
+            batch_tuples=keys.whole_number(merged, keys.BATCH_TUPLES, 1),
+            batch_bytes=keys.whole_number(merged, keys.BATCH_BYTES, 1),
+            message_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1),
+            tick_secs=keys.tick_interval_secs(merged),
+            serializer=merged.get(keys.SERIALIZER_CLASSNAME),
+            task_hooks=(hooks,) if isinstance(hooks, str) else tuple(hooks),
+            metrics_interval_secs=keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000,
+            debug=keys.flag(merged, keys.DEBUG),
+        )

@@ -1,0 +1,252 @@
+"""Groupings at work in the emitting instance: from a tuple's values to the lanes it goes into.
+
+Rules: Storm's and Heron's groupings (heron.md 2.3, storm.md 2.1); task ids are sorted, so GLOBAL is
+the lowest. Each consumer of a stream has one chooser; a stream's tuple goes to all that they name.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.hashing import NotHashable, slot, stable_hash
+from heron_core.plans import PackingPlan
+from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec, TopologySpec
+from heron_instance.outbox import Lane, Outbox, make_rivals
+from heronpy_compat.classes import load_grouping
+
+Choose = Callable[[Sequence[Any]], Sequence[Lane]]
+
+KEYS_REMEMBERED_MAX = 1 << 16
+"""Keys whose lane a fields grouping remembers: some 8 MiB at most, then it starts anew."""
+
+
+class KeyedLanes(dict[Any, Lane]):
+    """key -> lane of a fields grouping; an unknown key is hashed once."""
+
+    def __init__(self, lanes: Sequence[Lane], where: str) -> None:
+        super().__init__()
+        self._lanes = lanes
+        self._where = where
+
+    def __missing__(self, key: Any) -> Lane:
+        if len(self) >= KEYS_REMEMBERED_MAX:
+            self.clear()
+        lane = self[key] = self.lane_of([key])
+        return lane
+
+    def lane_of(self, values: Sequence[Any]) -> Lane:
+        """The lane of the grouped values, hashed anew."""
+        try:
+            return self._lanes[slot(stable_hash(values), len(self._lanes))]
+        except NotHashable as error:
+            raise ComponentError(f"{self._where}: {error}") from None
+
+
+class Route:
+    """One output stream: its index and fields, and a chooser for each consumer."""
+
+    def __init__(self, index: int, spec: StreamSpec) -> None:
+        self.index = index
+        self.spec = spec
+        self.width = len(spec.fields)
+        self.emits = [0]
+        self.choosers: list[Choose] = []
+        self.next_lane: Callable[[], Lane] | None = None
+        """Set when the one consumer is shuffled: the lane for the next tuple."""
+        self.keyed: tuple[int, KeyedLanes] | None = None
+        """Set when the one consumer is grouped by one field: its position and the lanes."""
+        self.reachable: set[int] = set()
+        """Tasks that a direct emit may name."""
+
+    def pick(self) -> Callable[[Sequence[Any]], Lane]:
+        """The lane of a tuple, where there is a shortcut."""
+        if self.keyed is not None:
+            position, lanes = self.keyed
+            return lambda values: lanes[values[position]]
+        assert self.next_lane is not None
+        next_lane = self.next_lane
+        return lambda values: next_lane()
+
+    @property
+    def shortcut(self) -> bool:
+        """Whether each tuple goes to exactly one lane that no other stream uses."""
+        return self.next_lane is not None or self.keyed is not None
+
+
+class Router:
+    """All routes of one emitting task, its lanes shared between them."""
+
+    def __init__(
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        task: int,
+        outbox: Outbox,
+        context: Any,
+        first: int = 0,
+    ) -> None:
+        self._packing = packing
+        self._task = task
+        self._outbox = outbox
+        self._context = context
+        self._first = first
+        """Where shuffles begin, so that several emitters do not all start at the same task."""
+        self._single: dict[int, Lane] = {}
+        self._fanout: dict[tuple[int, ...], Lane] = {}
+        self.component = topology.by_name[packing.instances[task].component]
+        self.routes = {
+            spec.name: self._route(index, spec, topology)
+            for index, spec in enumerate(self.component.outputs)
+        }
+        if self._fanout:
+            make_rivals(outbox.lanes)
+        self._allow_shortcuts()
+
+    def lane_to(self, task: int) -> Lane:
+        """The lane to one task, made when first asked for."""
+        lane = self._single.get(task)
+        if lane is None:
+            lane = self._single[task] = self._outbox.add_lane(Lane(task))
+            if self._fanout:
+                make_rivals(self._outbox.lanes)
+        return lane
+
+    def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
+        route = Route(index, spec)
+        for consumer, each in topology.consumers.get((self.component.name, spec.name), ()):
+            tasks = self._packing.tasks_of[consumer.name]
+            route.reachable.update(tasks)
+            route.choosers.append(self._chooser(route, consumer, each, tasks))
+        return route
+
+    def _chooser(
+        self, route: Route, consumer: ComponentSpec, each: InputSpec, tasks: list[int]
+    ) -> Choose:
+        grouping = each.grouping
+        match grouping.kind:
+            case GroupingKind.SHUFFLE | GroupingKind.NONE:
+                return self._shuffle(route, tasks)
+            case GroupingKind.LOCAL_OR_SHUFFLE:
+                here = self._packing.container_of[self._task]
+                local = [task for task in tasks if self._packing.container_of[task] == here]
+                return self._shuffle(route, local or tasks)
+            case GroupingKind.FIELDS:
+                return self._by_fields(route, consumer, grouping.fields, tasks)
+            case GroupingKind.PARTIAL_KEY:
+                return self._by_partial_key(route, consumer, grouping.fields, tasks)
+            case GroupingKind.ALL:
+                lanes = self._all(tasks)
+                return lambda values: lanes
+            case GroupingKind.GLOBAL:
+                lowest = (self.lane_to(tasks[0]),)
+                return lambda values: lowest
+            case GroupingKind.DIRECT:
+                return lambda values: ()
+            case GroupingKind.CUSTOM:
+                return self._custom(route, consumer, grouping.custom, tasks)
+
+    def _shuffle(self, route: Route, tasks: list[int]) -> Choose:
+        start = self._first % len(tasks)
+        lanes = [self.lane_to(task) for task in tasks[start:] + tasks[:start]]
+        route.next_lane = next_lane = cycle(lanes).__next__
+        return lambda values: (next_lane(),)
+
+    def _by_fields(
+        self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...], tasks: list[int]
+    ) -> Choose:
+        positions = [route.spec.fields.index(field) for field in fields]
+        lanes = [self.lane_to(task) for task in tasks]
+        keyed = KeyedLanes(lanes, self._where(route, consumer, fields))
+        if len(positions) == 1:
+            route.keyed = (positions[0], keyed)
+
+        def choose(values: Sequence[Any]) -> Sequence[Lane]:
+            return (keyed.lane_of([values[position] for position in positions]),)
+
+        return choose
+
+    def _by_partial_key(
+        self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...], tasks: list[int]
+    ) -> Choose:
+        """Two candidates by the key, the one sent less to is taken (Storm PartialKeyGrouping)."""
+        positions = [route.spec.fields.index(field) for field in fields]
+        lanes = [self.lane_to(task) for task in tasks]
+        first = KeyedLanes(lanes, self._where(route, consumer, fields))
+        sent = dict.fromkeys(lanes, 0)
+
+        def choose(values: Sequence[Any]) -> Sequence[Lane]:
+            key = [values[position] for position in positions]
+            lane, other = first.lane_of(key), first.lane_of(["second choice", *key])
+            if sent[other] < sent[lane]:
+                lane = other
+            sent[lane] += 1
+            return (lane,)
+
+        return choose
+
+    def _all(self, tasks: list[int]) -> tuple[Lane, ...]:
+        """One lane a container: fanned out where the container has several of the tasks."""
+        containers: dict[int, list[int]] = {}
+        for task in tasks:
+            containers.setdefault(self._packing.container_of[task], []).append(task)
+        return tuple(
+            self.lane_to(here[0]) if len(here) == 1 else self._fanout_lane(container, tuple(here))
+            for container, here in containers.items()
+        )
+
+    def _fanout_lane(self, container: int, tasks: tuple[int, ...]) -> Lane:
+        lane = self._fanout.get(tasks)
+        if lane is None:
+            lane = self._fanout[tasks] = self._outbox.add_lane(Lane(container, tasks))
+        return lane
+
+    def _custom(
+        self, route: Route, consumer: ComponentSpec, custom: bytes | None, tasks: list[int]
+    ) -> Choose:
+        grouping = load_grouping(custom or b"")
+        grouping.prepare(self._context, self.component.name, route.spec.name, list(tasks))
+        where = self._where(route, consumer, (type(grouping).__name__,))
+        lanes = {task: self.lane_to(task) for task in tasks}
+
+        def choose(values: Sequence[Any]) -> Sequence[Lane]:
+            chosen = grouping.choose_tasks(list(values))
+            try:
+                return [lanes[task] for task in chosen]
+            except (TypeError, KeyError):
+                raise ComponentError(
+                    f"{where}: choose_tasks must return a list of task ids out of {tasks}, "
+                    f"not {chosen!r}"
+                ) from None
+
+        return choose
+
+    def _where(self, route: Route, consumer: ComponentSpec, names: Sequence[str]) -> str:
+        grouped = ", ".join(names)
+        return f"{self.component.name}.{route.spec.name} grouped by {grouped} for {consumer.name}"
+
+    def _allow_shortcuts(self) -> None:
+        """Streams that share a lane tell theirs by index; those with several targets go slowly."""
+        users: dict[Lane, set[int]] = {}
+        for route in self.routes.values():
+            for task in route.reachable:
+                lane = self._single.get(task)
+                if lane is not None:
+                    users.setdefault(lane, set()).add(route.index)
+        for lane in self._fanout.values():
+            users[lane] = {
+                route.index for route in self.routes.values() if route.reachable & set(lane.targets)
+            }
+        for lane, indexes in users.items():
+            if len(indexes) > 1:
+                lane.streams = []
+            else:
+                (lane.stream,) = indexes
+        for route in self.routes.values():
+            lanes = [self._single[task] for task in route.reachable if task in self._single]
+            shared = any(lane.rivals or lane.streams is not None for lane in lanes)
+            if len(route.choosers) > 1 or shared:
+                route.next_lane = route.keyed = None
+            elif route.shortcut:
+                for lane in lanes:
+                    lane.emits = route.emits

@@ -1,0 +1,32 @@
+"""The tuple that user code gets: heronpy's HeronTuple, its id made only when asked for."""
+
+from typing import Any, NamedTuple
+
+from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM
+
+
+class _Fields(NamedTuple):
+    key: int
+    component: str
+    stream: str
+    task: int | None
+    values: list[Any] | None
+    creation_time: float
+    roots: list[int] | None
+    """[root, ack value] for each root in turn; emptied when the tuple is acked or failed."""
+
+
+class HeronTuple(_Fields):
+    """One tuple: id, component, stream, task (of the emitter), values, creation_time, roots."""
+
+    __slots__ = ()
+
+    @property
+    def id(self) -> str:
+        """The tuple's id, "0" when it is not anchored (heronpy)."""
+        return str(self.key)
+
+
+def tick_tuple(now: float) -> HeronTuple:
+    """A tick (heron: id and stream "__tick", component "__system", no values)."""
+    return HeronTuple(0, SYSTEM_COMPONENT, TICK_STREAM, None, None, now, None)

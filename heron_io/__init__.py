@@ -1,0 +1,1 @@
+"""Adapters to the world: sockets, the state store, processes and logs."""

@@ -1,0 +1,99 @@
+"""Logs: one rotating file a process; what user code prints goes there too, line by line.
+
+In a foreground run the printed lines are also copied to the console pipe of the command line.
+"""
+
+import faulthandler
+import logging
+import os
+import sys
+from logging.handlers import RotatingFileHandler
+from typing import TextIO
+
+LOG_BYTES_MAX = 100 * 1024 * 1024
+LOG_FILES = 5
+"""Heron's limits (heron_internals.yaml: maximum.size.mb 100, maximum.files 5)."""
+FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+
+class _RotatingFile(RotatingFileHandler):
+    """A rotating file that file descriptors 1 and 2 follow, for what C code and crashes write."""
+
+    def adopt(self) -> None:
+        """Let stdout and stderr of the process end in the file."""
+        assert self.stream is not None
+        for number in (1, 2):
+            os.dup2(self.stream.fileno(), number)
+
+    def doRollover(self) -> None:  # noqa: N802 (the name is logging's)
+        super().doRollover()
+        if self.stream is None:
+            self.stream = self._open()
+        self.adopt()
+
+
+class PrintedLines:
+    """Stands in for sys.stdout: whole lines go to the log, and to the console if there is one."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, logger: logging.Logger, level: int, console: int | None, name: str) -> None:
+        self._logger = logger
+        self._level = level
+        self._console = console
+        self._prefix = f"{name} | "
+        self._open_line = ""
+
+    def write(self, text: str) -> int:
+        """Take text; complete lines leave at once."""
+        *lines, self._open_line = (self._open_line + text).split("\n")
+        for line in lines:
+            self._line(line)
+        return len(text)
+
+    def _line(self, line: str) -> None:
+        self._logger.log(self._level, "%s", line)
+        if self._console is not None:
+            try:
+                os.write(self._console, f"{self._prefix}{line}\n".encode("utf-8", "replace"))
+            except OSError:  # full or closed: the log has the line, user code must not wait
+                pass
+
+    def flush(self) -> None:
+        """Let an unfinished line go, as print(end="") with flush=True wants."""
+
+    def close_line(self) -> None:
+        """At the end of the process: an unfinished line is a line."""
+        if self._open_line:
+            self.write("\n")
+
+    def isatty(self) -> bool:
+        """It never is a terminal."""
+        return False
+
+    def fileno(self) -> int:
+        """The process's real stdout, which ends in the log file as well."""
+        return 1
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+
+def log_to(path: str, name: str, *, debug: bool = False, console: int | None = None) -> None:
+    """Send logging, stdout, stderr and crash dumps of this process to the file at `path`."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    handler = _RotatingFile(path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8")
+    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.adopt()
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.DEBUG if debug else logging.INFO)
+    sys.stdout = _as_text(PrintedLines(root, logging.INFO, console, name))
+    sys.stderr = _as_text(PrintedLines(root, logging.ERROR, console, name))
+    faulthandler.enable(file=2)
+
+
+def _as_text(lines: PrintedLines) -> TextIO:
+    return lines  # type: ignore[return-value]

@@ -1,0 +1,77 @@
+"""zmq sockets as the processes use them: who is who on the local ROUTER, limits, draining.
+
+Each instance process has two DEALERs on its stream manager's ROUTER, one for data and one for
+control; a socket's identity says which, of which task, and of which process (incarnation), so that
+a successor is never mistaken for its predecessor.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+
+import zmq
+
+DATA = b"d"
+CONTROL = b"c"
+_IDENTITY = struct.Struct("<cIQ")
+
+LOCAL_HWM = 16
+"""Messages between an instance and its stream manager: 1 MiB of full batches."""
+PEER_HWM = 64
+"""Messages in flight to a peer: 4 MiB of full batches cover a round trip of 30 ms at full speed."""
+
+
+def identity(channel: bytes, task: int, incarnation: int) -> bytes:
+    """The identity of an instance's socket."""
+    return _IDENTITY.pack(channel, task, incarnation)
+
+
+def parse_identity(data: bytes) -> tuple[bytes, int, int]:
+    """(channel, task, incarnation); struct.error if it is not one."""
+    channel, task, incarnation = _IDENTITY.unpack(data)
+    return channel, task, incarnation
+
+
+def local_router(context: "zmq.Context[zmq.Socket[bytes]]", path: str) -> "zmq.Socket[bytes]":
+    """The ROUTER of a stream manager, bound to a socket file only its owner can reach."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    router = context.socket(zmq.ROUTER)
+    router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    router.setsockopt(zmq.RCVHWM, LOCAL_HWM)
+    # What goes to an instance is bounded by its window, so the socket need not refuse any.
+    router.setsockopt(zmq.SNDHWM, 0)
+    router.bind(f"ipc://{path}")
+    return router
+
+
+def connect_local(
+    context: "zmq.Context[zmq.Socket[bytes]]", path: str, name: bytes
+) -> "zmq.Socket[bytes]":
+    """An instance's DEALER to its stream manager; sending blocks when that is busy."""
+    dealer = context.socket(zmq.DEALER)
+    dealer.setsockopt(zmq.IDENTITY, name)
+    dealer.setsockopt(zmq.SNDHWM, LOCAL_HWM)
+    dealer.setsockopt(zmq.RCVHWM, 0)
+    dealer.setsockopt(zmq.RECONNECT_IVL, 20)
+    dealer.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
+    dealer.connect(f"ipc://{path}")
+    return dealer
+
+
+def connect_dealer(
+    context: "zmq.Context[zmq.Socket[bytes]]", address: str, hwm: int
+) -> "zmq.Socket[bytes]":
+    """A DEALER to a peer or a master over tcp."""
+    dealer = context.socket(zmq.DEALER)
+    dealer.set_hwm(hwm)
+    dealer.connect(address)
+    return dealer
+
+
+def drain(sock: "zmq.Socket[bytes]", most: int) -> Iterator[list[bytes]]:
+    """Up to `most` messages that are there already."""
+    try:
+        for _ in range(most):
+            yield sock.recv_multipart(zmq.NOBLOCK)
+    except zmq.Again:
+        return

@@ -1,0 +1,97 @@
+"""What users write against: heronpy's API path by path, its main names re-exported here.
+
+    from heronpy_compat import Bolt, Grouping, Spout, Topology
+
+A name is imported when it is first asked for, so `import heronpy_compat` itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.api_constants import TopologyReliabilityMode
+    from heronpy_compat.api.bolt.bolt import Bolt
+    from heronpy_compat.api.component.component_spec import GlobalStreamId, HeronComponentSpec
+    from heronpy_compat.api.custom_grouping import ICustomGrouping
+    from heronpy_compat.api.metrics import (
+        AssignableMetrics,
+        CountMetric,
+        IMetric,
+        IReducer,
+        MeanReducedMetric,
+        MeanReducer,
+        MultiAssignableMetrics,
+        MultiCountMetric,
+        MultiMeanReducedMetric,
+        MultiReducedMetric,
+        ReducedMetric,
+    )
+    from heronpy_compat.api.serializer import IHeronSerializer, PythonSerializer
+    from heronpy_compat.api.spout.spout import Spout
+    from heronpy_compat.api.stream import Grouping, Stream
+    from heronpy_compat.api.task_hook import ITaskHook
+    from heronpy_compat.api.topology import Topology, TopologyBuilder
+    from heronpy_compat.api.topology_context import TopologyContext
+    from heronpy_compat.api.tuple import Tuple, TupleHelper
+
+__all__ = [
+    "AssignableMetrics",
+    "Bolt",
+    "CountMetric",
+    "GlobalStreamId",
+    "Grouping",
+    "HeronComponentSpec",
+    "ICustomGrouping",
+    "IHeronSerializer",
+    "IMetric",
+    "IReducer",
+    "ITaskHook",
+    "MeanReducedMetric",
+    "MeanReducer",
+    "MultiAssignableMetrics",
+    "MultiCountMetric",
+    "MultiMeanReducedMetric",
+    "MultiReducedMetric",
+    "PythonSerializer",
+    "ReducedMetric",
+    "Spout",
+    "Stream",
+    "Topology",
+    "TopologyBuilder",
+    "TopologyContext",
+    "TopologyReliabilityMode",
+    "Tuple",
+    "TupleHelper",
+]
+
+_HOME = {
+    "Bolt": "bolt.bolt",
+    "GlobalStreamId": "component.component_spec",
+    "Grouping": "stream",
+    "HeronComponentSpec": "component.component_spec",
+    "ICustomGrouping": "custom_grouping",
+    "IHeronSerializer": "serializer",
+    "ITaskHook": "task_hook",
+    "PythonSerializer": "serializer",
+    "Spout": "spout.spout",
+    "Stream": "stream",
+    "Topology": "topology",
+    "TopologyBuilder": "topology",
+    "TopologyContext": "topology_context",
+    "TopologyReliabilityMode": "api_constants",
+    "Tuple": "tuple",
+    "TupleHelper": "tuple",
+}
+"""name -> module below heronpy_compat.api; what is not here is a metric"""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.api.{_HOME.get(name, 'metrics')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,48 @@
+"""The bolt that users derive from (heronpy.api.bolt.bolt)."""
+
+from typing import TYPE_CHECKING, Any
+
+from heronpy_compat.api.bolt.base_bolt import BaseBolt
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+
+
+class Bolt(BaseBolt):
+    """A step of the work; all but `process` is optional.
+
+    class Count(Bolt):
+        outputs = ["word", "count"]
+
+        def initialize(self, config, context):
+            self.counts = collections.Counter()
+
+        def process(self, tup):
+            word = tup.values[0]
+            self.counts[word] += 1
+            self.emit([word, self.counts[word]], anchors=[tup])
+            self.ack(tup)
+    """
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Called once before the first tuple, with the merged config; use it as `__init__`."""
+
+    def process(self, tup: Any) -> None:
+        """Process one tuple (heronpy_compat.api.tuple.Tuple): emit, then ack or fail it."""
+        raise NotImplementedError(f"{type(self).__name__} must define process(self, tup)")
+
+    def process_tick(self, tup: Any) -> None:
+        """Called every `topology.tick.tuple.freq.secs`, if that is set; needs no ack."""
+
+    def on_finish(self) -> None:
+        """Called once at the end of the data, to emit what was collected until then.
+
+        That is when every spout has finished and everything in flight is processed. Bolts are
+        called in topological order, and what one emits here is processed by the next ones before
+        their own `on_finish` and before the run ends. A topology whose spouts never finish never
+        calls it.
+
+            def on_finish(self):
+                for word, count in self.counts.most_common(20):
+                    self.emit([word, count])
+        """

@@ -1,0 +1,52 @@
+"""How a spout stands in a topology and how it emits (heronpy.api.spout.base_spout)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heron_core.topology import DEFAULT_STREAM
+from heronpy_compat.api.component.base_component import BaseComponent
+from heronpy_compat.api.component.component_spec import HeronComponentSpec, checked_outputs
+from heronpy_compat.api.stream import Stream
+
+
+class BaseSpout(BaseComponent):
+    """Base of spouts; `outputs` lists the fields of the default stream and further Streams."""
+
+    outputs: Sequence[str | Stream] = []
+
+    @classmethod
+    def spec(
+        cls,
+        name: str | None = None,
+        par: int = 1,
+        config: dict[str, Any] | None = None,
+        optional_outputs: Sequence[str | Stream] | None = None,
+    ) -> HeronComponentSpec:
+        """This spout as a component of a topology.
+
+        `name` defaults to the attribute of the Topology class, `par` is the number of instances,
+        `config` is laid over the topology's for this component, `optional_outputs` are added to
+        `outputs`. Arguments of the wrong type raise TypeError.
+        """
+        outputs = [
+            *checked_outputs(cls.__name__, cls.outputs),
+            *checked_outputs(f"{cls.__name__}: optional_outputs", optional_outputs or ()),
+        ]
+        path = f"{cls.__module__}.{cls.__qualname__}"
+        return HeronComponentSpec(name, path, True, par, None, outputs, config)
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        tup_id: Any = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> Any:
+        """Emit the values `tup`, one for each field of `stream`.
+
+        With a `tup_id` (any object) the tuple is tracked: `ack(tup_id)` or `fail(tup_id)` is
+        called for it. `direct_task` names the task that gets it besides the groupings.
+        `need_task_ids` asks for the list of task ids that got it.
+        """
+        return self.delegate.emit(tup, tup_id, stream, direct_task, need_task_ids)

@@ -1,0 +1,60 @@
+"""The spout that users derive from (heronpy.api.spout.spout)."""
+
+from typing import TYPE_CHECKING, Any
+
+from heronpy_compat.api.spout.base_spout import BaseSpout
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+
+
+class Spout(BaseSpout):
+    """A source of tuples; all but `next_tuple` is optional.
+
+    class Words(Spout):
+        outputs = ["word"]
+
+        def initialize(self, config, context):
+            self.words = itertools.cycle(["storm", "heron"])
+
+        def next_tuple(self):
+            self.emit([next(self.words)])
+    """
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Called once before the first tuple, with the merged config; use it as `__init__`."""
+
+    def close(self) -> None:
+        """Called when the instance ends in good order; not after a kill."""
+
+    def next_tuple(self) -> None:
+        """Emit what there is, usually one tuple, and return at once; nothing may block here."""
+        raise NotImplementedError(f"{type(self).__name__} must define next_tuple(self)")
+
+    def ack(self, tup_id: Any) -> None:
+        """The tuple emitted with `tup_id` and all that came of it is processed."""
+
+    def fail(self, tup_id: Any) -> None:
+        """The tuple emitted with `tup_id` failed somewhere or took too long; emit it again?"""
+
+    def activate(self) -> None:
+        """The topology runs (again); `next_tuple` is called from now on."""
+
+    def deactivate(self) -> None:
+        """The topology is paused; `next_tuple` is not called until `activate`."""
+
+    def finish(self) -> None:
+        """Say that this spout has nothing more to emit; for sources that end.
+
+        `next_tuple` is not called again, unless a later `fail` callback re-opens the spout: then
+        it may emit the failed tuple again and finish once more. `heronpy run` ends by itself when
+        every spout is finished and every tuple is processed.
+
+            def next_tuple(self):
+                line = self.file.readline()
+                if line:
+                    self.emit([line])
+                else:
+                    self.finish()
+        """
+        self.delegate.finish()

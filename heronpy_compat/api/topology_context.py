@@ -1,0 +1,55 @@
+"""What a component can ask about the topology it runs in (heronpy.api.topology_context)."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.metrics import IMetric
+    from heronpy_compat.api.task_hook import ITaskHook
+
+
+class TopologyContext:
+    """Given to `initialize`; the runtime's class implements every method."""
+
+    def get_task_id(self) -> int:
+        """The task id of this instance: a whole number from 1, unique in the topology."""
+        raise NotImplementedError
+
+    def get_component_id(self) -> str:
+        """The name of the component that this instance belongs to."""
+        raise NotImplementedError
+
+    def get_cluster_config(self) -> dict[str, Any]:
+        """The config as `initialize` got it."""
+        raise NotImplementedError
+
+    def get_topology_name(self) -> str:
+        """The name of the topology."""
+        raise NotImplementedError
+
+    def register_metric(self, name: str, metric: "IMetric", time_bucket_in_sec: int) -> None:
+        """Collect `metric` under `name` every `time_bucket_in_sec` seconds."""
+        raise NotImplementedError
+
+    def get_sources(self, component_id: str) -> dict[Any, Any] | None:
+        """`{StreamId(id, component_name): grouping type}` of what a component reads, or None."""
+        raise NotImplementedError
+
+    def get_this_sources(self) -> dict[Any, Any] | None:
+        """`get_sources` of this component."""
+        raise NotImplementedError
+
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        """The task ids of a component, sorted."""
+        raise NotImplementedError
+
+    def add_task_hook(self, task_hook: "ITaskHook") -> None:
+        """Call `task_hook` from now on; for use in `initialize`."""
+        raise NotImplementedError
+
+    def get_topology_pex_path(self) -> str:
+        """Where the topology's code is, on the machine of this instance."""
+        raise NotImplementedError
+
+    def get_metrics_collector(self) -> Any:
+        """The object that `global_metrics.init` takes."""
+        raise NotImplementedError

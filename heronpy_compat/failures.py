@@ -1,0 +1,48 @@
+"""Exceptions of user code as one line: where in the user's files, of which type, what it says."""
+
+import os
+from types import TracebackType
+
+from heron_core.errors import HeronError
+
+# Frames in these places are never the cause a user can mend: Python's library, ours, installed
+# packages.
+_PYTHON = os.path.dirname(os.__file__) + os.sep
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_CORE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "heron_core", "")
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
+
+
+def told(error: BaseException) -> str:
+    """`FILE:LINE: TYPE: MESSAGE`; the type is left out where the message speaks for itself."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{shown(error.filename)}:{error.lineno or 1}: {error.msg}"
+    message = " ".join(str(error).split())
+    if isinstance(error, SystemExit):
+        message = f"the program exits with {message or 0}"
+    elif not isinstance(error, HeronError):
+        kind = type(error).__name__
+        message = f"{kind}: {message}" if message else kind
+    place = _place(error.__traceback__)
+    return f"{place}: {message}" if place else message
+
+
+def shown(path: str) -> str:
+    """`path` as a person would type it: relative when it lies below the working directory."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
+
+
+def _place(traceback: TracebackType | None) -> str | None:
+    """file:line of the innermost frame in the user's own files."""
+    place = None
+    while traceback is not None:
+        path = traceback.tb_frame.f_code.co_filename
+        if _is_users(path):
+            place = f"{shown(path)}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
+
+
+def _is_users(path: str) -> bool:
+    return not path.startswith(("<", _PYTHON, _OURS, _CORE)) and _INSTALLED not in path

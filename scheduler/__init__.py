@@ -1,0 +1,1 @@
+"""Packing, restart policy, the container executor and the back ends."""

@@ -1,0 +1,164 @@
+"""The executor of one container: its topology master, or its stream manager and instances.
+
+Container 0 holds the master alone (Heron: SchedulerUtils); any other the stream manager and one
+process for each instance, all forked from this one. `heron_instance`, `stream_manager` and
+`topology_master` are imported before the first fork, so a child starts with them warm.
+"""
+
+import gc
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import heron_instance.server
+import stream_manager.server
+import topology_master.server
+from heron_core import config as keys
+from heron_core.errors import HeronError
+from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
+from heron_core.topology import TopologySpec
+from heron_io.logs import log_to
+from scheduler.supervisor import REASON_BYTES_MAX, Job, Outcome, Supervisor
+
+GAVE_UP_CODE = 4
+"""A process of the container kept ending: the topology has failed."""
+ENDED_CODE = topology_master.server.ENDED_CODE
+INSTANCE_GRACE_SECS = 3.0
+SERVICE_GRACE_SECS = 2.0
+
+OURS_ONLY = ("scheduler", "stream_manager", "topology_master", "heron_cli", "examples", "tests")
+"""Packages of ours that an instance never needs and whose names a user's modules may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a container's processes run, and what for."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    container: int
+    store_url: str
+    logs: str
+    """Directory of the log files."""
+    sockets: str
+    """Directory of the socket files, only its owner may enter it."""
+    console: int | None = None
+    """Where printed lines go besides the log: a pipe of the command line, or nowhere."""
+    bind_host: str = "127.0.0.1"
+
+
+def run(place: Place, lifeline: int, reason: int) -> int:
+    """Supervise the container until it ends; returns the exit code, writes why to `reason`."""
+    log_to(_log_file(place, f"container-{place.container}"), f"container {place.container}")
+    gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
+    config = keys.with_defaults(place.topology.config)
+    supervisor = Supervisor(
+        jobs=_jobs(place),
+        lifeline=lifeline,
+        restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
+        gave_up_code=GAVE_UP_CODE,
+    )
+    outcome: Outcome = supervisor.run()
+    logging.info("container %d ends: %s", place.container, outcome.reason)
+    tell(reason, outcome.reason)
+    return outcome.code
+
+
+def tell(pipe: int, text: str) -> None:
+    """Write a process's last words for whoever supervises it."""
+    try:
+        os.write(pipe, text.encode("utf-8", "replace")[:REASON_BYTES_MAX])
+    except OSError:  # nobody reads: the log has it too
+        pass
+
+
+def _log_file(place: Place, name: str) -> str:
+    return os.path.join(place.logs, f"{name}.log")
+
+
+def _jobs(place: Place) -> list[Job]:
+    name = place.topology.name
+    if place.container == MASTER_CONTAINER:
+        master = topology_master.server.Place(place.store_url, place.bind_host)
+        return [
+            Job("topology master", f"heron: topology master ({name})",
+                _service(place, "topology-master", lambda lifeline: topology_master.server.run(
+                    place.topology, place.packing, master, lifeline)),
+                SERVICE_GRACE_SECS, True, frozenset({ENDED_CODE}))
+        ]  # fmt: skip
+    manager = stream_manager.server.Place(
+        place.container, _socket(place), place.store_url, place.bind_host
+    )
+    first = Job(
+        f"stream manager {place.container}",
+        f"heron: stream manager {place.container} ({name})",
+        _service(place, f"stream-manager-{place.container}", lambda lifeline:
+                 stream_manager.server.run(place.topology, place.packing, manager, lifeline)),
+        SERVICE_GRACE_SECS, True)  # fmt: skip
+    instances = place.packing.container(place.container).instances
+    return [first, *(_instance_job(place, each) for each in instances)]
+
+
+def _socket(place: Place) -> str:
+    return os.path.join(place.sockets, f"container-{place.container}.sock")
+
+
+def _service(place: Place, log_name: str, serve: Callable[[int], int]) -> Callable[[int, int], int]:
+    def main(lifeline: int, reason: int) -> int:
+        log_to(_log_file(place, log_name), log_name)
+        try:
+            return serve(lifeline)
+        except Exception as error:
+            logging.exception("%s fails", log_name)
+            tell(reason, _in_one_line(error))
+            return 1
+
+    return main
+
+
+def _instance_job(place: Place, plan: InstancePlan) -> Job:
+    label = f"{plan.component}-{plan.task}"
+    where = heron_instance.server.Place(plan.task, _socket(place))
+
+    def main(lifeline: int, reason: int) -> int:
+        path = _log_file(place, label)
+        shown = f"{plan.component}[{plan.index}]"
+        log_to(path, shown, debug=_debug(place.topology), console=place.console)
+        isolate_imports(place.topology)
+        try:
+            return heron_instance.server.run(place.topology, place.packing, where, lifeline)
+        except HeronError as error:
+            logging.error("%s", error)
+            tell(reason, f"{error} (log: {path})")
+        except Exception as error:
+            logging.error("%s fails:\n%s", label, traceback.format_exc())
+            tell(reason, f"{_in_one_line(error)} (log: {path})")
+        return 1
+
+    title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({place.topology.name})"
+    name = f"component {plan.component!r} (task {plan.task})"
+    return Job(name, title, main, INSTANCE_GRACE_SECS, True)
+
+
+def _debug(topology: TopologySpec) -> bool:
+    return keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
+
+
+def _in_one_line(error: BaseException) -> str:
+    """What an exception says and where it was raised last, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}{where}"
+
+
+def isolate_imports(topology: TopologySpec) -> None:
+    """Make the user's modules importable, and win over ours of the same name."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] in OURS_ONLY:
+            del sys.modules[name]
+    ahead = [path for path in topology.search_paths if path not in sys.path[:1]]
+    sys.path[:0] = ahead

@@ -1,0 +1,198 @@
+"""Runs a few child processes: starts them, restarts those that end by the policy, ends all.
+
+The loop of the executor (children: stream manager and instances) and of the local scheduler
+(children: executors). It has one thread and no zmq context, because it forks: a child starts from
+this warm process within milliseconds, with everything imported.
+"""
+
+import logging
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from heron_io.processes import Child, Waker, fork_child, signal_process
+from scheduler.restarts import RestartPolicy
+
+log = logging.getLogger("supervisor")
+
+REASON_BYTES_MAX = 4096
+"""What a child may say about its end; a pipe holds more, so writing it never blocks."""
+POLL_SECS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A process to run: its name, what it runs, how long it gets to end in order."""
+
+    name: str
+    title: str
+    main: Callable[[int, int], int]
+    """(lifeline, reason pipe) -> exit code; in the child"""
+    grace_secs: float
+    killed_with_parent: bool
+    final_codes: frozenset[int] = frozenset()
+    """Exit codes after which it is not started again: they end the supervisor as well."""
+
+
+@dataclass(slots=True)
+class Running:
+    """A job and its process, if it has one now."""
+
+    job: Job
+    policy: RestartPolicy
+    child: Child | None = None
+    reason: int = -1
+    started: float = 0.0
+    start_at: float = 0.0
+    last_words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a supervisor ended: the exit code for its own process, and why."""
+
+    code: int
+    reason: str
+
+
+@dataclass
+class Supervisor:
+    """The children of this process."""
+
+    jobs: Sequence[Job]
+    lifeline: int
+    restart_limit: int
+    gave_up_code: int
+    _waker: Waker = field(default_factory=Waker)
+    _running: list[Running] = field(default_factory=list)
+    _outcome: Outcome | None = None
+
+    def run(self) -> Outcome:
+        """Keep all jobs running until SIGTERM, the parent's death, or a job's final end."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.end(Outcome(0, "SIGTERM")))
+        signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
+        self._running = [Running(job, RestartPolicy(self.restart_limit)) for job in self.jobs]
+        for each in self._running:
+            self._start(each)
+        poll = select.poll()
+        poll.register(self.lifeline, select.POLLIN)
+        poll.register(self._waker.readable, select.POLLIN)
+        while self._outcome is None:
+            ready = {number for number, _ in poll.poll(self._timeout_ms())}
+            self._waker.clear()
+            if self.lifeline in ready:
+                self.end(Outcome(70, "the parent process is gone"))
+            self._reap()
+            self._start_due()
+        self._end_all()
+        return self._outcome
+
+    def end(self, outcome: Outcome) -> None:
+        """End the loop; the first outcome counts."""
+        if self._outcome is None:
+            self._outcome = outcome
+
+    def _timeout_ms(self) -> int:
+        now = time.monotonic()
+        due = [each.start_at - now for each in self._running if each.child is None]
+        return max(0, int(min([POLL_SECS, *due]) * 1000) + 1)
+
+    def _start(self, each: Running) -> None:
+        reason, theirs = os.pipe2(os.O_NONBLOCK)
+        job = each.job
+        closing = [other.child.lifeline for other in self._running if other.child is not None]
+
+        def main(lifeline: int) -> int:
+            # A sibling's lifeline must end with our parent, not with us.
+            for number in (*closing, reason, self.lifeline):
+                os.close(number)
+            return job.main(lifeline, theirs)
+
+        each.child = fork_child(job.title, main, killed_with_parent=job.killed_with_parent)
+        os.close(theirs)
+        each.reason = reason
+        each.started = time.monotonic()
+        log.info("started %s, pid %d", job.name, each.child.pid)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for each in self._running:
+            if self._outcome is None and each.child is None and each.start_at <= now:
+                self._start(each)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for each in self._running:
+                if each.child is not None and each.child.pid == pid:
+                    self._ended(each, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, each: Running, code: int) -> None:
+        each.last_words = self._read_reason(each)
+        self._forget_child(each)
+        told = f": {each.last_words}" if each.last_words else ""
+        log.info("%s ended with %d%s", each.job.name, code, told)
+        if self._outcome is not None:
+            return
+        if code in each.job.final_codes:
+            self.end(Outcome(code, each.last_words))
+            return
+        now = time.monotonic()
+        pause = each.policy.pause_secs(now - each.started)
+        if pause is None:
+            words = each.last_words or f"its last exit code was {code}"
+            text = f"{each.job.name} ended {each.policy.failures} times in a row: {words}"
+            self.end(Outcome(self.gave_up_code, text))
+            return
+        each.start_at = now + pause
+
+    @staticmethod
+    def _read_reason(each: Running) -> str:
+        try:
+            return os.read(each.reason, REASON_BYTES_MAX).decode("utf-8", "replace").strip()
+        except BlockingIOError:  # a grandchild holds the pipe open and said nothing
+            return ""
+
+    @staticmethod
+    def _forget_child(each: Running) -> None:
+        assert each.child is not None
+        os.close(each.reason)
+        os.close(each.child.lifeline)
+        each.child = None
+
+    def _end_all(self) -> None:
+        """SIGTERM to all but the first, then to the first (instances end before their stream
+        manager); whoever is not gone in time is killed."""
+        self._end_some(self._running[1:])
+        self._end_some(self._running[:1])
+
+    def _end_some(self, some: Sequence[Running]) -> None:
+        alive = [each for each in some if each.child is not None]
+        for each in alive:
+            signal_process(_pid(each), signal.SIGTERM)
+        deadline = time.monotonic() + max((each.job.grace_secs for each in alive), default=0.0)
+        while any(each.child for each in alive):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                for each in alive:
+                    if each.child is not None:
+                        log.warning("%s does not end: killed", each.job.name)
+                        signal_process(_pid(each), signal.SIGKILL)
+                deadline = float("inf")
+            select.select([self._waker.readable], [], [], min(max(left, 0.0), 0.1))
+            self._waker.clear()
+            self._reap()
+
+
+def _pid(each: Running) -> int:
+    assert each.child is not None
+    return each.child.pid

@@ -1,0 +1,1 @@
+"""Routes the batches of one container, tracks acks and applies back-pressure."""

@@ -1,0 +1,75 @@
+"""XOR trees of tracked tuples, expiring in rotating buckets (Storm's Acker and RotatingMap).
+
+A root's value is the xor of all edges begun and not yet acked; at zero the whole tree is done. The
+trees live in the stream manager of the spout's container, one `Trees` for each spout task. A root
+lives between T and T + T/buckets without being finished: it is dropped at rotation number
+buckets + 1 after the bucket it began in was opened.
+"""
+
+from array import array
+from collections import deque
+
+
+class Trees:
+    """The unfinished trees of one spout task."""
+
+    def __init__(self, buckets: int) -> None:
+        self._newest: dict[int, int] = {}
+        self._older: deque[dict[int, int]] = deque({} for _ in range(buckets))
+        self.unknown = 0
+        """Acks and fails for roots that are not (or no longer) here: counted, not an error."""
+
+    def __len__(self) -> int:
+        return len(self._newest) + sum(map(len, self._older))
+
+    def begin(self, pairs: "array[int]") -> None:
+        """New roots, each with the xor of all edges of its first deliveries."""
+        words = iter(pairs)
+        self._newest.update(zip(words, words, strict=True))
+
+    def apply(self, pairs: "array[int]") -> "array[int]":
+        """Xor (root, value) pairs in; returns the roots whose trees are thereby done."""
+        done = array("Q")
+        newest = self._newest
+        held_in_newest = newest.get
+        words = iter(pairs)
+        for root, value in zip(words, words, strict=True):
+            held = held_in_newest(root)
+            if held is None:
+                self._apply_to_older(root, value, done)
+            elif held == value:
+                del newest[root]
+                done.append(root)
+            else:
+                newest[root] = held ^ value
+        return done
+
+    def _apply_to_older(self, root: int, value: int, done: "array[int]") -> None:
+        for bucket in self._older:
+            held = bucket.get(root)
+            if held is not None:
+                if held == value:
+                    del bucket[root]
+                    done.append(root)
+                else:
+                    bucket[root] = held ^ value
+                return
+        self.unknown += 1
+
+    def fail(self, roots: "array[int]") -> "array[int]":
+        """End trees by failure; returns those that were still unfinished."""
+        failed = array("Q")
+        for root in roots:
+            for bucket in (self._newest, *self._older):
+                if bucket.pop(root, None) is not None:
+                    failed.append(root)
+                    break
+            else:
+                self.unknown += 1
+        return failed
+
+    def rotate(self) -> "array[int]":
+        """Open a new bucket and drop the oldest; returns the roots that thereby expire."""
+        self._older.appendleft(self._newest)
+        self._newest = {}
+        return array("Q", self._older.pop())

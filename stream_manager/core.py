@@ -1,0 +1,386 @@
+"""The stream manager's decisions: `handle(event, now)` returns what to do, and does nothing itself.
+
+Batches are forwarded by their header and never decoded. For each local spout it holds the ack
+trees, for each local instance a queue with a window, for each peer a queue for when its socket is
+full; queues over their high-water mark name causes of back-pressure.
+"""
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from heron_core import messages
+from heron_core.errors import ProtocolError
+from heron_core.frames import (
+    Flag,
+    Frames,
+    Header,
+    Kind,
+    header,
+    parse_header,
+    root_owner,
+    words,
+)
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, physical_from_json
+from heron_core.topology import TopologySpec
+from stream_manager import events
+from stream_manager.acks import Trees
+from stream_manager.backpressure import BackPressure
+from stream_manager.options import Options
+from stream_manager.queues import InstanceQueue, PeerQueue
+
+Out = list[events.Instruction]
+
+
+class StreamManager:
+    """State of one container's stream manager."""
+
+    def __init__(
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        identity: messages.Register,
+        options: Options,
+    ) -> None:
+        self.options = options
+        self.container = identity.container
+        self.plan: PhysicalPlan | None = None
+        self._plan_json: messages.Json = {}
+        self.epoch = 0
+        self._identity = identity
+        self._packing = packing
+        self._container_of = packing.container_of
+        local = packing.container(self.container).instances
+        self._queues = {each.task: InstanceQueue(options.window_bytes) for each in local}
+        self._trees = {
+            each.task: Trees(options.expiry_buckets)
+            for each in local
+            if topology.by_name[each.component].is_spout
+        }
+        self._peers = {
+            each.id: PeerQueue()
+            for each in packing.containers
+            if each.id not in (self.container, MASTER_CONTAINER)
+        }
+        self._pressure = BackPressure(topology, packing, self.container)
+        self._causes: set[int] = set()
+        """Local tasks named as causes by this stream manager."""
+        self._snapshots: dict[int, messages.Json] = {}
+        self._next_rotation: float | None = None
+        self._next_heartbeat = 0.0
+        self._master_seen: float | None = None
+        self.counters = {"forwarded": 0, "fenced": 0, "unroutable": 0, "malformed": 0, "lost": 0}
+        self._by_kind: dict[int, Callable[[Header, Frames, Out], None]] = {
+            Kind.DATA: self._data,
+            Kind.FANOUT: self._fanout,
+            Kind.INIT: self._init,
+            Kind.ACK: self._settle,
+            Kind.FAIL: self._settle,
+            Kind.CONSUMED: self._consumed,
+            Kind.CONTROL: self._peer_control,
+        }
+        self._by_event: dict[type, Callable[[Any, float, Out], None]] = {
+            events.FromInstance: lambda event, now, out: self._message(event.frames, out),
+            events.FromPeer: lambda event, now, out: self._message(event.frames, out),
+            events.FromInstanceControl: self._instance_control,
+            events.FromMaster: self._from_master,
+            events.MasterConnected: self._master_connected,
+            events.PeerBlocked: self._peer_blocked,
+            events.PeerWritable: self._peer_writable,
+            events.Timer: self._timer,
+        }
+
+    def handle(self, event: events.Event, now: float) -> Out:
+        """What to do about `event`; `now` in seconds of any monotonic clock."""
+        out: Out = []
+        self._by_event[type(event)](event, now, out)
+        return out
+
+    # --- data plane ---------------------------------------------------------------------------
+
+    def _message(self, frames: Frames, out: Out) -> None:
+        try:
+            head = parse_header(frames[0])
+            self._by_kind[head.kind](head, frames, out)
+        except (ProtocolError, KeyError, IndexError, ValueError) as error:
+            self.counters["malformed"] += 1
+            out.append(events.Log(f"dropped a malformed message: {error!r}"))
+
+    def _data(self, head: Header, frames: Frames, out: Out) -> None:
+        if head.epoch < self.epoch:
+            self._fence(head, frames, out)
+            return
+        container = self._container_of.get(head.destination)
+        if container is None:
+            self.counters["unroutable"] += 1
+            return
+        self.counters["forwarded"] += 1
+        if container != self.container:
+            self._to_peer(container, head.destination, frames, out)
+            return
+        self._to_instance(head.destination, frames, out)
+
+    def _to_instance(self, task: int, frames: Frames, out: Out) -> None:
+        queue = self._queues[task]
+        if queue.offer(frames):
+            out.append(events.ToLocal(task, queue.incarnation or 0, frames))
+        elif queue.waiting_bytes > self.options.high_water_bytes and task not in self._causes:
+            self._causes.add(task)
+            self._announce(messages.Cause(task, True), out)
+
+    def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
+        """One batch for several tasks of one container: split there, each with its own edges."""
+        if head.epoch < self.epoch:
+            self._fence(head, [frames[0], *frames[2:]], out)
+        elif head.destination != self.container:
+            self.counters["forwarded"] += 1
+            self._to_peer(head.destination, 0, frames, out)
+        else:
+            self._split(head, frames, out)
+
+    def _split(self, head: Header, frames: Frames, out: Out) -> None:
+        targets = array("I")
+        targets.frombytes(frames[1])
+        tracked = bool(head.flags & Flag.TRACKED)
+        block_bytes = head.items * 16
+        rest = frames[4:] if tracked else frames[3:]
+        for at, task in enumerate(targets):
+            ids = [frames[3][at * block_bytes : (at + 1) * block_bytes]] if tracked else []
+            first = header(
+                Kind.DATA, head.epoch, head.source, task, head.items, head.stream, head.flags
+            )
+            self.counters["forwarded"] += 1
+            self._to_instance(task, [first, frames[2], *ids, *rest], out)
+
+    def _to_peer(self, container: int, destination: int, frames: Frames, out: Out) -> None:
+        queue = self._peers[container]
+        if not queue.blocked:
+            out.append(events.ToPeer(container, destination, frames))
+            return
+        queue.put(destination, frames)
+        self._check_peer(queue, out)
+
+    def _check_peer(self, queue: PeerQueue, out: Out) -> None:
+        """A peer's queue over its mark names as causes all tasks that it holds something for."""
+        if queue.waiting_bytes > self.options.high_water_bytes and not queue.causes:
+            queue.causes = {task for task, _ in queue.waiting if task} - self._causes
+            for task in sorted(queue.causes):
+                self._announce(messages.Cause(task, True), out)
+        elif queue.waiting_bytes <= self.options.low_water_bytes and queue.causes:
+            lifted, queue.causes = queue.causes, set()
+            for task in sorted(lifted):
+                self._announce(messages.Cause(task, False), out)
+
+    def _peer_blocked(self, event: events.PeerBlocked, now: float, out: Out) -> None:
+        queue = self._peers[event.container]
+        queue.put_back(event.unsent)
+        self._check_peer(queue, out)
+
+    def _peer_writable(self, event: events.PeerWritable, now: float, out: Out) -> None:
+        queue = self._peers[event.container]
+        out.extend(events.ToPeer(event.container, *found) for found in queue.burst())
+        self._check_peer(queue, out)
+
+    def _fence(self, head: Header, frames: Frames, out: Out) -> None:
+        """A leftover of an older plan is not delivered; its roots fail, so they are replayed."""
+        self.counters["fenced"] += 1
+        if head.flags & Flag.TRACKED:
+            self._fail_roots(frames, out)
+
+    def _fail_roots(self, frames: Frames, out: Out) -> None:
+        """Fail all roots of a batch that is lost, at the spouts that own them."""
+        roots = set(words(frames[2])[::2]) - {0}
+        head = parse_header(frames[0])
+        if head.flags & Flag.MULTI_ROOT:
+            roots |= set(words(frames[-1])[1::2])
+        owners: dict[int, list[int]] = {}
+        for root in roots:
+            owners.setdefault(root_owner(root), []).append(root)
+        for owner, failed in owners.items():
+            first = header(Kind.FAIL, self.epoch, 0, owner, len(failed))
+            self._message([first, array("Q", failed).tobytes()], out)
+
+    # --- acks ---------------------------------------------------------------------------------
+
+    def _init(self, head: Header, frames: Frames, out: Out) -> None:
+        self._trees[head.source].begin(words(frames[1]))
+
+    def _settle(self, head: Header, frames: Frames, out: Out) -> None:
+        """Acks and fails go to the stream manager that holds the trees of the owning spout."""
+        container = self._container_of[head.destination]
+        if container != self.container:
+            self._to_peer(container, 0, frames, out)
+            return
+        trees = self._trees[head.destination]
+        if head.kind == Kind.ACK:
+            self._tell_spout(Kind.ACKED, head.destination, trees.apply(words(frames[1])), out)
+        else:
+            self._tell_spout(Kind.FAILED, head.destination, trees.fail(words(frames[1])), out)
+
+    def _tell_spout(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
+        incarnation = self._queues[task].incarnation
+        if roots and incarnation is not None:
+            first = header(kind, self.epoch, 0, task, len(roots))
+            out.append(events.ToLocal(task, incarnation, [first, roots.tobytes()]))
+
+    def _consumed(self, head: Header, frames: Frames, out: Out) -> None:
+        task = head.source
+        queue = self._queues[task]
+        queue.processed(head.items)
+        while (waiting := queue.next()) is not None:
+            out.append(events.ToLocal(task, queue.incarnation or 0, waiting))
+        if task in self._causes and queue.waiting_bytes <= self.options.low_water_bytes:
+            self._causes.remove(task)
+            self._announce(messages.Cause(task, False), out)
+
+    # --- back-pressure ------------------------------------------------------------------------
+
+    def _announce(self, cause: messages.Cause, out: Out) -> None:
+        """A cause of ours appears or is lifted: all peers hear of it, and our own instances."""
+        first = header(Kind.CONTROL, self.epoch, 0, cause.task, 1)
+        frames = [first, messages.encode(cause)]
+        for container in self._peers:
+            self._to_peer(container, 0, frames, out)
+        self._apply_cause(cause, out)
+
+    def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
+        message = messages.decode(frames[1])
+        if isinstance(message, messages.Cause):
+            self._apply_cause(message, out)
+
+    def _apply_cause(self, cause: messages.Cause, out: Out) -> None:
+        change = self._pressure.on if cause.on else self._pressure.off
+        for task in change(cause.task):
+            self._control(task, messages.Pause(cause.on), out)
+
+    # --- control plane ------------------------------------------------------------------------
+
+    def _control(self, task: int, message: messages.ToInstance, out: Out) -> None:
+        incarnation = self._queues[task].incarnation
+        if incarnation is not None:
+            out.append(events.ToLocalControl(task, incarnation, message))
+
+    def _to_all(self, message: messages.ToInstance, out: Out) -> None:
+        for task in self._queues:
+            self._control(task, message, out)
+
+    def _instance_control(self, event: events.FromInstanceControl, now: float, out: Out) -> None:
+        message = event.message
+        match message:
+            case messages.Hello():
+                self._hello(message, out)
+            case messages.Beat(task, metrics):
+                self._beat(task, metrics, out)
+            case (
+                messages.Counts()
+                | messages.SpoutFinished()
+                | messages.BoltFinished()
+                | messages.InstanceFailed()
+            ):
+                out.append(events.ToMaster(message))
+
+    def _beat(self, task: int, metrics: messages.Json, out: Out) -> None:
+        self._snapshots[task] = metrics
+        queue = self._queues.get(task)
+        if queue is not None and queue.incarnation is None:
+            # It was served by the stream manager that died before us.
+            out.append(events.ToLocalControl(task, metrics["incarnation"], messages.Resync()))
+
+    def _hello(self, hello: messages.Hello, out: Out) -> None:
+        queue = self._queues.get(hello.task)
+        if queue is None:
+            out.append(events.Log(f"refused task {hello.task}: it is not in this container"))
+            return
+        if queue.incarnation == hello.incarnation:
+            return
+        lost = queue.replaced(hello.incarnation)
+        if hello.task in self._trees:
+            # Whatever the predecessor emitted, nobody is there to be told of it any more.
+            self._trees[hello.task] = Trees(self.options.expiry_buckets)
+        for frames in lost:
+            self.counters["lost"] += 1
+            if parse_header(frames[0]).flags & Flag.TRACKED:
+                self._fail_roots(frames, out)
+        if self.plan is not None:
+            self._control(hello.task, self._plan_message(), out)
+        if self._pressure.is_paused(hello.task):
+            self._control(hello.task, messages.Pause(True), out)
+        while (waiting := queue.next()) is not None:
+            out.append(events.ToLocal(hello.task, hello.incarnation, waiting))
+
+    def blocked_peers(self) -> list[int]:
+        """Peers whose socket is to be watched until it takes messages again."""
+        return [container for container, queue in self._peers.items() if queue.blocked]
+
+    def _plan_message(self) -> messages.Plan:
+        return messages.Plan(self._plan_json)
+
+    def _master_connected(self, event: events.MasterConnected, now: float, out: Out) -> None:
+        self._master_seen = now
+        out.append(events.ToMaster(self._identity))
+
+    def _from_master(self, event: events.FromMaster, now: float, out: Out) -> None:
+        self._master_seen = now
+        match event.message:
+            case messages.Plan(plan):
+                self._take_plan(plan, out)
+            case messages.Probe() | messages.Stop() as message:
+                self._to_all(message, out)
+            case messages.FinishBolts(tasks):
+                for task in set(tasks) & set(self._queues):
+                    self._control(task, messages.FinishBolts((task,)), out)
+            case messages.Refused(reason):
+                out.append(events.Exit(f"the topology master refused us: {reason}", 3))
+
+    def _take_plan(self, data: messages.Json, out: Out) -> None:
+        plan = physical_from_json(data)
+        if plan.epoch < self.epoch:
+            return
+        self.plan, self._plan_json, self.epoch = plan, data, plan.epoch
+        peers = {each: plan.stream_managers[each] for each in self._peers}
+        out.append(events.ConnectPeers(peers))
+        self._to_all(self._plan_message(), out)
+
+    def _timer(self, event: events.Timer, now: float, out: Out) -> None:
+        self._rotate(now, out)
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + self.options.heartbeat_secs
+            if self._master_seen is not None:
+                out.append(events.ToMaster(self.heartbeat()))
+        if (
+            self._master_seen is not None
+            and now - self._master_seen > self.options.master_silent_secs
+        ):
+            self._master_seen = None
+            out.append(events.FindMaster())
+
+    def _rotate(self, now: float, out: Out) -> None:
+        timeout = self.options.message_timeout_secs
+        if timeout is None:
+            return
+        if self._next_rotation is None:
+            self._next_rotation = now + timeout / self.options.expiry_buckets
+        while now >= self._next_rotation:
+            self._next_rotation += timeout / self.options.expiry_buckets
+            for task, trees in self._trees.items():
+                self._tell_spout(Kind.EXPIRED, task, trees.rotate(), out)
+
+    def heartbeat(self) -> messages.Heartbeat:
+        """What the master hears regularly: our counters, our instances' newest snapshots."""
+        return messages.Heartbeat(
+            self.container, self.statistics(), dict(self._snapshots), self._pressure.paused
+        )
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters and sizes as they are now."""
+        return {
+            **self.counters,
+            "trees": sum(map(len, self._trees.values())),
+            "unknown_roots": sum(trees.unknown for trees in self._trees.values()),
+            "waiting_bytes": {
+                task: queue.waiting_bytes + queue.handed_bytes
+                for task, queue in self._queues.items()
+            },
+            "peer_bytes": {each: queue.waiting_bytes for each, queue in self._peers.items()},
+            "causes": sorted(self._causes),
+        }

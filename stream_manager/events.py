@@ -1,0 +1,137 @@
+"""What can happen to a stream manager, and what it can decide to do (core.py joins them)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heron_core.frames import Frames
+from heron_core.messages import FromStreamManager, ToInstance
+
+
+@dataclass(slots=True)
+class FromInstance:
+    """A data-plane message of a local instance."""
+
+    task: int
+    frames: Frames
+
+
+@dataclass(slots=True)
+class FromPeer:
+    """A data-plane message of another stream manager."""
+
+    frames: Frames
+
+
+@dataclass(frozen=True, slots=True)
+class FromInstanceControl:
+    """A control message of a local instance."""
+
+    message: object
+
+
+@dataclass(frozen=True, slots=True)
+class FromMaster:
+    """A control message of the topology master."""
+
+    message: object
+
+
+@dataclass(frozen=True, slots=True)
+class MasterConnected:
+    """A connection to a topology master was opened; it is to be told who we are."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerBlocked:
+    """A peer's socket took no more: these (destination, message) were not sent, in this order."""
+
+    container: int
+    unsent: list[tuple[int, Frames]]
+
+
+@dataclass(frozen=True, slots=True)
+class PeerWritable:
+    """A peer's socket takes messages again."""
+
+    container: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Time has passed; comes several times a second."""
+
+
+Event = (
+    FromInstance
+    | FromPeer
+    | FromInstanceControl
+    | FromMaster
+    | MasterConnected
+    | PeerBlocked
+    | PeerWritable
+    | Timer
+)
+
+
+@dataclass(slots=True)
+class ToLocal:
+    """Put a data-plane message on the way to a local instance's process."""
+
+    task: int
+    incarnation: int
+    frames: Frames
+
+
+@dataclass(slots=True)
+class ToPeer:
+    """Try to send a message to another stream manager; PeerBlocked if its socket is full."""
+
+    container: int
+    destination: int
+    frames: Frames
+
+
+@dataclass(frozen=True, slots=True)
+class ToLocalControl:
+    """Send a control message to a local instance."""
+
+    task: int
+    incarnation: int
+    message: ToInstance
+
+
+@dataclass(frozen=True, slots=True)
+class ToMaster:
+    """Send a message to the topology master."""
+
+    message: FromStreamManager
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectPeers:
+    """These are the peers' addresses now (container -> address); drop other connections."""
+
+    addresses: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FindMaster:
+    """The master is silent: look its address up again and connect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One line for the log."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """End this process, with a reason for the log."""
+
+    reason: str
+    code: int
+
+
+Instruction = ToLocal | ToPeer | ToLocalControl | ToMaster | ConnectPeers | FindMaster | Log | Exit

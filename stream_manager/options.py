@@ -1,0 +1,40 @@
+"""Every knob of a stream manager, read once from the topology's config."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import config as keys
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Knobs of one stream manager."""
+
+    message_timeout_secs: float | None
+    """None: trees never expire (topology.enable.message.timeouts is false)."""
+    high_water_bytes: int
+    low_water_bytes: int
+    expiry_buckets: int = 5
+    """Trees expire between T and T + T/5; more buckets are more precise, and slower to search."""
+    window_bytes: int = 1024 * 1024
+    """What an instance may have been sent and not yet processed: 10 ms of work at full speed, so it
+    never waits for the next batch, and all that a dying instance can take along."""
+    heartbeat_secs: float = 1.0
+    master_silent_secs: float = 3.0
+    """After three unanswered heartbeats the master is looked up again."""
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> "Options":
+        """The options in a topology's config; TopologyError if a value is bad."""
+        merged = keys.with_defaults(config)
+        expire = keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS)
+        interval_ms = keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10)
+        return Options(
+            message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
+            if expire
+            else None,
+            high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
+            low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
+            heartbeat_secs=min(1.0, interval_ms / 1000),
+        )

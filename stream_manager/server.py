@@ -1,0 +1,241 @@
+"""The stream manager's only I/O: sockets, the state store, the clock.
+
+Local instances connect to one ROUTER over ipc (each with two DEALERs, for data and for control);
+peers and the master over tcp, one DEALER for each direction. Received messages are handed to the
+core, its instructions are carried out at once.
+"""
+
+import logging
+import os
+import random
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+
+from heron_core import messages
+from heron_core.frames import Frames
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_io.state_store import StateStore, master_path, open_store
+from heron_io.transport import (
+    CONTROL,
+    DATA,
+    PEER_HWM,
+    connect_dealer,
+    drain,
+    identity,
+    local_router,
+    parse_identity,
+)
+from stream_manager import events
+from stream_manager.core import StreamManager
+from stream_manager.options import Options
+
+log = logging.getLogger("stream_manager")
+
+DRAIN_MESSAGES = 64
+"""Messages taken from one socket before the others get their turn."""
+TIMER_SECS = 0.1
+MASTER_RETRY_SECS = 0.05
+"""Between two looks for the master's address: only while there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stream manager runs."""
+
+    container: int
+    socket_path: str
+    store_url: str
+    bind_host: str = "127.0.0.1"
+
+
+class Server:
+    """The process around one StreamManager."""
+
+    def __init__(
+        self, topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int
+    ) -> None:
+        self._context = zmq.Context()
+        self._topology = topology
+        self._place = place
+        self._store: StateStore | None = None
+        self._local = local_router(self._context, place.socket_path)
+        self._peers_in = self._context.socket(zmq.ROUTER)
+        self._peers_in.set_hwm(PEER_HWM)
+        port = self._peers_in.bind_to_random_port(f"tcp://{place.bind_host}")
+        self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
+        self._master: zmq.Socket[bytes] | None = None
+        self._master_address = ""
+        self._look_for_master_at = 0.0
+        register = messages.Register(
+            place.container,
+            random.getrandbits(63),
+            f"tcp://{place.bind_host}:{port}",
+            socket.gethostname(),
+            os.getpid(),
+        )
+        self.core = StreamManager(topology, packing, register, Options.of(topology.config))
+        self._poller = zmq.Poller()
+        for each in (self._local, self._peers_in):
+            self._poller.register(each, zmq.POLLIN)
+        self._lifeline = lifeline
+        self._poller.register(lifeline, zmq.POLLIN)
+        self._watched: set[int] = set()
+        self._exit: events.Exit | None = None
+        self._perform: dict[type, Callable[[Any], None]] = {
+            events.ToLocal: self._to_local,
+            events.ToLocalControl: self._to_local_control,
+            events.ToMaster: self._to_master,
+            events.ConnectPeers: self._connect_peers,
+            events.FindMaster: self._find_master,
+            events.Log: lambda each: log.info("%s", each.text),
+            events.Exit: self._end,
+        }
+
+    def run(self) -> int:
+        """Serve until SIGTERM, the parent's death or an Exit; returns the exit code."""
+        signal.signal(signal.SIGTERM, lambda *_: self._end(events.Exit("SIGTERM", 0)))
+        next_timer = 0.0
+        while self._exit is None:
+            now = time.monotonic()
+            if now >= next_timer:
+                next_timer = now + TIMER_SECS
+                self._handle(events.Timer())
+            self._look_for_master(now)
+            waiting = self._master is None
+            pause = MASTER_RETRY_SECS / 5 if waiting else max(0.0, next_timer - now)
+            self._serve(dict(self._poller.poll(int(pause * 1000) + 1)))
+        log.info("stream manager %d ends: %s", self._place.container, self._exit.reason)
+        self._context.destroy(linger=0)
+        if self._store is not None:
+            self._store.close()
+        return self._exit.code
+
+    def _serve(self, ready: dict[Any, int]) -> None:
+        if self._lifeline in ready:
+            self._end(events.Exit("the parent process is gone", 70))
+            return
+        if self._local in ready:
+            for message in drain(self._local, DRAIN_MESSAGES):
+                self._from_local(message)
+        if self._peers_in in ready:
+            for message in drain(self._peers_in, DRAIN_MESSAGES):
+                self._handle(events.FromPeer(message[1:]))
+        if self._master is not None and self._master in ready:
+            for message in drain(self._master, DRAIN_MESSAGES):
+                self._handle(events.FromMaster(messages.decode(message[0])))
+        for container, (_, peer) in list(self._peers.items()):
+            if ready.get(peer, 0) & zmq.POLLOUT:
+                self._handle(events.PeerWritable(container))
+        self._watch_blocked()
+
+    def _from_local(self, message: Frames) -> None:
+        try:
+            channel, task, _ = parse_identity(message[0])
+            if channel == DATA:
+                self._handle(events.FromInstance(task, message[1:]))
+            else:
+                self._handle(events.FromInstanceControl(messages.decode(message[1])))
+        except (struct.error, ValueError) as error:
+            log.warning("dropped a message of a stranger: %s", error)
+
+    def _handle(self, event: events.Event) -> None:
+        unsent: dict[int, list[tuple[int, Frames]]] = {}
+        for each in self.core.handle(event, time.monotonic()):
+            if type(each) is events.ToPeer:
+                self._to_peer(each, unsent)
+            else:
+                self._perform[type(each)](each)
+        for container, refused in unsent.items():
+            self._handle(events.PeerBlocked(container, refused))
+
+    def _to_local(self, each: events.ToLocal) -> None:
+        self._send_local(DATA, each.task, each.incarnation, each.frames)
+
+    def _to_local_control(self, each: events.ToLocalControl) -> None:
+        data = [messages.encode(each.message)]
+        self._send_local(CONTROL, each.task, each.incarnation, data)
+
+    def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:
+        try:
+            self._local.send_multipart([identity(channel, task, incarnation), *frames], zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            # The process is gone; its successor says Hello and gets what it has not processed.
+            log.info("task %d cannot be reached: %s", task, error)
+
+    def _to_peer(self, each: events.ToPeer, unsent: dict[int, list[tuple[int, Frames]]]) -> None:
+        refused = unsent.get(each.container)
+        known = self._peers.get(each.container)
+        if refused is None and known is not None:
+            try:
+                known[1].send_multipart(each.frames, zmq.NOBLOCK)
+                return
+            except zmq.Again:
+                pass
+        unsent.setdefault(each.container, []).append((each.destination, each.frames))
+
+    def _watch_blocked(self) -> None:
+        """Poll for writability exactly the peers that have something waiting."""
+        blocked = {each for each in self.core.blocked_peers() if each in self._peers}
+        for container in blocked - self._watched:
+            self._poller.register(self._peers[container][1], zmq.POLLOUT)
+        for container in self._watched - blocked:
+            if container in self._peers:
+                self._poller.unregister(self._peers[container][1])
+        self._watched = blocked
+
+    def _connect_peers(self, each: events.ConnectPeers) -> None:
+        for container, address in each.addresses.items():
+            known = self._peers.get(container)
+            if known is not None and known[0] == address:
+                continue
+            if known is not None:
+                if container in self._watched:
+                    self._poller.unregister(known[1])
+                    self._watched.discard(container)
+                known[1].close(linger=0)
+            self._peers[container] = (address, connect_dealer(self._context, address, PEER_HWM))
+            self._handle(events.PeerWritable(container))
+
+    # --- the master ---------------------------------------------------------------------------
+
+    def _look_for_master(self, now: float) -> None:
+        if self._master is not None or now < self._look_for_master_at:
+            return
+        self._look_for_master_at = now + MASTER_RETRY_SECS
+        if self._store is None:
+            self._store = open_store(self._place.store_url)
+        found = self._store.get(master_path(self._topology.name))
+        if found is None:
+            return
+        self._master_address = found["address"]
+        self._master = connect_dealer(self._context, self._master_address, 0)
+        self._poller.register(self._master, zmq.POLLIN)
+        self._handle(events.MasterConnected())
+
+    def _find_master(self, each: events.FindMaster) -> None:
+        log.info("the topology master at %s is silent", self._master_address)
+        if self._master is not None:
+            self._poller.unregister(self._master)
+            self._master.close(linger=0)
+            self._master = None
+
+    def _to_master(self, each: events.ToMaster) -> None:
+        if self._master is not None:
+            self._master.send(messages.encode(each.message))
+
+    def _end(self, each: events.Exit) -> None:
+        if self._exit is None:
+            self._exit = each
+
+
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int) -> int:
+    """The stream manager of one container until it is told to end; returns the exit code."""
+    return Server(topology, packing, place, lifeline).run()

@@ -1,0 +1,222 @@
+"""The examples load, and their components do what their docstrings say."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from heron_core.topology import ComponentSpec, TopologySpec
+from heronpy_compat.api.tuple import Tuple
+from heronpy_compat.loading import load_class, load_grouping, load_topology
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+# More calls than any example makes, so that a spout which never finishes fails the test.
+CALLS_MAX = 10_000
+
+
+@pytest.fixture
+def load(fresh_imports: None) -> Callable[[str], TopologySpec]:
+    return lambda name: load_topology(str(EXAMPLES / f"{name}.py"))
+
+
+@pytest.fixture
+def start(
+    spout_delegate: Any, new_bolt_delegate: Callable[[], Any], new_context: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Makes and initialises one instance of a component, with fakes around it."""
+
+    def start_component(component: ComponentSpec, config: Any = None, **place: Any) -> Any:
+        delegate = spout_delegate if component.is_spout else new_bolt_delegate()
+        instance: Any = load_class(component.class_path)(delegate=delegate)
+        instance.initialize({**(config or {})}, new_context(component.name, **place))
+        return instance
+
+    return start_component
+
+
+def received(values: Any, stream: str = "default") -> Tuple:
+    return Tuple("0", "upstream", stream, None, list(values))
+
+
+def run_until_finished(spout: Any) -> Iterator[Any]:
+    """What the spout emits, one by one; every tuple is tracked as the spout asked."""
+    for _ in range(CALLS_MAX):
+        spout.next_tuple()
+        yield from spout.delegate.emitted
+        spout.delegate.emitted.clear()
+        if spout.delegate.finished:
+            return
+    raise AssertionError(f"the spout has not finished after {CALLS_MAX} calls")
+
+
+def emitted(bolt: Any, stream: str) -> list[list[Any]]:
+    return [each.values for each in bolt.delegate.emitted if each.stream == stream]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_loads_and_says_how_to_run_it(
+    name: str, load: Callable[[str], TopologySpec]
+) -> None:
+    topology = load(name)
+    assert all(load_class(each.class_path) for each in topology.components)
+    assert f"heronpy run examples/{name}.py" in (EXAMPLES / f"{name}.py").read_text()
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> list[Path]:
+    contents = [b"to be or\nnot to be\n", b"caf\xe9 be_1\n", b"", b"last line without end"]
+    paths = [tmp_path / f"{number}.txt" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+def word_count_lines(start: Any, topology: TopologySpec, config: Any, **place: Any) -> list[str]:
+    spout = start(topology.by_name["lines"], config, **place)
+    lines = [each.values[0] for each in run_until_finished(spout)]
+    spout.delegate.finished = 0
+    return lines
+
+
+def test_word_count_reads_each_line_once(load: Any, start: Any, texts: list[Path]) -> None:
+    topology = load("word_count")
+    pattern = {"word_count.files": str(texts[0].parent / "*.txt")}
+    listed = {"word_count.files": [str(path) for path in texts]}
+    expected = ["to be or", "not to be", "caf� be_1", "last line without end"]
+    assert word_count_lines(start, topology, pattern) == expected
+    assert word_count_lines(start, topology, listed) == expected
+    limited = {**listed, "word_count.lines.max": "2"}
+    assert word_count_lines(start, topology, limited) == expected[:2]
+    shares = [word_count_lines(start, topology, listed, task=task, tasks=(4, 5)) for task in (4, 5)]
+    assert sorted(shares[0] + shares[1]) == sorted(expected)
+    assert all(shares)
+
+
+def test_word_count_replays_failed_lines_when_it_is_tracked(
+    load: Any, start: Any, texts: list[Path]
+) -> None:
+    topology = load("word_count")
+    config = {
+        "word_count.files": [str(texts[0])],
+        "topology.reliability.mode": "ATLEAST_ONCE",
+    }
+    spout = start(topology.by_name["lines"], config)
+    first, second = run_until_finished(spout)
+    assert None not in (first.id, second.id)
+    spout.ack(first.id)
+    spout.fail(second.id)
+    (again,) = spout.delegate.emitted
+    assert (again.values, again.id) == (second.values, second.id)
+
+
+def test_word_count_does_not_track_by_default(load: Any, start: Any, texts: list[Path]) -> None:
+    spout = start(load("word_count").by_name["lines"], {"word_count.files": [str(texts[0])]})
+    assert [each.id for each in run_until_finished(spout)] == [None, None]
+
+
+def test_word_count_reads_pythons_library_by_default(load: Any, fresh_imports: None) -> None:
+    load("word_count")
+    module: ModuleType = __import__("word_count")
+    paths = module.files({})
+    assert len(paths) > 100
+    assert any(path.endswith("/json/decoder.py") for path in paths)
+    assert not any("site-packages" in path or "__pycache__" in path for path in paths)
+
+
+def test_word_count_prints_the_most_frequent_words(
+    load: Any, start: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology = load("word_count")
+    config = {"word_count.top": "2"}
+    split = start(topology.by_name["split"])
+    line = received(["to be or not to be, be_1"])
+    split.process(line)
+    words = emitted(split, "default")
+    assert words == [["to"], ["be"], ["or"], ["not"], ["to"], ["be"], ["be_1"]]
+    assert split.delegate.acked == [line]
+    assert all(each.anchors == [line] for each in split.delegate.emitted)
+
+    count, top = (start(topology.by_name[name], config) for name in ("count", "top"))
+    for values in [*words, ["be"]]:
+        count.process(received(values))
+    count.on_finish()
+    assert emitted(count, "top") == [["be", 3], ["to", 2]]
+    for values in [["or", 1], *emitted(count, "top")]:
+        top.process(received(values, "top"))
+    top.on_finish()
+    assert [row.split() for row in capsys.readouterr().out.splitlines()] == [
+        ["word", "count"],
+        ["be", "3"],
+        ["to", "2"],
+    ]
+
+
+def test_multi_stream_sorts_numbers_from_words(
+    load: Any, start: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology = load("multi_stream")
+    spout, sort = (start(topology.by_name[name]) for name in ("entries", "sort"))
+    for each in run_until_finished(spout):
+        sort.process(received(each.values))
+    for name in ("numbers", "words"):
+        bolt = start(topology.by_name[name])
+        for values in emitted(sort, name):
+            bolt.process(received(values, name))
+        bolt.on_finish()
+    assert capsys.readouterr().out == (
+        "numbers: 30, the largest is 2026\nwords: 40, the largest is storm\n"
+    )
+
+
+def test_custom_grouping_splits_the_alphabet(load: Any, start: Any) -> None:
+    topology = load("custom_grouping")
+    grouping = load_grouping(topology.by_name["shelf"].inputs[0].grouping.custom)
+    grouping.prepare(None, "words", "default", [2, 3])  # type: ignore[arg-type]
+    chosen = {
+        each.values[0]: grouping.choose_tasks(each.values)
+        for each in run_until_finished(start(topology.by_name["words"]))
+    }
+    assert (chosen["anchor"], chosen["heron"], chosen["storm"], chosen["zookeeper"]) == (
+        [2],
+        [2],
+        [3],
+        [3],
+    )
+
+
+def test_at_least_once_acks_every_line_in_the_end(
+    load: Any, start: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology = load("at_least_once")
+    assert topology.config["topology.reliability.mode"] == "ATLEAST_ONCE"
+    spout, bolt = (start(topology.by_name[name]) for name in ("lines", "unreliable"))
+    seen: Counter[int] = Counter()
+    for _ in range(2):  # the replays come after the spout has finished and a fail re-opens it
+        spout.delegate.finished = 0
+        for each in list(run_until_finished(spout)):
+            seen[each.id] += 1
+            bolt.process(received(each.values))
+            (spout.fail if bolt.delegate.failed else spout.ack)(each.id)
+            bolt.delegate.failed.clear()
+    assert len(seen) == 100
+    assert {number for number, times in seen.items() if times == 2} == set(range(0, 100, 7))
+    assert capsys.readouterr().out == "100 of 100 lines acked, 15 replayed\n"
+
+
+def test_all_and_global_applies_the_rule_before_the_readings(
+    load: Any, start: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology = load("all_and_global")
+    spout, above, total = (start(topology.by_name[name]) for name in ("readings", "above", "total"))
+    tuples = list(run_until_finished(spout))
+    assert tuples[0].stream == "rules"
+    for each in tuples:
+        above.process(received(each.values, each.stream))
+    for values in emitted(above, "default"):
+        total.process(received(values))
+    total.on_finish()
+    assert capsys.readouterr().out == "5 readings above 60, 378 in total\n"

@@ -1,0 +1,1 @@
+"""Coordinates one topology: physical plan, membership, lifecycle, metrics."""

@@ -1,0 +1,266 @@
+"""The topology master's decisions: `handle(event, now)` returns what to do and does nothing else.
+
+It joins the stream managers' registrations and the packing plan to a physical plan, keeps the
+topology's state, rolls up metrics, answers commands, and finds out when a finite topology is done.
+Data never passes here, so losing the master stops nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import messages
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    PackingPlan,
+    PhysicalPlan,
+    TopologyState,
+    physical_to_json,
+)
+from heron_core.topology import TopologySpec
+from topology_master import events
+from topology_master.ending import Phase, Waves, finish_levels
+from topology_master.metrics import RollUp
+from topology_master.options import Options
+
+Out = list[events.Instruction]
+
+
+@dataclass(slots=True)
+class Manager:
+    """A registered stream manager."""
+
+    connection: bytes
+    who: messages.Register
+    seen: float
+
+
+class TopologyMaster:
+    """State of one topology's master."""
+
+    def __init__(
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        options: Options,
+        previous: PhysicalPlan | None = None,
+    ) -> None:
+        self.topology = topology
+        self.packing = packing
+        self.options = options
+        self.state = previous.state if previous else options.initial_state
+        self.epoch = previous.epoch if previous else 0
+        self.phase = Phase.RUNNING
+        self.draining = False
+        self._expected = {each.id for each in packing.containers} - {MASTER_CONTAINER}
+        self._managers: dict[int, Manager] = {}
+        self._addresses = dict(previous.stream_managers) if previous else {}
+        self._paused: dict[int, dict[int, tuple[int, ...]]] = {}
+        self._manager_stats: dict[int, Any] = {}
+        self._errors: dict[int, str] = {}
+        self.rollup = RollUp(topology, packing)
+        self._spouts = {
+            task
+            for component in topology.components
+            if component.is_spout
+            for task in packing.tasks_of[component.name]
+        }
+        self._finished: set[int] = set()
+        self._waves = Waves(
+            frozenset(packing.instances), options.wave_patience_secs, options.quiet_secs
+        )
+        self._levels = finish_levels(topology, packing.tasks_of)
+        self._level_left: set[int] = set()
+        self._commands: dict[str, Callable[[messages.Json, float, Out], dict[str, Any]]] = {
+            "stats": self._stats,
+            "activate": self._activate,
+            "deactivate": self._deactivate,
+            "drain": self._drain,
+        }
+
+    def handle(self, event: events.Event, now: float) -> Out:
+        """What to do about `event`; `now` in seconds of any monotonic clock."""
+        out: Out = []
+        if isinstance(event, events.Timer):
+            self._timer(now, out)
+        else:
+            self._received(event.sender, event.message, now, out)
+        return out
+
+    def _received(self, sender: bytes, message: object, now: float, out: Out) -> None:
+        match message:
+            case messages.Register():
+                self._register(sender, message, now, out)
+            case messages.Heartbeat():
+                self._heartbeat(sender, message, now, out)
+            case messages.Counts():
+                self._waves.answer(message, now)
+                self._go_on(now, out)
+            case messages.SpoutFinished(task, finished):
+                (self._finished.add if finished else self._finished.discard)(task)
+                self._go_on(now, out)
+            case messages.BoltFinished(task):
+                self._level_left.discard(task)
+                self._go_on(now, out)
+            case messages.InstanceFailed(task, error):
+                self._errors[task] = error
+                out.append(events.Log(f"task {task} failed: {error}"))
+            case messages.Command():
+                self._command(sender, message, now, out)
+
+    # --- membership and the physical plan -----------------------------------------------------
+
+    def _register(self, sender: bytes, who: messages.Register, now: float, out: Out) -> None:
+        if who.container not in self._expected:
+            known = ", ".join(map(str, sorted(self._expected)))
+            reason = f"container {who.container} is not in the packing plan (containers: {known})"
+            out.append(events.Send(sender, messages.Refused(reason)))
+            return
+        held = self._managers.get(who.container)
+        alive = held is not None and now - held.seen < self.options.manager_silent_secs
+        if held and alive and held.who.host != who.host:
+            reason = (
+                f"container {who.container} has a stream manager already: "
+                f"pid {held.who.pid} on {held.who.host}"
+            )
+            out.append(events.Send(sender, messages.Refused(reason)))
+            return
+        self._managers[who.container] = Manager(sender, who, now)
+        out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
+        self._plan_if_complete(who, out)
+
+    def _plan_if_complete(self, newest: messages.Register, out: Out) -> None:
+        if set(self._managers) != self._expected:
+            return
+        addresses = {each: manager.who.address for each, manager in self._managers.items()}
+        if addresses != self._addresses or self.epoch == 0:
+            self._addresses = addresses
+            self.epoch += 1
+            self._publish(out)
+        else:
+            # The plan is the one that this stream manager had: a standby took over, say.
+            self._send(newest.container, messages.Plan(self._plan()), out)
+
+    def _plan(self) -> dict[str, Any]:
+        plan = PhysicalPlan(
+            self.topology.name, self.epoch, self.state, self.packing, self._addresses
+        )
+        return physical_to_json(plan)
+
+    def _publish(self, out: Out) -> None:
+        plan = self._plan()
+        out.append(events.StorePlan(plan))
+        self._to_all(messages.Plan(plan), out)
+
+    def _to_all(self, message: messages.ToStreamManager, out: Out) -> None:
+        for container in self._managers:
+            self._send(container, message, out)
+
+    def _send(self, container: int, message: messages.ToStreamManager, out: Out) -> None:
+        out.append(events.Send(self._managers[container].connection, message))
+
+    def _heartbeat(self, sender: bytes, beat: messages.Heartbeat, now: float, out: Out) -> None:
+        manager = self._managers.get(beat.container)
+        if manager is None or manager.connection != sender:
+            return
+        manager.seen = now
+        self._paused[beat.container] = dict(beat.paused)
+        self._manager_stats[beat.container] = beat.metrics
+        for task, snapshot in beat.instances.items():
+            self.rollup.update(task, snapshot, now)
+        out.append(events.Send(sender, messages.HeartbeatSeen()))
+
+    # --- commands -----------------------------------------------------------------------------
+
+    def _command(self, sender: bytes, command: messages.Command, now: float, out: Out) -> None:
+        run = self._commands.get(command.name)
+        if run is None:
+            known = ", ".join(sorted(self._commands))
+            reply = messages.Reply(False, {"error": f"no command {command.name!r} ({known})"})
+        else:
+            reply = messages.Reply(True, run(command.arguments, now, out))
+        out.append(events.Send(sender, reply))
+
+    def _activate(self, arguments: messages.Json, now: float, out: Out) -> dict[str, Any]:
+        return self._set_state(TopologyState.RUNNING, out)
+
+    def _deactivate(self, arguments: messages.Json, now: float, out: Out) -> dict[str, Any]:
+        return self._set_state(TopologyState.PAUSED, out)
+
+    def _set_state(self, state: str, out: Out) -> dict[str, Any]:
+        changed = state != self.state
+        self.state = state
+        if changed:
+            out.append(events.StoreState(state, ""))
+            if self.epoch:
+                self._publish(out)
+        return {"state": state, "changed": changed}
+
+    def _drain(self, arguments: messages.Json, now: float, out: Out) -> dict[str, Any]:
+        """Stop the spouts and watch what is in flight; `stats` tells when it is quiet."""
+        if not self.draining:
+            self.draining = True
+            self._set_state(TopologyState.PAUSED, out)
+            self._waves.begin()
+        return {"state": self.state}
+
+    def _stats(self, arguments: messages.Json, now: float, out: Out) -> dict[str, Any]:
+        component = arguments.get("component")
+        found: dict[str, Any] = {
+            "topology": self.topology.name,
+            "state": TopologyState.ENDED if self.phase is Phase.ENDED else self.state,
+            "epoch": self.epoch,
+            "phase": self.phase.value,
+            "quiet": self._waves.quiet,
+            "lost": self._waves.lost,
+            "containers": sorted(self._managers),
+            "containers_expected": sorted(self._expected),
+            "components": self.rollup.components(),
+            "paused": {
+                task: causes for paused in self._paused.values() for task, causes in paused.items()
+            },
+            "stream_managers": dict(self._manager_stats),
+            "errors": dict(self._errors),
+        }
+        if component in self.topology.by_name:
+            found["instances"] = self.rollup.instances(component)
+        return found
+
+    # --- the end of a finite run --------------------------------------------------------------
+
+    def _timer(self, now: float, out: Out) -> None:
+        counting = self.draining or self.phase in (Phase.COUNTING, Phase.LAST_WORDS)
+        if counting and not self._level_left and self._waves.due(now, self.options.wave_secs):
+            self._to_all(messages.Probe(self._waves.send(now)), out)
+
+    def _go_on(self, now: float, out: Out) -> None:
+        """One step towards the end, if its condition holds."""
+        if self.draining:
+            return
+        if self._finished != self._spouts:
+            # A spout got a fail and emits again.
+            if self.phase is Phase.COUNTING:
+                self.phase = Phase.RUNNING
+        elif self.phase is Phase.RUNNING:
+            self.phase = Phase.COUNTING
+            self._waves.begin()
+        elif self.phase in (Phase.COUNTING, Phase.LAST_WORDS) and self._is_quiet():
+            self._next_level(out)
+
+    def _is_quiet(self) -> bool:
+        return self._waves.quiet and not self._level_left
+
+    def _next_level(self, out: Out) -> None:
+        if not self._levels:
+            self.phase = Phase.ENDED
+            out.append(events.StoreState(TopologyState.ENDED, self._lost_text()))
+            return
+        self.phase = Phase.LAST_WORDS
+        level = self._levels.pop(0)
+        self._level_left = set(level)
+        self._waves.begin()
+        self._to_all(messages.FinishBolts(tuple(sorted(level))), out)
+
+    def _lost_text(self) -> str:
+        lost = self._waves.lost
+        return f"{lost} deliveries were sent and never processed" if lost else ""

@@ -1,0 +1,101 @@
+"""When is a topology done? Counting waves (Mattern's four-counter method), then last words.
+
+Every instance counts the deliveries it sent and those it processed. When all spouts are finished,
+a wave asks all of them; if two waves in a row find every instance idle and the same numbers, with
+as many processed as sent, nothing is on its way. Then bolts run on_finish level by level, sources
+first, each level again until all is quiet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from heron_core.messages import Counts
+from heron_core.topology import TopologySpec
+
+
+@dataclass
+class Waves:
+    """Waves of counts; `quiet` once nothing is on its way any more."""
+
+    tasks: frozenset[int]
+    patience_secs: float
+    quiet_secs: float
+    wave: int = 0
+    sent_at: float = 0.0
+    answers: dict[int, Counts] = field(default_factory=dict)
+    quiet: bool = False
+    lost: int = 0
+    """Deliveries that were sent and never processed, once quiet."""
+    _last: tuple[int, int] | None = None
+    _unchanged_since: float = 0.0
+
+    def begin(self) -> None:
+        """Something new may be on its way: what was found so far counts no more."""
+        self.quiet = False
+        self._last = None
+        self.answers = {}
+        self.wave += 1
+        self.sent_at = float("-inf")
+
+    def due(self, now: float, interval_secs: float) -> bool:
+        """Whether the next wave is to be sent now."""
+        waiting = len(self.answers) < len(self.tasks)
+        return not self.quiet and now - self.sent_at >= (
+            self.patience_secs if waiting and self.sent_at > float("-inf") else interval_secs
+        )
+
+    def send(self, now: float) -> int:
+        """The number of a new wave, sent now."""
+        self.wave += 1
+        self.sent_at = now
+        self.answers = {}
+        return self.wave
+
+    def answer(self, counts: Counts, now: float) -> None:
+        """Take one answer; the last one of a wave decides."""
+        if counts.wave != self.wave or counts.task not in self.tasks:
+            return
+        self.answers[counts.task] = counts
+        if len(self.answers) == len(self.tasks):
+            self._judge(now)
+
+    def _judge(self, now: float) -> None:
+        found = self.answers.values()
+        if not all(each.idle for each in found):
+            self._last = None
+            return
+        total = (sum(each.sent for each in found), sum(each.processed for each in found))
+        if total != self._last:
+            self._last, self._unchanged_since = total, now
+            return
+        if total[0] == total[1] or now - self._unchanged_since >= self.quiet_secs:
+            self.quiet = True
+            self.lost = max(0, total[0] - total[1])
+
+
+class Phase(Enum):
+    """How far the end has come."""
+
+    RUNNING = "running"
+    COUNTING = "counting"
+    LAST_WORDS = "last words"
+    ENDED = "ended"
+
+
+def finish_levels(
+    topology: TopologySpec, tasks_of: Mapping[str, list[int]]
+) -> list[frozenset[int]]:
+    """Tasks of the bolts, level by level: each after all that feed it (a cycle counts as one)."""
+    level: dict[str, int] = {each.name: 0 for each in topology.components if each.is_spout}
+    bolts = [each for each in topology.components if not each.is_spout]
+    # As many rounds as there are bolts settle any graph without cycles; in a cycle the levels
+    # would grow for ever, so they stop there.
+    for _ in bolts:
+        for bolt in bolts:
+            sources = [level[each.component] for each in bolt.inputs if each.component in level]
+            level[bolt.name] = min(max(sources, default=0) + 1, len(bolts))
+    found: dict[int, set[int]] = {}
+    for bolt in bolts:
+        found.setdefault(level[bolt.name], set()).update(tasks_of[bolt.name])
+    return [frozenset(found[each]) for each in sorted(found)]

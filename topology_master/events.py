@@ -1,0 +1,55 @@
+"""What can happen to the topology master, and what it can decide to do (core.py joins them)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.messages import Command, FromStreamManager, Reply, ToStreamManager
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message of the connection `sender` (opaque bytes of the transport)."""
+
+    sender: bytes
+    message: FromStreamManager | Command
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Time has passed; comes many times a second."""
+
+
+Event = Received | Timer
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message to a connection."""
+
+    receiver: bytes
+    message: ToStreamManager | Reply
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlan:
+    """Write the physical plan to the state store."""
+
+    plan: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """Write the topology's execution state to the state store."""
+
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One line for the log."""
+
+    text: str
+
+
+Instruction = Send | StorePlan | StoreState | Log

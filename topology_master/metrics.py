@@ -1,0 +1,130 @@
+"""Roll-up of the instances' snapshots to components: sums, merged histograms, rates, capacity.
+
+An instance that was restarted counts from zero again: what its predecessor had counted is kept as
+a base, so a component's numbers never fall.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from heron_core.histogram import merged, percentile_secs
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+
+Snapshot = Mapping[str, Any]
+
+SUMS = ("executed", "acked", "failed", "expired", "ticks", "errors", "fenced", "late")
+KINDS = ("execute", "process", "complete")
+
+
+class Rates:
+    """Growth per second of numbers that are looked at now and then."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[float, float, float, float]] = {}
+        self._rates: dict[int, tuple[float, float, float]] = {}
+
+    def update(self, task: int, now: float, emitted: float, executed: float, busy: float) -> None:
+        """The task's counters at `now`, in seconds."""
+        then = self._before.get(task)
+        self._before[task] = (now, emitted, executed, busy)
+        if then is None or now <= then[0] or emitted < then[1] or executed < then[2]:
+            return
+        elapsed = now - then[0]
+        self._rates[task] = (
+            (emitted - then[1]) / elapsed,
+            (executed - then[2]) / elapsed,
+            min(1.0, max(0.0, (busy - then[3]) / elapsed)),
+        )
+
+    def of(self, task: int) -> tuple[float, float, float]:
+        """(emitted per second, executed per second, share of time busy) of a task."""
+        return self._rates.get(task, (0.0, 0.0, 0.0))
+
+
+class RollUp:
+    """The newest snapshot of each task, and what its earlier processes had counted."""
+
+    def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
+        self._topology = topology
+        self._packing = packing
+        self._newest: dict[int, Snapshot] = {}
+        self._bases: dict[int, list[Snapshot]] = {}
+        self._rates = Rates()
+
+    def update(self, task: int, snapshot: Snapshot, now: float) -> None:
+        """Take a task's snapshot."""
+        before = self._newest.get(task)
+        if before is not None and before["incarnation"] != snapshot["incarnation"]:
+            self._bases.setdefault(task, []).append(before)
+        elif before is not None and before["at"] == snapshot["at"]:
+            return
+        self._newest[task] = snapshot
+        emitted = sum(snapshot["emitted"].values())
+        self._rates.update(
+            task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
+        )
+
+    def components(self) -> dict[str, dict[str, Any]]:
+        """component -> its numbers, in order of the topology."""
+        return {
+            each.name: self._component(each.name, each.is_spout)
+            for each in self._topology.components
+        }
+
+    def _component(self, name: str, is_spout: bool) -> dict[str, Any]:
+        tasks = self._packing.tasks_of[name]
+        snapshots = [each for task in tasks for each in self._every(task)]
+        newest = [self._newest[task] for task in tasks if task in self._newest]
+        rates = [self._rates.of(task) for task in tasks]
+        errors = [each["last_error"] for each in newest if each["last_error"]]
+        return {
+            "type": "spout" if is_spout else "bolt",
+            "instances": len(tasks),
+            "up": len(newest),
+            "emitted": sum(sum(each["emitted"].values()) for each in snapshots),
+            **{key: sum(each[key] for each in snapshots) for key in SUMS},
+            "pending": sum(each["pending"] for each in newest),
+            "emitted_per_sec": sum(each[0] for each in rates),
+            "executed_per_sec": sum(each[1] for each in rates),
+            "capacity": max((each[2] for each in rates), default=0.0),
+            "latency": {kind: _latency(snapshots, kind) for kind in KINDS},
+            "last_error": errors[-1] if errors else None,
+        }
+
+    def _every(self, task: int) -> list[Snapshot]:
+        newest = [self._newest[task]] if task in self._newest else []
+        return [*self._bases.get(task, ()), *newest]
+
+    def instances(self, component: str) -> list[dict[str, Any]]:
+        """The instances of one component, one row each."""
+        rows = []
+        for task in self._packing.tasks_of[component]:
+            snapshot = self._newest.get(task)
+            emitted, executed, busy = self._rates.of(task)
+            rows.append(
+                {
+                    "task": task,
+                    "container": self._packing.container_of[task],
+                    "pid": snapshot["pid"] if snapshot else None,
+                    "restarts": len(self._bases.get(task, ())),
+                    "emitted_per_sec": emitted,
+                    "executed_per_sec": executed,
+                    "capacity": busy,
+                    **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
+                }
+            )
+        return rows
+
+
+def _latency(snapshots: Iterable[Snapshot], kind: str) -> dict[str, float | None]:
+    """Mean and percentiles in milliseconds; None without samples."""
+    found = [each[kind] for each in snapshots]
+    number = sum(each["number"] for each in found)
+    histogram = merged(each["histogram"] for each in found)
+    p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
+    return {
+        "mean_ms": sum(each["total_secs"] for each in found) / number * 1000 if number else None,
+        "p50_ms": None if p50 is None else p50 * 1000,
+        "p99_ms": None if p99 is None else p99 * 1000,
+    }

@@ -1,0 +1,32 @@
+"""Every knob of the topology master, read once from the topology's config."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.plans import TopologyState
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Knobs of the topology master."""
+
+    initial_state: str
+    wave_secs: float = 0.02
+    """Between two waves of probes while the end is near: short beside a second, long beside a
+    round trip."""
+    wave_patience_secs: float = 2.0
+    """A wave that not all instances answer is given up (one is being restarted) and repeated."""
+    quiet_secs: float = 5.0
+    """Tuples that were lost on the way leave the counts unequal for ever: after this long without
+    any change, with every instance idle, the rest is declared lost."""
+    manager_silent_secs: float = 5.0
+    """A stream manager that missed five heartbeats may be replaced by another of its container."""
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> "Options":
+        """The options in a topology's config."""
+        state = config.get(keys.INITIAL_STATE, TopologyState.RUNNING)
+        paused = state == TopologyState.PAUSED
+        return Options(initial_state=TopologyState.PAUSED if paused else TopologyState.RUNNING)
