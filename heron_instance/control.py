@@ -97,7 +97,7 @@ class SideThread(threading.Thread):
             messages.Plan: self._plan,
             messages.Pause: self._pause,
             messages.Resync: self._resync,
-            messages.Probe: lambda each: self._send(main.counts(each.wave)),
+            messages.Probe: self._probe,
             messages.FinishBolts: lambda each: self._control.call(main.finish_bolt),
             messages.Stop: lambda each: main.stop(),
         }
@@ -142,6 +142,11 @@ class SideThread(threading.Thread):
         self._main.plan_changed(control.epoch)
         control.call(self._main.take_plan)
         control.update()
+
+    def _probe(self, message: messages.Probe) -> None:
+        counts = self._main.counts(message.wave)
+        self._send(self._main.beat())
+        self._send(counts)
 
     def _pause(self, message: messages.Pause) -> None:
         self._control.paused = message.on

@@ -20,6 +20,7 @@ from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
+from heron_io.imports import forget_ours
 from heron_io.logs import log_to
 from scheduler.supervisor import REASON_BYTES_MAX, Job, Outcome, Supervisor
 
@@ -28,9 +29,6 @@ GAVE_UP_CODE = 4
 ENDED_CODE = topology_master.server.ENDED_CODE
 INSTANCE_GRACE_SECS = 3.0
 SERVICE_GRACE_SECS = 2.0
-
-OURS_ONLY = ("scheduler", "stream_manager", "topology_master", "heron_cli", "examples", "tests")
-"""Packages of ours that an instance never needs and whose names a user's modules may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,7 @@ def _instance_job(place: Place, plan: InstancePlan) -> Job:
         path = _log_file(place, label)
         shown = f"{plan.component}[{plan.index}]"
         log_to(path, shown, debug=_debug(place.topology), console=place.console)
-        isolate_imports(place.topology)
+        _make_importable(place.topology)
         try:
             return heron_instance.server.run(place.topology, place.packing, where, lifeline)
         except HeronError as error:
@@ -155,10 +153,7 @@ def _in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}{where}"
 
 
-def isolate_imports(topology: TopologySpec) -> None:
-    """Make the user's modules importable, and win over ours of the same name."""
-    for name in list(sys.modules):
-        if name.partition(".")[0] in OURS_ONLY:
-            del sys.modules[name]
-    ahead = [path for path in topology.search_paths if path not in sys.path[:1]]
-    sys.path[:0] = ahead
+def _make_importable(topology: TopologySpec) -> None:
+    """The user's modules come first, and win over ours of the same name."""
+    forget_ours()
+    sys.path[:0] = [path for path in topology.search_paths if path not in sys.path[:1]]

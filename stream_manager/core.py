@@ -271,12 +271,12 @@ class StreamManager:
                 self._hello(message, out)
             case messages.Beat(task, metrics):
                 self._beat(task, metrics, out)
-            case (
-                messages.Counts()
-                | messages.SpoutFinished()
-                | messages.BoltFinished()
-                | messages.InstanceFailed()
-            ):
+            case messages.Counts(task):
+                # The numbers that the master shows at the end are those it counted.
+                latest = {task: self._snapshots[task]} if task in self._snapshots else {}
+                out.append(events.ToMaster(self._beat_of(latest)))
+                out.append(events.ToMaster(message))
+            case messages.SpoutFinished() | messages.BoltFinished() | messages.InstanceFailed():
                 out.append(events.ToMaster(message))
 
     def _beat(self, task: int, metrics: messages.Json, out: Out) -> None:
@@ -367,8 +367,11 @@ class StreamManager:
 
     def heartbeat(self) -> messages.Heartbeat:
         """What the master hears regularly: our counters, our instances' newest snapshots."""
+        return self._beat_of(dict(self._snapshots))
+
+    def _beat_of(self, snapshots: dict[int, messages.Json]) -> messages.Heartbeat:
         return messages.Heartbeat(
-            self.container, self.statistics(), dict(self._snapshots), self._pressure.paused
+            self.container, self.statistics(), snapshots, self._pressure.paused
         )
 
     def statistics(self) -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""Loads the user's topology file in a process of its own, so that no user code runs in this one.
+
+The user's modules may then be called like ours (scheduler.py), start threads, or crash.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+
+from heron_core.errors import HeronError, TopologyError, UsageError
+from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
+from heron_io.processes import fork_child
+
+CHUNK_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """A topology file being loaded by a child process."""
+
+    pid: int
+    pipe: int
+    file: str
+
+    def result(self) -> TopologySpec:
+        """Wait for it; TopologyError or UsageError as the loader raised it, one line."""
+        data = b""
+        while chunk := os.read(self.pipe, CHUNK_BYTES):
+            data += chunk
+        os.close(self.pipe)
+        os.waitpid(self.pid, 0)
+        if not data:
+            raise TopologyError(f"{self.file}: the process that imported it ended without a word")
+        found = json.loads(data)
+        if "error" in found:
+            kind = UsageError if found["usage"] else TopologyError
+            raise kind(found["error"])
+        return topology_from_json(found)
+
+
+def load_in_child(file: str, name: str | None) -> Loading:
+    """Start to load the topology of `file`; what takes time meanwhile costs nothing."""
+    ours, theirs = os.pipe()
+
+    def main(lifeline: int) -> int:
+        os.close(ours)
+        with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
+            json.dump(_loaded(file, name), pipe)
+        return 0
+
+    child = fork_child("heronpy: loading", main, killed_with_parent=True)
+    os.close(theirs)
+    os.close(child.lifeline)
+    return Loading(child.pid, ours, file)
+
+
+def _loaded(file: str, name: str | None) -> dict[str, object]:
+    from heron_io.imports import forget_ours
+
+    forget_ours()
+    from heronpy_compat.loading import load_topology
+
+    try:
+        return topology_to_json(load_topology(file, name))
+    except HeronError as error:
+        return {"error": str(error), "usage": isinstance(error, UsageError)}

@@ -1,0 +1,85 @@
+"""`heronpy run`: a topology in the foreground, watched until it ends."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import click
+
+from heron_cli.loading import load_in_child
+from heron_cli.prepare import Wishes, configured, dry_run_text, packed, topology_options
+
+
+@click.command("run")
+@topology_options
+@click.option(
+    "-t",
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop after this long; without it, when the topology ends.",
+)
+@click.option(
+    "--until-done/--keep-running",
+    default=True,
+    show_default=True,
+    help="End by itself when all spouts are finished and every tuple is processed.",
+)
+@click.option(
+    "--zookeeper",
+    metavar="embedded|HOST:PORT[/ROOT]",
+    help="Keep the state in ZooKeeper: one started for this run, or a running one.",
+)
+def run_command(
+    file: str,
+    topology: str | None,
+    name: str | None,
+    options: tuple[str, ...],
+    containers: int | None,
+    dry_run: bool,
+    dry_run_format: str,
+    seconds: float | None,
+    until_done: bool,
+    zookeeper: str | None,
+) -> int:
+    """Run the topology in FILE on this machine, and show what it does.
+
+    What its components print goes to stdout, our own view and summary to stderr. Ctrl-C lets what
+    is in flight arrive, then ends everything; a second Ctrl-C ends it at once.
+
+    \b
+    heronpy run examples/word_count.py
+    heronpy run topology.py -t 60 -o topology.max.spout.pending=500 --containers 3
+    """
+    loading = load_in_child(file, topology)
+    # Imported while the child loads the user's file: this is most of the time to the first tuple.
+    from heron_cli.watching import Watching
+
+    wishes = Wishes(file, topology, name, options, containers)
+    spec = configured(loading.result(), wishes)
+    packing = packed(spec)
+    if dry_run:
+        click.echo(dry_run_text(spec, packing, dry_run_format))
+        return 0
+    with ExitStack() as stack:
+        url, folders = stack.enter_context(_state(zookeeper))
+        watching = Watching.start(spec, packing, url, folders)
+        return watching.until_end(seconds, until_done)
+
+
+@contextmanager
+def _state(zookeeper: str | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The state store's URL, and folders to remove when the run is over."""
+    from heron_cli.stores import store_url
+
+    if zookeeper != "embedded":
+        yield store_url(zookeeper), ()
+        return
+    import tempfile
+
+    from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+
+    folder = tempfile.mkdtemp(prefix="heronpy-zookeeper-")
+    with EmbeddedZooKeeper(folder) as server:
+        click.echo(f"ZooKeeper at {server.address}", err=True)
+        yield f"zk://{server.address}", (folder,)

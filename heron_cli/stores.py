@@ -1,0 +1,37 @@
+"""Which state store a command talks to: files of the user, or ZooKeeper."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from heron_io.state_store import StateStore, open_store
+from scheduler.home import Home
+
+Command = Callable[..., Any]
+
+
+def zookeeper_option(command: Command) -> Command:
+    """--zookeeper for commands that look for a running topology."""
+    return click.option(
+        "--zookeeper",
+        metavar="HOST:PORT[/ROOT]",
+        envvar="HERONPY_ZOOKEEPER",
+        help="Find it through this ZooKeeper instead of the files in ~/.heronpy.",
+    )(command)
+
+
+def store_url(zookeeper: str | None) -> str:
+    """The URL for heron_io.state_store.open_store."""
+    return Home.of_user().store_url if zookeeper is None else f"zk://{zookeeper}"
+
+
+@contextmanager
+def opened(zookeeper: str | None) -> Iterator[StateStore]:
+    """The store, closed afterwards."""
+    store = open_store(store_url(zookeeper))
+    try:
+        yield store
+    finally:
+        store.close()

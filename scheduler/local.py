@@ -1,0 +1,233 @@
+"""The local scheduler: all containers of a topology on this machine, supervised by one process.
+
+`launch` writes the topology's state and forks the scheduler, which forks an executor for each
+container and starts again those that end. In the foreground the scheduler ends with the command
+line that started it (its lifeline); detached, it lives on. Whatever ends it, it ends its executors,
+removes the topology's state and sockets, and leaves logs and an outcome file.
+"""
+
+import json
+import logging
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import HeronError, NameInUse
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    PackingPlan,
+    TopologyState,
+    packing_to_json,
+)
+from heron_core.topology import TopologySpec, topology_to_json
+from heron_io.logs import log_to
+from heron_io.processes import Child, fork_child, started_at
+from heron_io.state_store import (
+    StateStore,
+    execution_path,
+    master_path,
+    open_store,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+)
+from scheduler import executor
+from scheduler.home import Home, sockets_folder
+from scheduler.supervisor import Job, Outcome, Supervisor
+
+log = logging.getLogger("scheduler")
+
+EXECUTOR_GRACE_SECS = 8.0
+"""An executor gives its instances 3 s and its stream manager 2 s."""
+EXECUTOR_RESTARTS = 10
+
+STATES_OF_CODES = {
+    executor.ENDED_CODE: TopologyState.ENDED,
+    executor.GAVE_UP_CODE: "FAILED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A topology to run on this machine."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    store_url: str
+    home: Home
+    foreground: bool
+    console: int | None = None
+    """Pipe of a foreground command line that shows what components print."""
+    remove_at_end: tuple[str, ...] = ()
+    """Folders that are the run's own, such as an embedded ZooKeeper's data."""
+
+
+def register(launch: Launch) -> None:
+    """Write the topology's nodes; NameInUse if one of that name runs."""
+    name = launch.topology.name
+    store = open_store(launch.store_url)
+    try:
+        _remove_stale(store, name)
+        store.create(topology_path(name), topology_to_json(launch.topology))
+        store.put(packing_path(name), packing_to_json(launch.packing))
+        state = {
+            "state": TopologyState.RUNNING,
+            "reason": "",
+            "submitted_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "host": socket.gethostname(),
+            "user": os.environ.get("USER") or str(os.getuid()),
+            "logs": launch.home.logs(name),
+        }
+        store.put(execution_path(name), state)
+    except NameInUse:
+        place = store.get(scheduler_path(name)) or {}
+        raise NameInUse(
+            f"a topology called {name!r} is running already (scheduler pid {place.get('pid')} on "
+            f"{place.get('host')}): choose another name with --name, or `heronpy kill {name}`"
+        ) from None
+    finally:
+        store.close()
+
+
+def start(launch: Launch) -> Child:
+    """Fork the scheduler of a registered topology. Call it before any zmq context exists."""
+    name = launch.topology.name
+    launch.home.clean_logs(name)
+
+    def main(lifeline: int) -> int:
+        if not launch.foreground:
+            lifeline = _leave_terminal()
+        return _serve(launch, lifeline)
+
+    return fork_child(f"heron: scheduler ({name})", main, killed_with_parent=False)
+
+
+def _leave_terminal() -> int:
+    """Become a daemon; returns a lifeline that never ends."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    forever, _held_open = os.pipe()
+    return forever
+
+
+def _serve(launch: Launch, lifeline: int) -> int:
+    name = launch.topology.name
+    sockets = sockets_folder()
+    log_to(os.path.join(launch.home.logs(name), "scheduler.log"), "scheduler")
+    outcome = Outcome(executor.GAVE_UP_CODE, "the scheduler failed")
+    try:
+        _announce(launch)
+        outcome = _supervise(launch, lifeline, sockets)
+    except Exception as error:
+        log.exception("the scheduler fails")
+        outcome = Outcome(executor.GAVE_UP_CODE, f"the scheduler failed: {error}")
+    finally:
+        shutil.rmtree(sockets, ignore_errors=True)
+        _write_outcome(launch.home.outcome_file(name), outcome)
+        _forget(launch)
+        for each in launch.remove_at_end:
+            shutil.rmtree(each, ignore_errors=True)
+    log.info("the scheduler ends: %s", outcome.reason)
+    return outcome.code
+
+
+def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
+    name = launch.topology.name
+    containers = [MASTER_CONTAINER, *(each.id for each in launch.packing.containers)]
+    jobs = [
+        Job(
+            f"container {each}",
+            f"heron: container {each} ({name})",
+            _executor_main(launch, each, sockets),
+            EXECUTOR_GRACE_SECS,
+            killed_with_parent=False,
+            final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+        )
+        for each in containers
+    ]
+    return Supervisor(jobs, lifeline, EXECUTOR_RESTARTS, executor.GAVE_UP_CODE).run()
+
+
+def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[int, int], int]:
+    place = executor.Place(
+        launch.topology,
+        launch.packing,
+        container,
+        launch.store_url,
+        launch.home.logs(launch.topology.name),
+        sockets,
+        launch.console,
+    )
+    return lambda lifeline, reason: executor.run(place, lifeline, reason)
+
+
+def _announce(launch: Launch) -> None:
+    """Say who schedules the topology, for kill and for whoever finds the name taken."""
+    store = open_store(launch.store_url)
+    try:
+        store.put(
+            scheduler_path(launch.topology.name),
+            {
+                "kind": "local",
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "started": started_at(os.getpid()),
+            },
+        )
+    finally:
+        store.close()
+
+
+def _write_outcome(path: str, outcome: Outcome) -> None:
+    state = STATES_OF_CODES.get(outcome.code, TopologyState.KILLED)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"state": state, "reason": outcome.reason}, file)
+
+
+def outcome_of(home: Home, name: str) -> dict[str, str]:
+    """How the last run of a topology ended: state and reason; empty if nothing is known."""
+    try:
+        with open(home.outcome_file(name), encoding="utf-8") as file:
+            found: dict[str, str] = json.load(file)
+            return found
+    except (OSError, ValueError):
+        return {}
+
+
+def _forget(launch: Launch) -> None:
+    try:
+        store = open_store(launch.store_url)
+        try:
+            forget(store, launch.topology.name)
+        finally:
+            store.close()
+    except HeronError as error:
+        log.warning("the topology's state could not be removed: %s", error)
+
+
+def forget(store: StateStore, name: str) -> None:
+    """Remove all nodes of a topology; its existence ends last."""
+    for path in (master_path, physical_path, packing_path, scheduler_path, execution_path):
+        store.delete(path(name))
+    store.delete(topology_path(name))
+
+
+def _remove_stale(store: StateStore, name: str) -> None:
+    """A scheduler that was killed together with its machine left its nodes: take them away."""
+    if store.get(topology_path(name)) is not None and not is_alive(store.get(scheduler_path(name))):
+        forget(store, name)
+
+
+def is_alive(place: Any | None) -> bool:
+    """Whether the scheduler at `place` (its node's value) still runs; one elsewhere is trusted."""
+    if place is None:
+        return False
+    if place.get("host") != socket.gethostname():
+        return True
+    return bool(started_at(place["pid"]) == place["started"])

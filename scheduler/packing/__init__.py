@@ -1,0 +1,57 @@
+"""Packing: which instance runs in which container, by Heron's rules, as a pure function."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_core.errors import TopologyError
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from scheduler.packing import first_fit, round_robin
+
+ALGORITHM = "topology.packing.algorithm"
+HERON_ALGORITHM_CLASS = "heron.class.packing.algorithm"
+
+ROUND_ROBIN = "round_robin"
+FIRST_FIT_DECREASING = "first_fit_decreasing"
+
+_ALGORITHMS: Mapping[str, Callable[[TopologySpec], PackingPlan]] = {
+    ROUND_ROBIN: round_robin.pack,
+    FIRST_FIT_DECREASING: first_fit.pack,
+}
+_HERON_CLASSES = {
+    "RoundRobinPacking": ROUND_ROBIN,
+    "FirstFitDecreasingPacking": FIRST_FIT_DECREASING,
+}
+
+
+def algorithm_name(config: Mapping[str, Any]) -> str:
+    """The algorithm that `config` chooses, "round_robin" if it does not.
+
+    Heron's key with the name of a Java class, in any package, is read when ours is not set.
+    TopologyError names the key and the choices.
+    """
+    value = config.get(ALGORITHM)
+    if value is not None:
+        if value not in _ALGORITHMS:
+            raise TopologyError(f"{ALGORITHM} is {value!r}: use {' or '.join(_ALGORITHMS)}")
+        return str(value)
+    value = config.get(HERON_ALGORITHM_CLASS)
+    if value is None:
+        return ROUND_ROBIN
+    for class_name, name in _HERON_CLASSES.items():
+        if str(value).endswith(class_name):
+            return name
+    raise TopologyError(
+        f"{HERON_ALGORITHM_CLASS} is {value!r}: use a {' or '.join(_HERON_CLASSES)}"
+    )
+
+
+def pack(topology: TopologySpec) -> PackingPlan:
+    """The packing plan of `topology`; the same topology always gives the same plan.
+
+    Task ids are 1..n in order of declaration whatever the algorithm: the instances of a component
+    have consecutive ones, so a person finds them and a change of the packing moves none. (Heron
+    numbers them in the order in which it places them.) Containers are sorted by id, the instances
+    of a container by task id. TopologyError names the key or component and what is valid.
+    """
+    return _ALGORITHMS[algorithm_name(topology.config)](topology)

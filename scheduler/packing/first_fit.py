@@ -1,0 +1,206 @@
+"""First fit decreasing: as few containers as the instances need, the biggest placed first.
+
+Heron's FirstFitDecreasingPacking.java with AbstractPacking.java: a container holds at most
+topology.container.max.instances, and their resources plus the padding within its size, which is
+that many default instances unless set. The number of containers is a result, topology.stmgrs is
+not read. Heron rounds a container's cores to the nearest whole number, at times below what its
+instances need; here they are the exact sum. Ties follow the declaration.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from heron_core.config import whole_number
+from heron_core.errors import TopologyError
+from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.topology import TopologySpec
+from scheduler.packing import resources
+
+# PackingUtils.java
+PADDING = Resource(cpu=1.0, ram_bytes=GIB, disk_bytes=GIB)
+PADDING_PERCENTAGE = 10
+MAX_INSTANCES = 10
+INSTANCE_CPU_MIN = 0.1  # MinCpuConstraint.java
+
+RAM_FIRST = "RAM_FIRST"
+CPU_FIRST = "CPU_FIRST"
+_ORDERS: Mapping[str, Callable[[Resource], tuple[float, float]]] = {
+    RAM_FIRST: lambda resource: (-resource.ram_bytes, -resource.cpu),
+    CPU_FIRST: lambda resource: (-resource.cpu, -resource.ram_bytes),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What one container may hold: instances, and resources of which padding takes a part."""
+
+    capacity: Resource
+    instances_max: int
+    padding_least: Resource
+    padding_percentage: int
+
+    @property
+    def padding(self) -> Resource:
+        """The larger of the amount and the percentage of the container (finalizePadding)."""
+        whole, least, percentage = self.capacity, self.padding_least, self.padding_percentage
+        return Resource(
+            max(least.cpu, whole.cpu * percentage / 100),
+            max(least.ram_bytes, whole.ram_bytes * percentage // 100),
+            max(least.disk_bytes, whole.disk_bytes * percentage // 100),
+        )
+
+
+@dataclass(slots=True)
+class _Container:
+    """A container while it is being filled."""
+
+    used: Resource
+    instances: list[InstancePlan] = field(default_factory=list)
+
+    def fits(self, resource: Resource, limits: _Limits) -> bool:
+        """Whether one more instance of that size finds room."""
+        room = len(self.instances) < limits.instances_max
+        return room and _within(self.used + resource, limits.capacity)
+
+    def add(self, instance: InstancePlan) -> None:
+        """Put the instance in."""
+        self.instances.append(instance)
+        self.used += instance.resource
+
+    def plan(self, number: int) -> ContainerPlan:
+        """The finished container."""
+        ordered = sorted(self.instances, key=lambda each: each.task)
+        return ContainerPlan(number, tuple(ordered), self.used)
+
+
+def pack(topology: TopologySpec) -> PackingPlan:
+    """Place each instance in the first container with room, opening a new one if there is none."""
+    resources.check_instances(topology)
+    limits = _limits(topology.config)
+    sizes = _sizes(topology)
+    for name, size in sizes.items():
+        _check_size(name, size, limits)
+    first = resources.first_tasks(topology)
+    order = _ORDERS[_strategy(topology.config)]
+    containers: list[_Container] = []
+    for component in sorted(topology.components, key=lambda each: order(sizes[each.name])):
+        name = component.name
+        for index in range(component.parallelism):
+            _place(InstancePlan(first[name] + index, name, index, sizes[name]), containers, limits)
+    return PackingPlan(
+        topology.name, tuple(each.plan(number) for number, each in enumerate(containers, 1))
+    )
+
+
+def _place(instance: InstancePlan, containers: list[_Container], limits: _Limits) -> None:
+    for container in containers:
+        if container.fits(instance.resource, limits):
+            container.add(instance)
+            return
+    container = _Container(used=limits.padding)
+    container.add(instance)
+    containers.append(container)
+
+
+def _limits(config: Mapping[str, Any]) -> _Limits:
+    most = MAX_INSTANCES
+    if config.get(resources.CONTAINER_MAX_INSTANCES) is not None:
+        most = whole_number(config, resources.CONTAINER_MAX_INSTANCES, 1)
+    default = resources.INSTANCE_DEFAULT
+    cpu = resources.core_count(config, resources.CONTAINER_CPU)
+    ram = resources.byte_count(config, resources.CONTAINER_RAM)
+    disk = resources.byte_count(config, resources.CONTAINER_DISK)
+    capacity = Resource(
+        default.cpu * most if cpu is None else cpu,
+        default.ram_bytes * most if ram is None else ram,
+        default.disk_bytes * most if disk is None else disk,
+    )
+    return _Limits(capacity, most, _padding_least(config), _padding_percentage(config))
+
+
+def _padding_least(config: Mapping[str, Any]) -> Resource:
+    cpu = resources.core_count(config, resources.CONTAINER_CPU_PADDING, zero=True)
+    ram = resources.byte_count(config, resources.CONTAINER_RAM_PADDING, 0)
+    return Resource(
+        PADDING.cpu if cpu is None else cpu,
+        PADDING.ram_bytes if ram is None else ram,
+        PADDING.disk_bytes,
+    )
+
+
+def _padding_percentage(config: Mapping[str, Any]) -> int:
+    key = resources.CONTAINER_PADDING_PERCENTAGE
+    if config.get(key) is None:
+        return PADDING_PERCENTAGE
+    percentage = whole_number(config, key, 0)
+    if percentage >= 100:
+        raise TopologyError(f"{key} is {percentage}: use 0 to 99")
+    return percentage
+
+
+def _sizes(topology: TopologySpec) -> dict[str, Resource]:
+    cpu = resources.component_cores(topology, resources.COMPONENT_CPU_MAP)
+    ram = resources.component_bytes(topology, resources.COMPONENT_RAM_MAP)
+    disk = resources.component_bytes(topology, resources.COMPONENT_DISK_MAP)
+    default = resources.INSTANCE_DEFAULT
+    return {
+        name: Resource(
+            cpu.get(name, default.cpu),
+            ram.get(name, default.ram_bytes),
+            disk.get(name, default.disk_bytes),
+        )
+        for name in topology.by_name
+    }
+
+
+def _strategy(config: Mapping[str, Any]) -> str:
+    value = config.get(resources.FFD_SORTING_STRATEGY, RAM_FIRST)
+    strategy = str(value).upper()
+    if strategy not in _ORDERS:
+        raise TopologyError(
+            f"{resources.FFD_SORTING_STRATEGY} is {value!r}: use {RAM_FIRST} or {CPU_FIRST}"
+        )
+    return strategy
+
+
+def _check_size(component: str, size: Resource, limits: _Limits) -> None:
+    """TopologyError if not even an empty container holds the instance, or it is too small."""
+    resources.check_instance_ram(component, size.ram_bytes)
+    if size.cpu < INSTANCE_CPU_MIN:
+        raise TopologyError(
+            f"an instance of {component} gets {size.cpu} cores: give it at least "
+            f"{INSTANCE_CPU_MIN} ({resources.COMPONENT_CPU_MAP})"
+        )
+    if _within(size + limits.padding, limits.capacity):
+        return
+    least, capacity = _least_container(size, limits), limits.capacity
+    for key, need, limit in (
+        (resources.CONTAINER_CPU, least.cpu, capacity.cpu),
+        (resources.CONTAINER_RAM, least.ram_bytes, capacity.ram_bytes),
+        (resources.CONTAINER_DISK, least.disk_bytes, capacity.disk_bytes),
+    ):
+        if need > limit:
+            raise TopologyError(
+                f"an instance of {component} does not fit: set {key} to at least {need}, "
+                f"not {limit}, or ask for less"
+            )
+
+
+def _least_container(size: Resource, limits: _Limits) -> Resource:
+    """The smallest container for an instance of that size; a part of it is padding."""
+    amount, hundredths = limits.padding_least, 100 - limits.padding_percentage
+    return Resource(
+        max(size.cpu + amount.cpu, ceil(size.cpu * 10_000 / hundredths) / 100),
+        max(size.ram_bytes + amount.ram_bytes, -(-size.ram_bytes * 100 // hundredths)),
+        max(size.disk_bytes + amount.disk_bytes, -(-size.disk_bytes * 100 // hundredths)),
+    )
+
+
+def _within(used: Resource, capacity: Resource) -> bool:
+    return (
+        used.cpu <= capacity.cpu
+        and used.ram_bytes <= capacity.ram_bytes
+        and used.disk_bytes <= capacity.disk_bytes
+    )

@@ -1,0 +1,140 @@
+"""What a dry run prints of a packing plan: Heron's table, its JSON, its raw form.
+
+The table is that of SubmitTableDryRunRenderer.java, the JSON that of JsonFormatterUtils.java, the
+raw form that of PackingPlan.toString(); instances come in order of task id, Heron's in any order.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from heron_core.errors import UsageError
+from heron_core.plans import GIB, MIB, ContainerPlan, InstancePlan, PackingPlan, Resource
+
+KIB = 1024
+TITLES = ("component", "task ID", "CPU", "RAM (MB)", "disk (MB)")
+
+
+def render(plan: PackingPlan, algorithm_name: str, format: str) -> str:  # noqa: A002
+    """The plan as text without a last newline; `format` is raw, table or json, else UsageError."""
+    writers = {"raw": _raw, "table": _table, "json": _json}
+    if format not in writers:
+        raise UsageError(f"there is no dry-run format {format!r}: use {', '.join(writers)}")
+    return writers[format](plan, algorithm_name)
+
+
+def _table(plan: PackingPlan, algorithm_name: str) -> str:
+    head = (
+        f"Total number of containers: {len(plan.containers)}\n"
+        f"Using packing class: {algorithm_name}\n"
+    )
+    return head + "\n\n".join(_container_table(each) for each in plan.containers)
+
+
+def _container_table(container: ContainerPlan) -> str:
+    rows = [_cells(instance) for instance in container.instances]
+    widths = [max(map(len, column)) for column in zip(TITLES, *rows, strict=True)]
+    frame = sum(widths) + 3 * len(widths) + 1  # "| " and " " around each, "|" at the end
+    return "\n".join(
+        [
+            f"Container {container.id}",
+            _usage(container.resource),
+            "=" * frame,
+            _line(TITLES, widths),
+            "-" * frame,
+            *(_line(row, widths) for row in rows),
+            "=" * frame,
+        ]
+    )
+
+
+def _usage(resource: Resource) -> str:
+    ram, disk = _megabytes(resource.ram_bytes), _megabytes(resource.disk_bytes)
+    return f"CPU: {resource.cpu}, RAM: {ram} MB, Disk: {disk} MB"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    return f"| {' | '.join(padded)} |"
+
+
+def _cells(instance: InstancePlan) -> tuple[str, ...]:
+    resource = instance.resource
+    return (
+        instance.component,
+        str(instance.task),
+        str(resource.cpu),
+        str(_megabytes(resource.ram_bytes)),
+        str(_megabytes(resource.disk_bytes)),
+    )
+
+
+def _megabytes(count: int) -> int:
+    return (count + MIB // 2) // MIB  # Java's Math.round
+
+
+def _json(plan: PackingPlan, algorithm_name: str) -> str:
+    return json.dumps(
+        {
+            "packingClass": algorithm_name,
+            "topology": plan.topology,
+            "containers": [
+                {
+                    "id": container.id,
+                    "resources": _resources(container.resource),
+                    "components": [_component(each) for each in container.instances],
+                }
+                for container in plan.containers
+            ],
+        }
+    )
+
+
+def _component(instance: InstancePlan) -> dict[str, Any]:
+    return {
+        "component": instance.component,
+        "id": instance.task,
+        "index": instance.index,
+        "resources": _resources(instance.resource),
+    }
+
+
+def _resources(resource: Resource) -> dict[str, float]:
+    return {"cpu": resource.cpu, "ram": resource.ram_bytes, "disk": resource.disk_bytes}
+
+
+def _raw(plan: PackingPlan, algorithm_name: str) -> str:
+    containers = ", ".join(_raw_container(each) for each in plan.containers)
+    return (
+        f"Packing class: {algorithm_name}\n"
+        f"Topology: {plan.topology}\n"
+        "Packing plan:\n"
+        f"{{plan-id: {plan.topology}, containers-list: [{containers}]}}"
+    )
+
+
+def _raw_container(container: ContainerPlan) -> str:
+    instances = ", ".join(_raw_instance(each) for each in container.instances)
+    return (
+        f"{{container-id: {container.id}, instances-list: [{instances}], "
+        f"required-resource: {_raw_resource(container.resource)}}}"
+    )
+
+
+def _raw_instance(instance: InstancePlan) -> str:
+    return (
+        f"{{component-name: {instance.component}, task-id: {instance.task}, component-index: "
+        f"{instance.index}, instance-resource: {_raw_resource(instance.resource)}}}"
+    )
+
+
+def _raw_resource(resource: Resource) -> str:
+    ram, disk = _raw_bytes(resource.ram_bytes), _raw_bytes(resource.disk_bytes)
+    return f"{{cpu: {resource.cpu:f}, ram: {ram}, disk: {disk}}}"
+
+
+def _raw_bytes(count: int) -> str:
+    for unit, name in ((GIB, "GB"), (MIB, "MB"), (KIB, "KB")):
+        if count + unit // 2 >= unit:  # rounds to at least one of them
+            return f"ByteAmount{{{count / unit:.1f} {name} ({count} bytes)}}"
+    return f"ByteAmount{{{count} bytes}}"

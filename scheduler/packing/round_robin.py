@@ -1,0 +1,215 @@
+"""Round robin: topology.stmgrs containers, the instances dealt out like cards.
+
+Heron's RoundRobinPacking.java. Components with the most memory in the rammap are dealt first, so
+that the big ones spread. An instance gets what the rammap or cpumap says; else, if the container's
+size is set, an even share of what padding and the others leave of it; else the default. As its
+documentation says and unlike its last code, that default does not grow in a container that has
+fewer instances than the others. New here: the diskmap counts, and ties follow the declaration.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.config import (
+    EFFECTIVELY_ONCE,
+    RELIABILITY_MODE,
+    STMGRS,
+    STORM_WORKERS,
+    whole_number,
+    with_defaults,
+)
+from heron_core.errors import TopologyError
+from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.topology import TopologySpec
+from scheduler.packing import resources
+
+DAEMON_RAM_BYTES = GIB
+CPU_PADDING = 1.0
+DISK_PADDING_BYTES = 12 * GIB  # logs and core dumps, says Heron
+
+Instance = tuple[str, int]  # component and index
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """One kind of resource: the keys that set it, and what they say. Cores or bytes."""
+
+    key: str
+    map_key: str
+    wanted: Mapping[str, float]
+    default: float
+    padding: float
+    container: float | None
+    whole: bool
+
+    def shares(self, container_id: int, instances: Sequence[Instance]) -> list[float]:
+        """What each of a container's instances gets."""
+        open_places = sum(name not in self.wanted for name, _ in instances)
+        used = sum(self.wanted.get(name, 0) for name, _ in instances)
+        share = self._share(container_id, used, open_places)
+        return [self.wanted.get(name, share) for name, _ in instances]
+
+    def total(self, shares: Sequence[float]) -> float:
+        """What the container needs, padding included, within its size if that is set."""
+        needed = sum(shares) + self.padding
+        return needed if self.container is None else min(needed, self.container)
+
+    def _share(self, container_id: int, used: float, open_places: int) -> float:
+        if self.container is None:
+            return self.default
+        if used > self.container:
+            raise TopologyError(
+                f"{self.map_key} asks for {used} in container {container_id}, but {self.key} is "
+                f"{self.container}: set it to at least {used + self.padding}, or ask for less"
+            )
+        # Heron lets instances that the map names eat into the padding rather than refuse them.
+        padding = self.padding if used + self.padding <= self.container else 0
+        left = self.container - used - padding
+        if open_places and left <= 0:
+            raise TopologyError(
+                f"{self.key} is {self.container}, which leaves nothing for {open_places} instances "
+                f"in container {container_id}: set it above {used + self.padding}"
+            )
+        if not open_places:
+            return self.default
+        return left // open_places if self.whole else left / open_places
+
+
+def pack(topology: TopologySpec) -> PackingPlan:
+    """Deal the instances to topology.stmgrs containers; sizes differ by one instance at most."""
+    config = with_defaults(topology.config)
+    containers = _container_count(topology, config)
+    ram = _ram(topology, config)
+    dealt = _deal(_biggest_first(topology, ram.wanted), containers)
+    cpu = _cpu(topology, config)
+    disk = _Disk.read(topology, config, dealt)
+    first = resources.first_tasks(topology)
+    return PackingPlan(
+        topology.name,
+        tuple(
+            _container(number, instances, first, cpu, ram, disk)
+            for number, instances in enumerate(dealt, 1)
+        ),
+    )
+
+
+def _container_count(topology: TopologySpec, config: Mapping[str, Any]) -> int:
+    count = resources.check_instances(topology)
+    set_by = STMGRS
+    if STMGRS not in topology.config and STORM_WORKERS in topology.config:
+        set_by = STORM_WORKERS
+    containers = whole_number({set_by: config[STMGRS]}, set_by, 1)
+    if containers > count:
+        instances, choices = ("instances", f"1 to {count}") if count > 1 else ("instance", "1")
+        raise TopologyError(
+            f"{set_by} is {containers} but the topology has only {count} {instances}: use {choices}"
+        )
+    return containers
+
+
+def _biggest_first(topology: TopologySpec, wanted: Mapping[str, float]) -> list[Instance]:
+    # sorted() is stable, so equals stay in order of declaration.
+    ordered = sorted(topology.components, key=lambda each: -wanted.get(each.name, 0))
+    return [(each.name, index) for each in ordered for index in range(each.parallelism)]
+
+
+def _deal(instances: Sequence[Instance], containers: int) -> list[Sequence[Instance]]:
+    return [instances[start::containers] for start in range(containers)]
+
+
+def _container(
+    number: int,
+    instances: Sequence[Instance],
+    first: Mapping[str, int],
+    cpu: _Measure,
+    ram: _Measure,
+    disk: "_Disk",
+) -> ContainerPlan:
+    cores, memory = cpu.shares(number, instances), ram.shares(number, instances)
+    plans = []
+    for (name, index), core, ram_bytes in zip(instances, cores, memory, strict=True):
+        resources.check_instance_ram(name, int(ram_bytes))
+        resource = Resource(float(core), int(ram_bytes), disk.of(name))
+        plans.append(InstancePlan(first[name] + index, name, index, resource))
+    # A container's cores are what is asked for it, used or not; its memory is what is needed.
+    total_cores = cpu.total(cores) if cpu.container is None else cpu.container
+    total = Resource(float(total_cores), int(ram.total(memory)), disk.container_bytes)
+    return ContainerPlan(number, tuple(sorted(plans, key=lambda each: each.task)), total)
+
+
+def _cpu(topology: TopologySpec, config: Mapping[str, Any]) -> _Measure:
+    padding = resources.core_count(config, resources.CONTAINER_CPU_PADDING, zero=True)
+    return _Measure(
+        key=resources.CONTAINER_CPU,
+        map_key=resources.COMPONENT_CPU_MAP,
+        wanted=resources.component_cores(topology, resources.COMPONENT_CPU_MAP),
+        default=resources.INSTANCE_DEFAULT.cpu,
+        padding=CPU_PADDING if padding is None else padding,
+        container=resources.core_count(config, resources.CONTAINER_CPU),
+        whole=False,
+    )
+
+
+def _ram(topology: TopologySpec, config: Mapping[str, Any]) -> _Measure:
+    return _Measure(
+        key=resources.CONTAINER_RAM,
+        map_key=resources.COMPONENT_RAM_MAP,
+        wanted=resources.component_bytes(topology, resources.COMPONENT_RAM_MAP),
+        default=resources.INSTANCE_DEFAULT.ram_bytes,
+        padding=_ram_padding(config),
+        container=resources.byte_count(config, resources.CONTAINER_RAM),
+        whole=True,
+    )
+
+
+def _ram_padding(config: Mapping[str, Any]) -> int:
+    """The padding that is set, else the sum of Heron's daemons."""
+    padding = resources.byte_count(config, resources.CONTAINER_RAM_PADDING, 0)
+    if padding is not None:
+        return padding
+    stateful = config[RELIABILITY_MODE] == EFFECTIVELY_ONCE
+    defaults = {
+        resources.STMGR_RAM: DAEMON_RAM_BYTES,
+        resources.METRICSMGR_RAM: DAEMON_RAM_BYTES,
+        resources.CHECKPOINTMGR_RAM: DAEMON_RAM_BYTES if stateful else 0,
+    }
+    amounts = {key: resources.byte_count(config, key, 0) for key in defaults}
+    return sum(defaults[key] if amount is None else amount for key, amount in amounts.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    """Disk is the same for all containers: what is set, or what the fullest one needs."""
+
+    wanted: Mapping[str, int]
+    default_bytes: int
+    container_bytes: int
+
+    def of(self, component: str) -> int:
+        """Bytes for an instance of `component`."""
+        return self.wanted.get(component, self.default_bytes)
+
+    @staticmethod
+    def read(
+        topology: TopologySpec, config: Mapping[str, Any], dealt: Sequence[Sequence[Instance]]
+    ) -> "_Disk":
+        """From the config, and how the instances were dealt."""
+        wanted = resources.component_bytes(topology, resources.COMPONENT_DISK_MAP)
+        default = resources.INSTANCE_DEFAULT.disk_bytes
+        limit = resources.byte_count(config, resources.CONTAINER_DISK)
+        if limit is None:
+            fullest = max(sum(wanted.get(name, default) for name, _ in each) for each in dealt)
+            return _Disk(wanted, default, fullest + DISK_PADDING_BYTES)
+        # Heron lets the default exceed a small container; an even share of it is never more.
+        for number, instances in enumerate(dealt, 1):
+            used = sum(wanted.get(name, 0) for name, _ in instances)
+            if used > limit:
+                raise TopologyError(
+                    f"{resources.COMPONENT_DISK_MAP} asks for {used} in container {number}, but "
+                    f"{resources.CONTAINER_DISK} is {limit}: set it to at least {used}"
+                )
+            open_places = sum(name not in wanted for name, _ in instances)
+            if open_places:
+                default = min(default, (limit - used) // open_places)
+        return _Disk(wanted, default, limit)

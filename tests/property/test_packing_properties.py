@@ -1,0 +1,140 @@
+"""What holds for every packing plan, whatever the topology and its resources."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
+from heron_core.topology import ComponentSpec, TopologySpec
+from scheduler.packing import pack
+
+NOTHING = Resource(0.0, 0, 0)
+CORES_TOLERANCE = 1e-9  # sums of floats
+
+
+def _topology(parallelisms: list[int], config: dict[str, Any]) -> TopologySpec:
+    components = tuple(
+        ComponentSpec(f"c{number}", number == 0, "module.Class", parallelism)
+        for number, parallelism in enumerate(parallelisms)
+    )
+    return TopologySpec("t", components, config)
+
+
+@st.composite
+def component_maps(draw: st.DrawFn, components: int) -> dict[str, str]:
+    """Some of the three component maps, each for some of the components."""
+    amounts = {
+        "topology.component.rammap": st.integers(16 * MIB, 4 * GIB),
+        "topology.component.diskmap": st.integers(1, 4 * GIB),
+        "topology.component.cpumap": st.floats(0.1, 4.0).map(lambda cores: round(cores, 2)),
+    }
+    config = {}
+    for key, amount in amounts.items():
+        named = draw(st.sets(st.integers(0, components - 1)))
+        if named:
+            config[key] = ",".join(f"c{number}:{draw(amount)}" for number in sorted(named))
+    return config
+
+
+@st.composite
+def dealt_topologies(draw: st.DrawFn) -> TopologySpec:
+    """Topologies for round robin; containers are of a given size or not."""
+    parallelisms = draw(st.lists(st.integers(1, 8), min_size=1, max_size=5))
+    config: dict[str, Any] = dict(draw(component_maps(len(parallelisms))))
+    config["topology.stmgrs"] = draw(st.integers(1, sum(parallelisms)))
+    if draw(st.booleans()):
+        config["topology.container.ram"] = draw(st.integers(170 * GIB, 300 * GIB))
+        config["topology.container.cpu"] = draw(st.floats(170.0, 300.0))
+        config["topology.container.disk"] = draw(st.integers(170 * GIB, 300 * GIB))
+    config["topology.container.ram.padding"] = draw(st.integers(0, 3 * GIB))
+    return _topology(parallelisms, config)
+
+
+@st.composite
+def fitted_topologies(draw: st.DrawFn) -> TopologySpec:
+    """Topologies for first fit decreasing, in containers that hold any of the instances."""
+    parallelisms = draw(st.lists(st.integers(1, 8), min_size=1, max_size=5))
+    config: dict[str, Any] = dict(draw(component_maps(len(parallelisms))))
+    config["topology.packing.algorithm"] = "first_fit_decreasing"
+    config["topology.container.max.instances"] = draw(st.integers(6, 12))
+    config["topology.container.padding.percentage"] = draw(st.integers(0, 15))
+    config["topology.packing.ffd.sorting.strategy"] = draw(
+        st.sampled_from(["RAM_FIRST", "CPU_FIRST"])
+    )
+    return _topology(parallelisms, config)
+
+
+def _needed(container: ContainerPlan) -> Resource:
+    return sum((each.resource for each in container.instances), start=NOTHING)
+
+
+def _covers(whole: Resource, part: Resource) -> bool:
+    return (
+        whole.cpu + CORES_TOLERANCE >= part.cpu
+        and whole.ram_bytes >= part.ram_bytes
+        and whole.disk_bytes >= part.disk_bytes
+    )
+
+
+def _check_every_instance_once(plan: PackingPlan, topology: TopologySpec) -> None:
+    instances = [each for container in plan.containers for each in container.instances]
+    expected = [
+        (component.name, index)
+        for component in topology.components
+        for index in range(component.parallelism)
+    ]
+    by_task = sorted(instances, key=lambda each: each.task)
+    assert [each.task for each in by_task] == list(range(1, len(expected) + 1))
+    assert [(each.component, each.index) for each in by_task] == expected
+    assert [each.id for each in plan.containers] == list(range(1, len(plan.containers) + 1))
+    assert all(each.instances for each in plan.containers)
+
+
+@given(dealt_topologies())
+def test_round_robin(topology: TopologySpec) -> None:
+    # An instance that is placed twice or nowhere, or a container too small for what is in it,
+    # shows only on the cluster, hours after the submit.
+    plan = pack(topology)
+    _check_every_instance_once(plan, topology)
+    assert len(plan.containers) == topology.config["topology.stmgrs"]
+    sizes = [len(container.instances) for container in plan.containers]
+    assert max(sizes) - min(sizes) <= 1
+    padding = Resource(1.0, topology.config["topology.container.ram.padding"], 0)
+    for container in plan.containers:
+        assert _covers(container.resource, _needed(container) + padding)
+    assert pack(topology) == plan
+
+
+@given(fitted_topologies())
+def test_first_fit_decreasing(topology: TopologySpec) -> None:
+    # The same, and containers that the cluster would refuse because they outgrew their size.
+    plan = pack(topology)
+    _check_every_instance_once(plan, topology)
+    most = topology.config["topology.container.max.instances"]
+    percentage = topology.config["topology.container.padding.percentage"]
+    capacity = Resource(float(most), most * GIB, most * GIB)
+    share = most * GIB * percentage // 100
+    padding = Resource(max(1.0, most * percentage / 100), max(GIB, share), max(GIB, share))
+    for container in plan.containers:
+        assert len(container.instances) <= most
+        assert _covers(container.resource, _needed(container) + padding)
+        assert _covers(capacity, container.resource)
+    assert pack(topology) == plan
+
+
+@given(fitted_topologies())
+def test_first_fit_opens_no_container_too_early(topology: TopologySpec) -> None:
+    # Each container costs a machine: one is opened only if nothing of a later one fits before it.
+    plan = pack(topology)
+    most = topology.config["topology.container.max.instances"]
+    capacity = Resource(float(most), most * GIB, most * GIB)
+    for position, later in enumerate(plan.containers):
+        for earlier in plan.containers[:position]:
+            if len(earlier.instances) < most:
+                for instance in later.instances:
+                    assert not _strictly_covers(capacity, earlier.resource + instance.resource)
+
+
+def _strictly_covers(whole: Resource, part: Resource) -> bool:
+    return whole.cpu > part.cpu + CORES_TOLERANCE and _covers(whole, part)
