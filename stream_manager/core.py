@@ -280,6 +280,8 @@ class StreamManager:
                 out.append(events.ToMaster(message))
 
     def _beat(self, task: int, metrics: messages.Json, out: Out) -> None:
+        if task not in self._snapshots:
+            self._next_heartbeat = 0.0  # the master shall know at once that it is there
         self._snapshots[task] = metrics
         queue = self._queues.get(task)
         if queue is not None and queue.incarnation is None:

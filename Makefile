@@ -1,0 +1,51 @@
+# Every target sets up what it needs: a virtual environment in this checkout, pinned dependencies.
+.DEFAULT_GOAL := help
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+TESTED := $(VENV)/.installed-dev
+RUNNABLE := $(VENV)/.installed
+
+.PHONY: help run test check test-cluster bench format clean
+
+help: ## Show what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+run: $(RUNNABLE) ## Count the words of Python's standard library, on real processes
+	$(BIN)/heronpy run examples/word_count.py
+
+test: $(TESTED) ## The whole test suite
+	$(BIN)/python -m pytest
+
+check: $(TESTED) ## Format, lint, types, boundaries, and the fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/unit tests/property tests/sim
+
+bench: $(TESTED) ## Every benchmark with its peers; see benchmarks/README.md
+	$(BIN)/pip install --quiet --requirement benchmarks/requirements-peers.txt
+	$(BIN)/python -m benchmarks.all
+
+format: $(TESTED) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove the virtual environment and all caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+$(TESTED): requirements-dev.txt $(RUNNABLE)
+	@command -v java >/dev/null || { echo "Java 17 or later is needed for the tests with ZooKeeper and Spark: install it, or set JAVA_HOME" >&2; exit 1; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@touch $@

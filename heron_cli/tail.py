@@ -1,0 +1,104 @@
+"""`heronpy tail`: the logs of a topology's processes, also of one that has ended."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+
+import click
+
+from heron_cli.stores import opened, zookeeper_option
+from heron_core.errors import HeronError, UsageError
+from heron_io.state_store import execution_path
+from scheduler.home import Home
+
+LOOK_SECS = 0.2
+"""Between two looks for new lines with -f."""
+
+
+@click.command("tail")
+@click.argument("name")
+@click.option("-f", "--follow", is_flag=True, help="Go on showing new lines until Ctrl-C.")
+@click.option(
+    "-l",
+    "--num_lines",
+    "lines",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Show the last N lines of each log.",
+)
+@click.option("-c", "--component", metavar="COMPONENT", help="Only this component's instances.")
+@zookeeper_option
+def tail_command(
+    name: str, follow: bool, lines: int, component: str | None, zookeeper: str | None
+) -> None:
+    """Show the logs of the topology NAME: one log for each process, each line with its log's name.
+
+    The logs stay after a topology has ended, until one of the same name starts.
+    """
+    with opened(zookeeper) as store:
+        known = store.get(execution_path(name)) or {}
+    folder = known.get("logs") or Home.of_user().logs(name)
+    if not os.path.isdir(folder):
+        raise HeronError(f"no topology called {name!r} runs or ran here: there is no {folder}")
+    logs = _chosen(folder, name, component)
+    for log in logs:
+        for line in log.last(lines):
+            click.echo(line)
+    while follow:
+        time.sleep(LOOK_SECS)
+        for line in [line for log in logs for line in log.fresh()]:
+            click.echo(line)
+        logs += [log for log in _chosen(folder, name, component) if log not in logs]
+
+
+class Log:
+    """One log file and how far it was read."""
+
+    def __init__(self, folder: str, file: str) -> None:
+        self.path = os.path.join(folder, file)
+        self._prefix = file.removesuffix(".log")
+        self._position = 0
+        self._inode = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Log) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def last(self, lines: int) -> list[str]:
+        """The last lines; what follows them is fresh."""
+        return list(deque(self.fresh(), maxlen=lines))
+
+    def fresh(self) -> Iterator[str]:
+        """Lines written since the last look; a rotated file is read from its start."""
+        try:
+            with open(self.path, encoding="utf-8", errors="replace") as file:
+                found = os.fstat(file.fileno())
+                if found.st_ino != self._inode or found.st_size < self._position:
+                    self._inode, self._position = found.st_ino, 0
+                file.seek(self._position)
+                text = file.read()
+                complete = text[: text.rfind("\n") + 1]
+                self._position += len(complete.encode("utf-8", "surrogateescape"))
+        except FileNotFoundError:
+            return
+        for line in complete.splitlines():
+            yield f"{self._prefix} | {line}"
+
+
+def _chosen(folder: str, name: str, component: str | None) -> list[Log]:
+    files = sorted(each for each in os.listdir(folder) if each.endswith(".log"))
+    chosen = [each for each in files if component is None or _component_of(each) == component]
+    if not chosen and component is not None:
+        known = sorted({_component_of(each) for each in files})
+        raise UsageError(f"{name} has no log of {component!r} (logs of: {', '.join(known)})")
+    return [Log(folder, each) for each in chosen]
+
+
+def _component_of(file: str) -> str:
+    """word-3.log is of the component word."""
+    return file.removesuffix(".log").rpartition("-")[0] or file.removesuffix(".log")
