@@ -10,6 +10,7 @@
     FANOUT  the same with [targets] after the header: destination is a container, `targets` the
             u32 task ids in it; ids are one block of (root, edge) pairs for each target in turn
     INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
+            (a spout whose tuples have one delivery each sets BEGINS on its DATA instead)
     ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots
     FAIL    [header, roots]    destination = spout task that owns the roots
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
@@ -52,12 +53,14 @@ class Kind(IntEnum):
 
 
 class Flag(IntFlag):
-    """Which optional frames follow the body."""
+    """Which optional frames follow the body, and what they mean."""
 
     NONE = 0
     TRACKED = 1
     MIXED = 2
     MULTI_ROOT = 4
+    BEGINS = 8
+    """The ids are also the beginnings of the trees, as INIT would tell them."""
 
 
 class Header(NamedTuple):

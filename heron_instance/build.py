@@ -5,7 +5,6 @@ import os
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, count
 from random import Random
 from typing import Any
@@ -81,15 +80,13 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
                     world.admit)  # fmt: skip
     pack, decode = _codec(options, config)
     router = Router(topology, packing, task, outbox, context, first=world.rng.randrange(1 << 16))
-    edges = partial(next, _edges(world.rng))
+    edges = _edges(world.rng).__next__
     if spec.is_spout:
         return _spout(component, delegate, context, options, world,
                       SpoutCollector(router, outbox, options, pack, edges,
                                      _roots(task, world.rng), world.clock))  # fmt: skip
     metrics = Metrics()
-    collector = BoltCollector(
-        router, outbox, options, pack, edges, _process_latency(metrics, world.clock)
-    )
+    collector = BoltCollector(router, outbox, options, pack, edges)
     _connect(component, delegate, collector)
     delegate.ack, delegate.fail = collector.ack, collector.fail
     _shortcut(component, "ack", collector.ack)
@@ -127,10 +124,6 @@ def _spout(
         _connect(component, delegate, collector)
         component.emit = hooks.around_emit(component.emit, 1)
     return Instance(core, component, context, hooks)
-
-
-def _process_latency(metrics: Metrics, clock: Clock) -> Callable[[float], None]:
-    return lambda received: metrics.process.add(clock() - received)
 
 
 def _connect(component: Any, delegate: Delegate, collector: Any) -> None:

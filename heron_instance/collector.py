@@ -18,14 +18,14 @@ from heron_core.values import Pack, pack_fields
 from heron_instance.options import Options
 from heron_instance.outbox import Lane, Outbox
 from heron_instance.targets import Route, Router
+from heron_instance.tuples import HeronTuple
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
 
 
 NO_ROOT = (0, 0)
-LATENCY_SAMPLE_MASK = 15
-"""One tuple in 16 has its latency measured: a clock and a logarithm for each would cost 10 %."""
+ROOTS = HeronTuple._fields.index("roots")
 
 
 class Collector:
@@ -147,21 +147,13 @@ class BoltCollector(Collector):
     """emit, ack and fail of a bolt."""
 
     def __init__(
-        self,
-        router: Router,
-        outbox: Outbox,
-        options: Options,
-        pack: Pack,
-        next_edge: NextNumber,
-        acked_sample: Callable[[float], None],
+        self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
     ) -> None:
         super().__init__(router, outbox, options, pack, next_edge)
-        self.acked = 0
         self.failed = 0
-        self.late = 0
-        """Second acks or fails of a tuple: the first one counts."""
-        self._received_at = acked_sample
-        """Told when a tuple that is acked now was received, for one ack in 16."""
+        self.ack: Callable[[Any], None] = outbox.acked.append
+        """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
+        at once, which saves a Python call for each."""
         route = router.routes.get(DEFAULT_STREAM)
         shortcut = route is not None and route.shortcut
         self.emit: Emit = self._fast_emit(route) if route and shortcut else self.emit_general
@@ -186,9 +178,10 @@ class BoltCollector(Collector):
         return tasks_of(lanes) if need_task_ids else None
 
     def _fast_emit(self, route: Route) -> Emit:
-        outbox, width, pack, pick = self.outbox, route.width, self._pack, route.pick()
+        outbox, width, pack = self.outbox, route.width, self._pack
         most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
         general, next_edge = self.emit_general, self.next_edge
+        position, keyed, next_lane = route.pick()
 
         def emit(
             tup: Any,
@@ -200,60 +193,40 @@ class BoltCollector(Collector):
             if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
                 return general(tup, stream, anchors, direct_task, need_task_ids)
             try:
-                lane = pick(tup)
+                lane = next_lane() if keyed is None else keyed[tup[position]]
                 data = pack(tup)
-            except Exception:
-                return general(tup, stream, anchors)
-            if type(tup) is not list or len(tup) != width or len(data) > most:
-                return general(tup, stream, anchors)
-            if tracked:
-                track = anchors and anchors[0].roots
-                if not track:
-                    lane.ids += NO_ROOT
-                elif len(anchors) > 1 or len(track) > 2:
+                size = len(data)
+                if type(tup) is not list or len(tup) != width or size > most:
                     return general(tup, stream, anchors)
-                else:
-                    edge = next_edge()
-                    lane.ids += (track[0], edge)
-                    track[1] ^= edge
+                if tracked:
+                    if anchors:
+                        (anchor,) = anchors
+                        root, value = track = anchor[ROOTS]
+                        edge = next_edge()
+                        lane.ids += (root, edge)
+                        track[1] = value ^ edge
+                    else:
+                        lane.ids += NO_ROOT
+            except Exception:  # several anchors or roots, none at all, values that need care
+                return general(tup, stream, anchors)
             lane.parts.append(data)
-            outbox.room -= len(data) + overhead
+            outbox.room -= size + overhead
             if outbox.room < 0:
                 outbox.flush()
             return None
 
         return emit
 
-    def ack(self, tup: Any) -> None:
-        """The tuple is processed; a second ack or fail of it is counted and ignored."""
-        track = tup.roots
-        if track:
-            acks = self.outbox.acks
-            root = track[0]
-            acks[root] = acks.get(root, 0) ^ track[1]
-            if len(track) > 2:
-                self._ack_more(track)
-            track.clear()
-        elif track is not None:
-            self.late += 1
-            return
-        self.acked += 1
-        if not self.acked & LATENCY_SAMPLE_MASK:
-            self._received_at(tup.creation_time)
-
-    def _ack_more(self, track: list[int]) -> None:
-        acks = self.outbox.acks
-        for at in range(2, len(track), 2):
-            acks[track[at]] = acks.get(track[at], 0) ^ track[at + 1]
-
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told."""
+        outbox = self.outbox
+        outbox.settle()  # an ack of the same tuple came first, and the first one counts
         track = tup.roots
         if track:
-            self.outbox.fails.extend(track[::2])
+            outbox.fails.extend(track[::2])
             track.clear()
         elif track is not None:
-            self.late += 1
+            outbox.late += 1
             return
         self.failed += 1
 
@@ -283,24 +256,31 @@ class SpoutCollector(Collector):
     ) -> None:
         super().__init__(router, outbox, options, pack, next_edge)
         self.pending: dict[int, Any] = {}
-        """root -> the tuple id that the user gave"""
+        """root -> the tuple id that the user gave, in order of their emit"""
         self.started: dict[int, float] = {}
-        """root -> when it was emitted, for one root in LATENCY_SAMPLE_MASK + 1"""
+        """root -> when it was emitted, for a sample of the roots (all of them for task hooks)"""
         self.done_at_once: list[Any] = []
         """Tuple ids that nobody tracks: acked after the call of next_tuple, last first."""
         self._next_root = next_root
         self._clock = clock
-        self._unstamped = LATENCY_SAMPLE_MASK
-        self.emit: Emit = self._emitter()
-
-    def _emitter(self) -> Emit:
-        route = self.router.routes.get(DEFAULT_STREAM)
-        return self._fast_emit(route) if route and route.shortcut else self.emit_general
+        self._stamps_all = False
+        # With one delivery for each tuple, a batch's ids are the beginnings of its trees as well.
+        outbox.ids_begin_trees = outbox.tracked and all(
+            route.shortcut for route in router.routes.values()
+        )
+        route = router.routes.get(DEFAULT_STREAM)
+        shortcut = route is not None and route.shortcut
+        self.emit: Emit = self._fast_emit(route) if route and shortcut else self.emit_general
 
     def stamp_every_root(self) -> None:
         """Task hooks want the latency of every tuple, not of a sample."""
-        self._unstamped = 0
-        self.emit = self._emitter()
+        self._stamps_all = True
+        self.emit = self.emit_general
+
+    def stamp_newest_root(self, now: float) -> None:
+        """Take the last tuple emitted into the sample of complete latencies."""
+        if self.pending:
+            self.started.setdefault(next(reversed(self.pending)), now)
 
     def emit_general(
         self,
@@ -327,17 +307,30 @@ class SpoutCollector(Collector):
     def _put_root(self, lanes: list[Lane], route: Route, data: bytes, tup_id: Any) -> None:
         root = self._next_root()
         self.pending[root] = tup_id
-        if not root & self._unstamped:
+        if self._stamps_all:
             self.started[root] = self._clock()
-        total = self.put(lanes, route, data, (root,))
-        self.outbox.inits.extend((root, total))
+        outbox = self.outbox
+        if not outbox.ids_begin_trees:
+            total = self.put(lanes, route, data, (root,))
+            outbox.inits.extend((root, total))
+        elif len(lanes) == 1:
+            self.put(lanes, route, data, (root,))
+        else:
+            # A direct task beside the grouping: this tree begins with several edges, so it leaves
+            # alone, with its beginning in front.
+            outbox.flush()
+            outbox.ids_begin_trees = False
+            outbox.inits.extend((root, self.put(lanes, route, data, (root,))))
+            outbox.flush()
+            outbox.ids_begin_trees = True
 
     def _fast_emit(self, route: Route) -> Emit:
-        outbox, width, pack, pick = self.outbox, route.width, self._pack, route.pick()
+        outbox, width, pack = self.outbox, route.width, self._pack
         most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
         general, next_edge, next_root = self.emit_general, self.next_edge, self._next_root
-        pending, started, clock, inits = self.pending, self.started, self._clock, outbox.inits
-        done_at_once, unstamped = self.done_at_once, self._unstamped
+        pending, done_at_once = self.pending, self.done_at_once
+        inits = None if outbox.ids_begin_trees else outbox.inits
+        position, keyed, next_lane = route.pick()
 
         def emit(
             tup: Any,
@@ -349,11 +342,12 @@ class SpoutCollector(Collector):
             if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
                 return general(tup, tup_id, stream, direct_task, need_task_ids)
             try:
-                lane = pick(tup)
+                lane = next_lane() if keyed is None else keyed[tup[position]]
                 data = pack(tup)
             except Exception:
                 return general(tup, tup_id, stream)
-            if type(tup) is not list or len(tup) != width or len(data) > most:
+            size = len(data)
+            if type(tup) is not list or len(tup) != width or size > most:
                 return general(tup, tup_id, stream)
             if tracked:
                 if tup_id is None:
@@ -361,14 +355,13 @@ class SpoutCollector(Collector):
                 else:
                     root, edge = next_root(), next_edge()
                     lane.ids += (root, edge)
-                    inits.extend((root, edge))
+                    if inits is not None:
+                        inits.extend((root, edge))
                     pending[root] = tup_id
-                    if not root & unstamped:
-                        started[root] = clock()
             elif tup_id is not None:
                 done_at_once.append(tup_id)
             lane.parts.append(data)
-            outbox.room -= len(data) + overhead
+            outbox.room -= size + overhead
             if outbox.room < 0:
                 outbox.flush()
             return None

@@ -7,8 +7,8 @@ because this is the path of every tuple.
 
 import traceback
 from array import array
-from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat
+from collections.abc import Callable, Iterable
+from itertools import islice, repeat
 from typing import Any
 
 from heron_core.errors import ProtocolError
@@ -24,9 +24,16 @@ from heron_instance.tuples import HeronTuple, tick_tuple
 Clock = Callable[[], float]
 Decode = Callable[[bytes], list[list[Any]]]
 Report = Callable[[str], None]
+Process = Callable[[HeronTuple], None]
 
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has each of its tuples timed, for the percentiles."""
+
+LOOK_UP_EVERY = 8
+"""Tuples between two looks at the clock while they are fast. If they turn slow all of a sudden,
+acks and ticks wait for so many of them."""
+SLOW_SECS = 0.001
+"""Longer than this between two looks, and the clock is read for every tuple."""
 
 NEVER = float("inf")
 
@@ -108,7 +115,9 @@ class BoltCore(Core):
         self._current: list[Any] = []
         self._next_tick = NEVER
         self._process = self._make_process(hooks)
-        """One tuple through user code; raises nothing."""
+        """One tuple through user code; raises what that raises."""
+        self._step = 1
+        """Tuples to run before the next look at the clock."""
 
     def start(self, now: float) -> None:
         """The plan is there: ticks begin (first one after a full interval)."""
@@ -130,22 +139,94 @@ class BoltCore(Core):
             return
         batch = self._decode(frames[1])
         started = self.clock()
-        self.due = started + self.options.linger_secs
+        self.due = min(started + self.options.linger_secs, self._next_tick)
         self._messages += 1
+        self._run_batch(head, frames, batch, started)
+        self._count(len(batch), started)
+
+    def _run_batch(
+        self, head: Header, frames: Frames, batch: list[list[Any]], started: float
+    ) -> None:
         timed = self._messages % EVERY_MESSAGE_TIMED == 1
         process = self._timed_process if timed else self._process
-        clock = self.clock
-        for row in self._rows(head, frames, batch, started):
-            process(row)
-            now = clock()
-            if now >= self.due:
+        if head.flags & ~(Flag.TRACKED | Flag.BEGINS):
+            self._run(process, self._careful(head, frames, batch, started))
+            return
+        component, stream, ids = self._plain(head, frames, batch)
+        if ids is None:
+            self._run_untracked(process, batch, component, stream, head.source, started)
+        else:
+            self._run_tracked(process, batch, ids, component, stream, head.source, started)
+
+    # The loops below are what every tuple passes, so they repeat a few lines rather than call.
+    # A loop that user code breaks by an exception goes on with its iterator's next tuple. The
+    # clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
+
+    def _run(self, process: Process, rows: Iterable[HeronTuple]) -> None:
+        for tup in rows:
+            try:
+                process(tup)
+            except Exception:
+                self._process_failed(tup)
+            if (now := self.clock()) >= self.due:
                 self.look_up(now)
-        elapsed = clock() - started
-        self.metrics.busy_secs += elapsed
-        execute = self.metrics.execute
-        execute.total_secs += elapsed
-        execute.number += len(batch)
-        self.metrics.executed += len(batch)
+
+    def _run_untracked(
+        self, process: Process, batch: list[list[Any]], component: str, stream: str, source: int,
+        started: float,
+    ) -> None:  # fmt: skip
+        make, clock, rows, step = tuple.__new__, self.clock, iter(batch), self._step
+        left, now = len(batch), started
+        while left > 0:
+            for values in islice(rows, step):
+                tup = make(HeronTuple, (0, component, stream, source, values, started, None))
+                try:
+                    process(tup)
+                except Exception:
+                    self._process_failed(tup)
+            left -= step
+            before, now = now, clock()
+            step = self._between(before, now)
+        self._step = step
+
+    def _run_tracked(
+        self, process: Process, batch: list[list[Any]], ids: "array[int]", component: str,
+        stream: str, source: int, started: float,
+    ) -> None:  # fmt: skip
+        make, clock, step, pairs = tuple.__new__, self.clock, self._step, iter(ids)
+        rows = zip(batch, pairs, pairs, strict=True)
+        left, now = len(batch), started
+        while left > 0:
+            for values, root, edge in islice(rows, step):
+                track = [root, edge] if root else None
+                tup = make(HeronTuple, (edge, component, stream, source, values, started, track))
+                try:
+                    process(tup)
+                except Exception:
+                    self._process_failed(tup)
+            left -= step
+            before, now = now, clock()
+            step = self._between(before, now)
+        self._step = step
+
+    def _between(self, before: float, now: float) -> int:
+        """Between some tuples: do what is due; returns how many to run before the next look."""
+        if now >= self.due:
+            self.look_up(now)
+        return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
+
+    def _count(self, executed: int, started: float) -> None:
+        acked = self.outbox.acked
+        now = self.clock()
+        if acked:
+            self.metrics.process.add(now - started)
+            self.outbox.settle()
+        elapsed = now - started
+        metrics = self.metrics
+        metrics.busy_secs += elapsed
+        metrics.execute.total_secs += elapsed
+        metrics.execute.number += executed
+        metrics.executed += executed
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""
@@ -172,52 +253,58 @@ class BoltCore(Core):
             self.user_error("on_finish")
         self.outbox.flush()
 
-    def _rows(
-        self, head: Header, frames: Frames, batch: list[list[Any]], now: float
-    ) -> Iterator[HeronTuple]:
+    def _plain(
+        self, head: Header, frames: Frames, batch: list[list[Any]]
+    ) -> tuple[str, str, "array[int] | None"]:
+        """Source component, stream and ids of a batch of one stream, one root a tuple at most."""
         try:
             component, names = self._sources[head.source]
             ids = words(frames[2]) if head.flags & Flag.TRACKED else None
-            if head.items != len(batch) or (ids is not None and len(ids) != 2 * len(batch)):
-                raise ProtocolError("a batch whose parts differ in length")
-            if head.flags & (Flag.MIXED | Flag.MULTI_ROOT):
-                return iter(_careful_rows(head, frames, batch, ids, component, names, now))
-            return _plain_rows(batch, ids, component, names[head.stream], head.source, now)
+            stream = names[head.stream]
         except (KeyError, IndexError) as error:
             raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+        if head.items != len(batch) or (ids is not None and len(ids) != 2 * len(batch)):
+            raise ProtocolError("a batch whose parts differ in length")
+        return component, stream, ids
 
-    def _make_process(self, hooks: Any) -> Callable[[HeronTuple], None]:
+    def _careful(
+        self, head: Header, frames: Frames, batch: list[list[Any]], now: float
+    ) -> list[HeronTuple]:
+        """The tuples of a batch of several streams, or with tuples of several roots."""
+        component, _, ids = self._plain(head, frames, batch)
+        names = self._sources[head.source][1]
+        try:
+            return _careful_rows(head, frames, batch, ids, component, names, now)
+        except (StopIteration, IndexError, ValueError) as error:
+            raise ProtocolError(f"a malformed batch: {error!r}") from error
+
+    def _make_process(self, hooks: Any) -> Process:
         component = self.component
         process, ack = component.process, component.ack
         auto_ack = bool(getattr(component, "auto_ack", False))
         auto_anchor = bool(getattr(component, "auto_anchor", False))
         current = self._current
 
-        def plain(tup: HeronTuple) -> None:
-            try:
-                process(tup)
-            except Exception:
-                self._process_failed(tup)
-
         def comfortable(tup: HeronTuple) -> None:
             current[:] = (tup,)
             try:
                 process(tup)
-                if auto_ack:
-                    ack(tup)
-            except Exception:
-                self._process_failed(tup)
-            current.clear()
+            finally:
+                current.clear()
+            if auto_ack:
+                ack(tup)
 
         if auto_anchor:
             component.emit = _auto_anchored(component.emit, current)
-        chosen = comfortable if auto_ack or auto_anchor else plain
+        chosen = comfortable if auto_ack or auto_anchor else process
         return chosen if hooks is None else hooks.around_execute(chosen)
 
     def _timed_process(self, tup: HeronTuple) -> None:
         before = self.clock()
-        self._process(tup)
-        self.metrics.execute.sample(self.clock() - before)
+        try:
+            self._process(tup)
+        finally:
+            self.metrics.execute.sample(self.clock() - before)
 
     def _process_failed(self, tup: HeronTuple) -> None:
         """A poison tuple fails alone; its siblings and the process live on."""
@@ -232,14 +319,14 @@ class BoltCore(Core):
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master."""
         collector = self.collector
-        self.metrics.acked = collector.acked
+        self.metrics.acked = self.outbox.acks_counted
         self.metrics.failed = collector.failed
         routes = collector.router.routes
         return self.metrics.snapshot(
             {
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
                 "pending": 0,
-                "late": collector.late,
+                "late": self.outbox.late,
             }
         )
 
@@ -256,25 +343,6 @@ def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[...
         return emit(tup, stream, chosen, direct_task, need_task_ids)
 
     return anchored
-
-
-def _plain_rows(
-    batch: list[list[Any]],
-    ids: "array[int] | None",
-    component: str,
-    stream: str,
-    source: int,
-    now: float,
-) -> Iterator[HeronTuple]:
-    make = tuple.__new__
-    if ids is None:
-        for values in batch:
-            yield make(HeronTuple, (0, component, stream, source, values, now, None))
-        return
-    pairs = iter(ids)
-    for values, root, edge in zip(batch, pairs, pairs, strict=True):
-        track = [root, edge] if root else None
-        yield make(HeronTuple, (edge, component, stream, source, values, now, track))
 
 
 def _careful_rows(
@@ -327,6 +395,8 @@ class SpoutCore(Core):
         self.collector = collector
         self.finished = False
         self.active = False
+        self._step = 1
+        """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
 
     @property
@@ -356,26 +426,37 @@ class SpoutCore(Core):
         Sends what lingers on the way and flushes at the end of an idle turn.
         """
         outbox, collector, clock = self.outbox, self.collector, self.clock
-        next_tuple, pending = self.component.next_tuple, collector.pending
-        most = self.options.max_spout_pending
+        pending, most = collector.pending, self.options.max_spout_pending
         started = now = clock()
-        calls, emitted = 0, True
-        while len(pending) < most and now < until and not self.finished:
+        emitted, calls, step = True, 0, self._step
+        while emitted and now < until and not self.finished and len(pending) < most:
+            made, emitted = self._some_calls(min(step, most - len(pending)))
+            calls += made
+            if collector.done_at_once:
+                self._ack_at_once()
+            before, now = now, clock()
+            step = 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
+            if self.options.tracked:
+                collector.stamp_newest_root(now)
+        self._step = step
+        outbox.flush()
+        self._count(calls, now - started)
+        return emitted and calls > 0
+
+    def _some_calls(self, most: int) -> tuple[int, bool]:
+        """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""
+        outbox, next_tuple = self.outbox, self.component.next_tuple
+        for call in range(1, most + 1):
             room, flushes = outbox.room, outbox.flushes
-            calls += 1
             try:
                 next_tuple()
             except Exception:
                 self.user_error("next_tuple")
-            if collector.done_at_once:
-                self._ack_at_once()
-            emitted = room != outbox.room or flushes != outbox.flushes
-            now = clock()
-            if not emitted:
-                break
-        outbox.flush()
-        self._count(calls, now - started)
-        return emitted and calls > 0
+            if room == outbox.room and flushes == outbox.flushes:
+                return call, False
+            if self.finished:
+                return call, True
+        return most, True
 
     def _count(self, calls: int, elapsed: float) -> None:
         metrics = self.metrics

@@ -10,6 +10,7 @@ before it takes a tuple.
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any
 
 from heron_core.frames import Flag, Frames, Kind, header, root_owner
 from heron_core.values import array_of
@@ -58,6 +59,13 @@ class Outbox:
         """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
         self.lanes: list[Lane] = []
         self.inits: list[int] = []
+        self.ids_begin_trees = False
+        """A spout's batches tell the beginnings of trees by their ids: no INIT is needed."""
+        self.acked: list[Any] = []
+        """Tuples that user code has acked since `settle`."""
+        self.acks_counted = 0
+        self.late = 0
+        """Second acks or fails of a tuple: the first one counts."""
         self.acks: dict[int, int] = {}
         self.fails: list[int] = []
         self.overhead = max(1, size_bytes // tuples)
@@ -83,7 +91,9 @@ class Outbox:
     @property
     def empty(self) -> bool:
         """Whether nothing waits to be sent."""
-        return not (self.acks or self.fails or self.inits or any(x.parts for x in self.lanes))
+        return not (
+            self.acked or self.acks or self.fails or self.inits or any(x.parts for x in self.lanes)
+        )
 
     def flush_if_full(self) -> None:
         """Flush when the buffer is full."""
@@ -99,8 +109,34 @@ class Outbox:
         self.room = self.budget
         self.flushes += 1
 
+    def settle(self) -> None:
+        """Work out what the acks since the last call come to: one xor for each root."""
+        acked, acks = self.acked, self.acks
+        count = len(acked)
+        self.acks_counted += count
+        if self.tracked:
+            for tup in acked[:count]:
+                track = tup.roots
+                if track:
+                    root = track[0]
+                    acks[root] = acks.get(root, 0) ^ track[1]
+                    if len(track) > 2:
+                        self._settle_more(track)
+                    track.clear()
+                elif track is not None:
+                    self.late += 1
+                    self.acks_counted -= 1
+        # What another thread acked meanwhile stays for the next time.
+        del acked[:count]
+
+    def _settle_more(self, track: list[int]) -> None:
+        for at in range(2, len(track), 2):
+            self.acks[track[at]] = self.acks.get(track[at], 0) ^ track[at + 1]
+
     def flush_acks(self) -> None:
         """Send acks and fails alone: back-pressure does not hold them."""
+        if self.acked:
+            self.settle()
         if self.acks:
             self._send_acks()
         if self.fails:
@@ -128,7 +164,7 @@ class Outbox:
 
     def _batch(self, lane: Lane) -> Frames:
         kind = Kind.FANOUT if lane.targets else Kind.DATA
-        flags = 0
+        flags = int(Flag.BEGINS) if self.ids_begin_trees else 0
         frames: Frames = []
         if lane.targets:
             frames.append(array("I", lane.targets).tobytes())

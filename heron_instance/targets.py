@@ -43,6 +43,10 @@ class KeyedLanes(dict[Any, Lane]):
             raise ComponentError(f"{self._where}: {error}") from None
 
 
+def _no_next_lane() -> Lane:
+    raise AssertionError("a keyed route has no next lane")
+
+
 class Route:
     """One output stream: its index and fields, and a chooser for each consumer."""
 
@@ -59,14 +63,12 @@ class Route:
         self.reachable: set[int] = set()
         """Tasks that a direct emit may name."""
 
-    def pick(self) -> Callable[[Sequence[Any]], Lane]:
-        """The lane of a tuple, where there is a shortcut."""
+    def pick(self) -> tuple[int, KeyedLanes | None, Callable[[], Lane]]:
+        """How a shortcut finds the lane: by the value at a position, or else whichever is next."""
         if self.keyed is not None:
-            position, lanes = self.keyed
-            return lambda values: lanes[values[position]]
+            return *self.keyed, _no_next_lane
         assert self.next_lane is not None
-        next_lane = self.next_lane
-        return lambda values: next_lane()
+        return 0, None, self.next_lane
 
     @property
     def shortcut(self) -> bool:

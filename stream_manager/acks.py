@@ -23,9 +23,10 @@ class Trees:
         return len(self._newest) + sum(map(len, self._older))
 
     def begin(self, pairs: "array[int]") -> None:
-        """New roots, each with the xor of all edges of its first deliveries."""
+        """New roots, each with the xor of all edges of its first deliveries; root 0 is none."""
         words = iter(pairs)
         self._newest.update(zip(words, words, strict=True))
+        self._newest.pop(0, None)
 
     def apply(self, pairs: "array[int]") -> "array[int]":
         """Xor (root, value) pairs in; returns the roots whose trees are thereby done."""

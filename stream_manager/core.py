@@ -107,6 +107,8 @@ class StreamManager:
             out.append(events.Log(f"dropped a malformed message: {error!r}"))
 
     def _data(self, head: Header, frames: Frames, out: Out) -> None:
+        if head.flags & Flag.BEGINS and head.source in self._trees:
+            self._trees[head.source].begin(words(frames[2]))
         if head.epoch < self.epoch:
             self._fence(head, frames, out)
             return
