@@ -7,7 +7,7 @@ import click
 
 from heron_cli.running import running
 from heron_cli.stores import opened, zookeeper_option
-from heron_cli.view import components_text, error_lines, text_table, whole
+from heron_cli.view import components_text, error_lines, size, text_table, whole
 from heron_core.errors import UsageError
 from heron_io.state_store import StateStore, execution_path, packing_path, scheduler_path
 from scheduler.local import is_alive
@@ -71,7 +71,7 @@ def stats_command(name: str, component: str | None, as_json: bool, zookeeper: st
 
 def _instances_text(instances: list[dict[str, Any]]) -> str:
     headings = ("task", "container", "pid", "restarts", "emitted/s", "executed/s", "executed",
-                "acked", "failed", "pending", "capacity")  # fmt: skip
+                "acked", "failed", "pending", "queue", "capacity")  # fmt: skip
     rows = [
         (
             str(each["task"]),
@@ -84,6 +84,7 @@ def _instances_text(instances: list[dict[str, Any]]) -> str:
             whole(each["acked"]),
             whole(each["failed"]),
             whole(each["pending"]),
+            size(each["queue_bytes"]),
             f"{each['capacity']:.0%}",
         )
         for each in instances

@@ -5,7 +5,7 @@ from typing import Any
 
 HEADINGS = (
     "component", "inst", "emitted/s", "executed/s", "emitted", "executed", "acked", "failed",
-    "pending", "p50", "p99", "capacity",
+    "pending", "queue", "p50", "p99", "capacity",
 )  # fmt: skip
 
 Stats = Mapping[str, Any]
@@ -31,6 +31,7 @@ def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
         whole(found["acked"]),
         whole(found["failed"]),
         whole(found["pending"]) if found["type"] == "spout" else "",
+        size(found["queue_bytes"]),
         milliseconds(latency["p50_ms"]),
         milliseconds(latency["p99_ms"]),
         f"{found['capacity']:.0%}",
@@ -40,6 +41,13 @@ def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
 def whole(number: float) -> str:
     """A count or a rate."""
     return f"{round(number):,}"
+
+
+def size(number: int) -> str:
+    """Bytes, in KiB or MiB from there on; empty for none."""
+    if number < 1024:
+        return str(number) if number else ""
+    return f"{number / 1024:,.0f} KiB" if number < 1024**2 else f"{number / 1024**2:,.1f} MiB"
 
 
 def milliseconds(value: float | None) -> str:

@@ -17,7 +17,7 @@ from heron_core.topology import TopologySpec
 from heron_io.processes import Child, signal_process
 from heron_io.state_store import StateStore, open_store
 from scheduler.home import Home
-from scheduler.local import Launch, outcome_of, register, start
+from scheduler.local import Launch, forget, outcome_of, register, start
 
 FRESH_SECS = 0.1
 """Between two looks at the master: what a person sees as live."""
@@ -73,6 +73,11 @@ class Watching:
             self._stop()
             self._release_interrupts()
         return self._summary(code)
+
+    @property
+    def _outcome(self) -> dict[str, str]:
+        """What the scheduler wrote about the end; empty if it was killed."""
+        return outcome_of(self.launch.home, self.launch.topology.name)
 
     @property
     def _done(self) -> bool:
@@ -136,15 +141,19 @@ class Watching:
         self._show_lines(0.0)
         self.screen.close()
         self.client.close()
+        if not self._outcome:  # the scheduler was killed: what it would have removed is still there
+            forget(self.store, self.launch.topology.name)
         self.store.close()
 
     def _summary(self, code: int) -> int:
-        name = self.launch.topology.name
-        outcome = outcome_of(self.launch.home, name)
+        name, outcome = self.launch.topology.name, self._outcome
         if self.stats is not None:
             self.screen.note(self._totals(self.stats))
         if outcome.get("state") == "FAILED":
             raise HeronError(f"{name} failed: {outcome['reason']}")
+        if not outcome:
+            logs = self.launch.home.logs(name)
+            raise HeronError(f"{name} failed: its scheduler was killed (logs: {logs})")
         return code
 
     def _totals(self, stats: Stats) -> str:

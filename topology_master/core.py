@@ -215,7 +215,7 @@ class TopologyMaster:
             "lost": self._waves.lost,
             "containers": sorted(self._managers),
             "containers_expected": sorted(self._expected),
-            "components": self.rollup.components(),
+            "components": self.rollup.components(self._queues()),
             "paused": {
                 task: causes for paused in self._paused.values() for task, causes in paused.items()
             },
@@ -223,8 +223,16 @@ class TopologyMaster:
             "errors": dict(self._errors),
         }
         if component in self.topology.by_name:
-            found["instances"] = self.rollup.instances(component)
+            found["instances"] = self.rollup.instances(component, self._queues())
         return found
+
+    def _queues(self) -> dict[int, int]:
+        """task id -> bytes that its stream manager holds for it or has handed to it."""
+        return {
+            task: size
+            for stats in self._manager_stats.values()
+            for task, size in stats["waiting_bytes"].items()
+        }
 
     # --- the end of a finite run --------------------------------------------------------------
 

@@ -69,9 +69,11 @@ class Waves:
         if total != self._last:
             self._last, self._unchanged_since = total, now
             return
-        if total[0] == total[1] or now - self._unchanged_since >= self.quiet_secs:
+        missing = total[0] - total[1]
+        # What was found lost before is not waited for again when the bolts say their last words.
+        if missing in (0, self.lost) or now - self._unchanged_since >= self.quiet_secs:
             self.quiet = True
-            self.lost = max(0, total[0] - total[1])
+            self.lost = max(0, missing)
 
 
 class Phase(Enum):

@@ -65,14 +65,14 @@ class RollUp:
             task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
         )
 
-    def components(self) -> dict[str, dict[str, Any]]:
-        """component -> its numbers, in order of the topology."""
+    def components(self, queues: Mapping[int, int]) -> dict[str, dict[str, Any]]:
+        """component -> its numbers, in order of the topology; `queues`: bytes waiting by task."""
         return {
-            each.name: self._component(each.name, each.is_spout)
+            each.name: self._component(each.name, each.is_spout, queues)
             for each in self._topology.components
         }
 
-    def _component(self, name: str, is_spout: bool) -> dict[str, Any]:
+    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> dict[str, Any]:
         tasks = self._packing.tasks_of[name]
         snapshots = [each for task in tasks for each in self._every(task)]
         newest = [self._newest[task] for task in tasks if task in self._newest]
@@ -85,6 +85,7 @@ class RollUp:
             "emitted": sum(sum(each["emitted"].values()) for each in snapshots),
             **{key: sum(each[key] for each in snapshots) for key in SUMS},
             "pending": sum(each["pending"] for each in newest),
+            "queue_bytes": sum(queues.get(task, 0) for task in tasks),
             "emitted_per_sec": sum(each[0] for each in rates),
             "executed_per_sec": sum(each[1] for each in rates),
             "capacity": max((each[2] for each in rates), default=0.0),
@@ -96,7 +97,7 @@ class RollUp:
         newest = [self._newest[task]] if task in self._newest else []
         return [*self._bases.get(task, ()), *newest]
 
-    def instances(self, component: str) -> list[dict[str, Any]]:
+    def instances(self, component: str, queues: Mapping[int, int]) -> list[dict[str, Any]]:
         """The instances of one component, one row each."""
         rows = []
         for task in self._packing.tasks_of[component]:
@@ -111,6 +112,7 @@ class RollUp:
                     "emitted_per_sec": emitted,
                     "executed_per_sec": executed,
                     "capacity": busy,
+                    "queue_bytes": queues.get(task, 0),
                     **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
                 }
             )
