@@ -17,7 +17,7 @@ from heron_core.topology import TopologySpec
 from heron_core.values import Pack, packer, unpack
 from heron_instance.collector import BoltCollector, SpoutCollector
 from heron_instance.context import InstanceContext
-from heron_instance.core import BoltCore, Core, Decode, SpoutCore
+from heron_instance.core import BoltCore, Core, Decode, SpoutCore, is_not_overridden
 from heron_instance.hooks import TaskHooks
 from heron_instance.metrics import Metrics
 from heron_instance.options import Options
@@ -133,8 +133,7 @@ def _connect(component: Any, delegate: Delegate, collector: Any) -> None:
 
 def _shortcut(component: Any, name: str, function: Callable[..., Any]) -> None:
     """Spare the way over the API's method and the delegate, unless the user overrides it."""
-    method = getattr(type(component), name, None)
-    if getattr(method, "__module__", "").startswith("heronpy_compat.api."):
+    if is_not_overridden(component, name):
         setattr(component, name, function)
 
 

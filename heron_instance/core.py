@@ -114,6 +114,7 @@ class BoltCore(Core):
         self._messages = 0
         self._current: list[Any] = []
         self._next_tick = NEVER
+        self._finished = False
         self._process = self._make_process(hooks)
         """One tuple through user code; raises what that raises."""
         self._step = 1
@@ -246,7 +247,10 @@ class BoltCore(Core):
             self.user_error("process_tick")
 
     def finish(self) -> None:
-        """The end of a finite run: let the bolt say its last words."""
+        """The end of a finite run: let the bolt say its last words, once whoever asks again."""
+        if self._finished:
+            return
+        self._finished = True
         try:
             self.component.on_finish()
         except Exception:
@@ -326,9 +330,16 @@ class BoltCore(Core):
             {
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
                 "pending": 0,
+                "finished": self._finished,
                 "late": self.outbox.late,
             }
         )
+
+
+def is_not_overridden(component: Any, name: str) -> bool:
+    """Whether a component's method is the one of our API's base class."""
+    method = getattr(type(component), name, None)
+    return getattr(method, "__module__", "").startswith("heronpy_compat.api.")
 
 
 def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:
@@ -395,6 +406,9 @@ class SpoutCore(Core):
         self.collector = collector
         self.finished = False
         self.active = False
+        self._ack: Callable[[Any], None] | None = component.ack
+        if is_not_overridden(component, "ack"):
+            self._ack = None  # the base class's does nothing: a call for each tuple is saved
         self._step = 1
         """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
@@ -436,9 +450,9 @@ class SpoutCore(Core):
                 self._ack_at_once()
             before, now = now, clock()
             step = 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
-            if self.options.tracked:
-                collector.stamp_newest_root(now)
         self._step = step
+        if self.options.tracked:
+            collector.stamp_newest_root(now)
         outbox.flush()
         self._count(calls, now - started)
         return emitted and calls > 0
@@ -487,20 +501,29 @@ class SpoutCore(Core):
             raise ProtocolError(f"a spout was sent a frame of kind {head.kind}")
 
     def _acked(self, roots: "array[int]") -> None:
-        pending, started, ack = self.collector.pending, self.collector.started, self.component.ack
-        hooks = self.hooks
+        pending, started, ack = self.collector.pending, self.collector.started, self._ack
+        settled = 0
         for root in roots:
+            if root in started:
+                self._complete(root)
             try:
                 tup_id = pending.pop(root)
             except KeyError:  # settled before: it expired, or its tree was failed
                 continue
-            self.metrics.acked += 1
-            begun = started.pop(root, None) if started else None
-            if begun is not None:
-                self.metrics.complete.add(self.clock() - begun)
-            if hooks is not None:
-                hooks.spout_ack(tup_id, begun)
-            self._settle(ack, tup_id)
+            settled += 1
+            if ack is not None:
+                try:
+                    ack(tup_id)
+                except Exception:
+                    self.user_error(f"ack({tup_id!r})")
+        self.metrics.acked += settled
+
+    def _complete(self, root: int) -> None:
+        """A root of the sample is done: how long did it take?"""
+        begun = self.collector.started.pop(root)
+        self.metrics.complete.add(self.clock() - begun)
+        if self.hooks is not None:
+            self.hooks.spout_ack(self.collector.pending.get(root), begun)
 
     def _failed(self, roots: "array[int]", expired: bool) -> None:
         pending, hooks = self.collector.pending, self.hooks
@@ -539,6 +562,7 @@ class SpoutCore(Core):
             {
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
                 "pending": len(self.collector.pending),
+                "finished": self.finished,
                 "late": 0,
             }
         )

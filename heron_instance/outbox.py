@@ -115,23 +115,28 @@ class Outbox:
         count = len(acked)
         self.acks_counted += count
         if self.tracked:
+            value_of = acks.get
             for tup in acked[:count]:
                 track = tup.roots
-                if track:
-                    root = track[0]
-                    acks[root] = acks.get(root, 0) ^ track[1]
-                    if len(track) > 2:
-                        self._settle_more(track)
-                    track.clear()
-                elif track is not None:
-                    self.late += 1
-                    self.acks_counted -= 1
+                try:
+                    root, value = track
+                except (TypeError, ValueError):  # no root, several, or settled before
+                    self._settle_other(track)
+                    continue
+                acks[root] = value_of(root, 0) ^ value
+                track.clear()
         # What another thread acked meanwhile stays for the next time.
         del acked[:count]
 
-    def _settle_more(self, track: list[int]) -> None:
-        for at in range(2, len(track), 2):
+    def _settle_other(self, track: list[int] | None) -> None:
+        if track is None:
+            return
+        if not track:
+            self.late += 1
+            self.acks_counted -= 1
+        for at in range(0, len(track), 2):
             self.acks[track[at]] = self.acks.get(track[at], 0) ^ track[at + 1]
+        track.clear()
 
     def flush_acks(self) -> None:
         """Send acks and fails alone: back-pressure does not hold them."""

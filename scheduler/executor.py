@@ -135,7 +135,7 @@ def _instance_job(place: Place, plan: InstancePlan) -> Job:
         except HeronError as error:
             logging.error("%s", error)
             tell(reason, f"{error} (log: {path})")
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
             logging.error("%s fails:\n%s", label, traceback.format_exc())
             tell(reason, f"{_in_one_line(error)} (log: {path})")
         return 1

@@ -122,7 +122,7 @@ def _serve(launch: Launch, lifeline: int) -> int:
     log_to(os.path.join(launch.home.logs(name), "scheduler.log"), "scheduler")
     outcome = Outcome(executor.GAVE_UP_CODE, "the scheduler failed")
     try:
-        _announce(launch)
+        _announce(launch, sockets)
         outcome = _supervise(launch, lifeline, sockets)
     except Exception as error:
         log.exception("the scheduler fails")
@@ -167,7 +167,7 @@ def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[in
     return lambda lifeline, reason: executor.run(place, lifeline, reason)
 
 
-def _announce(launch: Launch) -> None:
+def _announce(launch: Launch, sockets: str) -> None:
     """Say who schedules the topology, for kill and for whoever finds the name taken."""
     store = open_store(launch.store_url)
     try:
@@ -178,6 +178,7 @@ def _announce(launch: Launch) -> None:
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
                 "started": started_at(os.getpid()),
+                "sockets": sockets,
             },
         )
     finally:
@@ -212,7 +213,13 @@ def _forget(launch: Launch) -> None:
 
 
 def forget(store: StateStore, name: str) -> None:
-    """Remove all nodes of a topology; its existence ends last."""
+    """Remove all nodes of a topology; its existence ends last.
+
+    The sockets of a scheduler that was killed here go as well, nobody else knows where they are.
+    """
+    place = store.get(scheduler_path(name))
+    if place is not None and place.get("host") == socket.gethostname():
+        shutil.rmtree(place.get("sockets", ""), ignore_errors=True)
     for path in (master_path, physical_path, packing_path, scheduler_path, execution_path):
         store.delete(path(name))
     store.delete(topology_path(name))

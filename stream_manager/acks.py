@@ -69,6 +69,13 @@ class Trees:
                 self.unknown += 1
         return failed
 
+    def clear(self) -> "array[int]":
+        """Give all trees up; returns their roots."""
+        roots = array("Q", [root for bucket in (self._newest, *self._older) for root in bucket])
+        for bucket in (self._newest, *self._older):
+            bucket.clear()
+        return roots
+
     def rotate(self) -> "array[int]":
         """Open a new bucket and drop the oldest; returns the roots that thereby expire."""
         self._older.appendleft(self._newest)

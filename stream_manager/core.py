@@ -340,10 +340,19 @@ class StreamManager:
         plan = physical_from_json(data)
         if plan.epoch < self.epoch:
             return
+        replaced = self.plan is not None and plan.stream_managers != self.plan.stream_managers
         self.plan, self._plan_json, self.epoch = plan, data, plan.epoch
+        if replaced:
+            self._fail_everything(out)
         peers = {each: plan.stream_managers[each] for each in self._peers}
         out.append(events.ConnectPeers(peers))
         self._to_all(self._plan_message(), out)
+
+    def _fail_everything(self, out: Out) -> None:
+        """A stream manager died with tuples and acks that nobody can name: all trees of our spouts
+        may miss some, so they fail now and are replayed, rather than after the message timeout."""
+        for task, trees in self._trees.items():
+            self._tell_spout(Kind.FAILED, task, trees.clear(), out)
 
     def _timer(self, event: events.Timer, now: float, out: Out) -> None:
         self._rotate(now, out)

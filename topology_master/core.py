@@ -168,6 +168,10 @@ class TopologyMaster:
         self._manager_stats[beat.container] = beat.metrics
         for task, snapshot in beat.instances.items():
             self.rollup.update(task, snapshot, now)
+            if snapshot["finished"] and task in self._spouts:
+                # A master that took over was not told when it happened.
+                self._finished.add(task)
+        self._go_on(now, out)
         out.append(events.Send(sender, messages.HeartbeatSeen()))
 
     # --- commands -----------------------------------------------------------------------------
