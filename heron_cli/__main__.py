@@ -14,12 +14,12 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line; every expected error is one line on stderr and an exit code."""
     try:
-        code = heronpy(standalone_mode=False)
+        code = heronpy(prog_name="heronpy", standalone_mode=False)
     except HeronError as error:
         click.echo(f"heronpy: {error}", err=True)
         code = error.exit_code
     except click.ClickException as error:
-        error.show()
+        _tell(error)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
@@ -27,6 +27,17 @@ def main() -> None:
         sys.stderr.close()
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(error: click.ClickException) -> None:
+    """One line as for our own errors; help that was asked for by calling us without a word."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2; before that it is no error
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    cure = f" (see {context.command_path} --help)" if context else ""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    click.echo(f"heronpy: {text}{cure}", err=True)
 
 
 if __name__ == "__main__":

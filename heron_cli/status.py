@@ -93,8 +93,10 @@ def _instances_text(instances: list[dict[str, Any]]) -> str:
 
 
 def _pause_lines(stats: dict[str, Any]) -> list[str]:
-    """Who is paused, and which tasks cause it."""
-    return [
-        f"task {task} is paused by back-pressure of task {', '.join(map(str, causes))}"
-        for task, causes in sorted(stats["paused"].items())
-    ]
+    """Who is or was paused by back-pressure, because of which tasks, for how long."""
+    lines = []
+    for task, found in sorted(stats["paused"].items()):
+        causes = ", ".join(map(str, found["causes"]))
+        how = f"is paused because of task {causes}" if causes else "was paused"
+        lines.append(f"task {task} {how}, {found['paused_secs']:.1f} s in all")
+    return lines

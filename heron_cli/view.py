@@ -67,8 +67,11 @@ def headline(stats: Stats, elapsed_secs: float) -> str:
         words.append(f"{up} of {expected} containers")
     if stats["phase"] != "running":
         words.append(stats["phase"])
-    if stats["paused"]:
-        words.append(f"{len(stats['paused'])} instances paused by back-pressure")
+    causes = sorted({task for each in stats["paused"].values() for task in each["causes"]})
+    if causes:
+        paused = sum(1 for each in stats["paused"].values() if each["causes"])
+        tasks = ", ".join(map(str, causes))
+        words.append(f"{paused} instances paused by back-pressure of task {tasks}")
     return "  ".join(words)
 
 

@@ -169,7 +169,10 @@ class Watching:
             f"{rate}/s. Logs: {self.launch.home.logs(stats['topology'])}"
         )
         if stats["lost"]:
-            lines.append(f"{whole(stats['lost'])} deliveries were sent and never processed")
+            lines.append(
+                f"{whole(stats['lost'])} deliveries were not processed: the processes that had "
+                "them ended first; tracked tuples among them have failed"
+            )
         return "\n".join(lines)
 
     def _catch_interrupts(self) -> None:

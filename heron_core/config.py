@@ -29,14 +29,24 @@ MESSAGE_BYTES_MAX = "topology.message.bytes.max"
 RESTART_LIMIT = "topology.restart.limit"
 BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
 BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
+BACKPRESSURE_MODE = "topology.backpressure.mode"
+BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 
+HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
 STORM_ACKERS = "topology.acker.executors"
 
 ATMOST_ONCE = "ATMOST_ONCE"
 ATLEAST_ONCE = "ATLEAST_ONCE"
 EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
+
+FAIL = "fail"
+EXIT = "exit"
+
+STAGE = "stage"
+SPOUT = "spout"
+DROP = "drop"
 
 DEFAULTS: Mapping[str, Any] = {
     DEBUG: False,
@@ -58,6 +68,8 @@ DEFAULTS: Mapping[str, Any] = {
     # A queue of 4 MiB is about 60 full batches: 50 ms of work at full speed.
     BACKPRESSURE_HIGH_BYTES: 4 * 1024 * 1024,
     BACKPRESSURE_LOW_BYTES: 1024 * 1024,
+    BACKPRESSURE_MODE: STAGE,
+    BOLT_ON_EXCEPTION: FAIL,
     METRICS_INTERVAL_MS: 1000,
 }
 
@@ -70,6 +82,8 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     if config.get(STORM_ACKERS) is not None and RELIABILITY_MODE not in config:
         ackers = whole_number(config, STORM_ACKERS, 0)
         merged[RELIABILITY_MODE] = ATLEAST_ONCE if ackers else ATMOST_ONCE
+    if config.get(HERON_DROP_TUPLES) and BACKPRESSURE_MODE not in config:
+        merged[BACKPRESSURE_MODE] = DROP if flag(config, HERON_DROP_TUPLES) else STAGE
     return merged
 
 
@@ -110,12 +124,24 @@ def flag(config: Mapping[str, Any], key: str) -> bool:
 
 def reliability(config: Mapping[str, Any]) -> str:
     """The reliability mode; EFFECTIVELY_ONCE is refused as long as it is not built."""
-    mode = config[RELIABILITY_MODE]
-    if mode not in (ATMOST_ONCE, ATLEAST_ONCE):
-        raise TopologyError(
-            f"{RELIABILITY_MODE} must be {ATMOST_ONCE} or {ATLEAST_ONCE}, not {mode!r}"
-        )
-    return str(mode)
+    return _one_of(config, RELIABILITY_MODE, ATMOST_ONCE, ATLEAST_ONCE)
+
+
+def backpressure_mode(config: Mapping[str, Any]) -> str:
+    """How a queue that is too full is answered: stage (default), spout (Heron's) or drop."""
+    return _one_of(config, BACKPRESSURE_MODE, STAGE, SPOUT, DROP)
+
+
+def exits_on_exception(config: Mapping[str, Any]) -> bool:
+    """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
+    return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
+
+
+def _one_of(config: Mapping[str, Any], key: str, *choices: str) -> str:
+    value = config[key]
+    if value not in choices:
+        raise TopologyError(f"{key} must be {' or '.join(choices)}, not {value!r}")
+    return str(value)
 
 
 def tick_interval_secs(config: Mapping[str, Any]) -> float | None:
@@ -131,6 +157,8 @@ def check(config: Mapping[str, Any]) -> None:
     """Read every known key once, so that a bad value is found before anything starts."""
     merged = with_defaults(config)
     reliability(merged)
+    backpressure_mode(merged)
+    exits_on_exception(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
     for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG):

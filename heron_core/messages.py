@@ -138,8 +138,8 @@ class Heartbeat:
     container: int
     metrics: Json
     instances: Mapping[int, Json]
-    paused: Mapping[int, tuple[int, ...]]
-    """task id of a paused instance -> the tasks that cause it"""
+    paused: Mapping[int, tuple[tuple[int, ...], float]]
+    """task id -> (the tasks that pause it now, seconds it was paused so far)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,8 @@ _CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         Hello, Beat, Counts, SpoutFinished, BoltFinished, InstanceFailed, Plan, Pause, Probe,
-        FinishBolts, Resync, Stop, Cause, Register, Refused, Heartbeat, HeartbeatSeen, Command, Reply,
+        FinishBolts, Resync, Stop, Cause, Register, Refused, Heartbeat, HeartbeatSeen, Command,
+        Reply,
     )
 }  # fmt: skip
 _FIELDS = {

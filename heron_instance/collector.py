@@ -193,19 +193,22 @@ class BoltCollector(Collector):
             if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
                 return general(tup, stream, anchors, direct_task, need_task_ids)
             try:
-                lane = next_lane() if keyed is None else keyed[tup[position]]
                 data = pack(tup)
                 size = len(data)
                 if type(tup) is not list or len(tup) != width or size > most:
                     return general(tup, stream, anchors)
-                if tracked:
-                    if anchors:
-                        (anchor,) = anchors
-                        root, value = track = anchor[ROOTS]
-                        edge = next_edge()
-                        lane.ids += (root, edge)
-                        track[1] = value ^ edge
-                    else:
+                # The lane is taken last: who leaves for `general` would skip one, and with two
+                # tasks the same one each time.
+                if tracked and anchors:
+                    (anchor,) = anchors
+                    root, value = track = anchor[ROOTS]
+                    lane = next_lane() if keyed is None else keyed[tup[position]]
+                    edge = next_edge()
+                    lane.ids += (root, edge)
+                    track[1] = value ^ edge
+                else:
+                    lane = next_lane() if keyed is None else keyed[tup[position]]
+                    if tracked:
                         lane.ids += NO_ROOT
             except Exception:  # several anchors or roots, none at all, values that need care
                 return general(tup, stream, anchors)
@@ -341,13 +344,16 @@ class SpoutCollector(Collector):
         ) -> Any:
             if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
                 return general(tup, tup_id, stream, direct_task, need_task_ids)
+            if type(tup) is not list or len(tup) != width:
+                return general(tup, tup_id, stream)
             try:
-                lane = next_lane() if keyed is None else keyed[tup[position]]
                 data = pack(tup)
+                # Taken last: who leaves for `general` would skip a lane.
+                lane = next_lane() if keyed is None else keyed[tup[position]]
             except Exception:
                 return general(tup, tup_id, stream)
             size = len(data)
-            if type(tup) is not list or len(tup) != width or size > most:
+            if size > most:
                 return general(tup, tup_id, stream)
             if tracked:
                 if tup_id is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice, repeat
 from typing import Any
 
-from heron_core.errors import ProtocolError
+from heron_core.errors import ComponentError, ProtocolError
 from heron_core.frames import Flag, Frames, Header, Kind, parse_header, words
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -29,6 +29,9 @@ Process = Callable[[HeronTuple], None]
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has each of its tuples timed, for the percentiles."""
 
+ERRORS_LOGGED_PER_SEC = 5
+LAST_ERROR_CHARACTERS = 2000
+"""Of a traceback, for the master: its end tells most."""
 LOOK_UP_EVERY = 8
 """Tuples between two looks at the clock while they are fast. If they turn slow all of a sudden,
 acks and ticks wait for so many of them."""
@@ -51,6 +54,8 @@ class Core:
         self.clock = clock
         self.report = report
         """Takes one text for the instance's log, at error level."""
+        self._errors_until = 0.0
+        self._errors_logged = 0
         self.due = 0.0
         """When the loop over tuples has to look up: linger, tick."""
 
@@ -79,11 +84,19 @@ class Core:
         raise NotImplementedError
 
     def user_error(self, where: str) -> None:
-        """Report the exception being handled as the user code's."""
+        """Report the exception being handled as the user code's; its text goes to the log, but
+        not more often than ERRORS_LOGGED_PER_SEC: a poisoned stream must not fill the disk."""
         self.metrics.errors += 1
         text = traceback.format_exc()
-        self.metrics.last_error = text[-2000:]
-        self.report(f"{where} raised:\n{text}")
+        self.metrics.last_error = text[-LAST_ERROR_CHARACTERS:]
+        now = self.clock()
+        if now >= self._errors_until:
+            self._errors_until, self._errors_logged = now + 1.0, 0
+        self._errors_logged += 1
+        if self._errors_logged <= ERRORS_LOGGED_PER_SEC:
+            self.report(f"{where} raised:\n{text}")
+        elif self._errors_logged == ERRORS_LOGGED_PER_SEC + 1:
+            self.report(f"{where} raised again; more in this second are counted, not logged")
 
 
 class BoltCore(Core):
@@ -311,9 +324,16 @@ class BoltCore(Core):
             self.metrics.execute.sample(self.clock() - before)
 
     def _process_failed(self, tup: HeronTuple) -> None:
-        """A poison tuple fails alone; its siblings and the process live on."""
+        """A poison tuple fails alone, its siblings and the process live on; or, if the topology
+        wants Heron's way, the process ends and is started again."""
         self.user_error(f"process of a tuple from {tup.component}.{tup.stream}")
         self.collector.fail(tup)
+        if self.options.exits_on_exception:
+            self.outbox.flush_acks()
+            raise ComponentError(
+                "process raised, and topology.bolt.on.exception is exit: "
+                f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
+            )
 
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
@@ -455,7 +475,8 @@ class SpoutCore(Core):
             collector.stamp_newest_root(now)
         outbox.flush()
         self._count(calls, now - started)
-        return emitted and calls > 0
+        # A call that emits nothing ends a turn, so a second call means that the first one emitted.
+        return calls > 1 or (emitted and calls > 0)
 
     def _some_calls(self, most: int) -> tuple[int, bool]:
         """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""

@@ -23,6 +23,7 @@ class Options:
     task_hooks: tuple[str, ...]
     metrics_interval_secs: float
     debug: bool
+    exits_on_exception: bool
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Options":
@@ -40,5 +41,6 @@ class Options:
             serializer=merged.get(keys.SERIALIZER_CLASSNAME),
             task_hooks=(hooks,) if isinstance(hooks, str) else tuple(hooks),
             metrics_interval_secs=keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000,
+            exits_on_exception=keys.exits_on_exception(merged),
             debug=keys.flag(merged, keys.DEBUG),
         )

@@ -54,14 +54,9 @@ class Server:
         self._task = place.task
         self._incarnation = incarnation_number()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._data, self._words = (
-            connect_local(
-                self._context,
-                place.socket_path,
-                identity(channel, place.task, self._incarnation),
-            )
-            for channel in (DATA, CONTROL)
-        )
+        self._data = self._connect(self._context, DATA, place)
+        # A context of its own: the data's is terminated at the end, while the side thread lives.
+        self._words = self._connect(zmq.Context(), CONTROL, place)
         self._poller = zmq.Poller()
         self._poller.register(self._data, zmq.POLLIN)
         self._poller.register(self.control.waker.readable, zmq.POLLIN)
@@ -81,17 +76,28 @@ class Server:
         self._unreported = 0
         self._unreported_bytes = 0
 
+    def _connect(
+        self, context: "zmq.Context[zmq.Socket[bytes]]", channel: bytes, place: Place
+    ) -> "zmq.Socket[bytes]":
+        name = identity(channel, place.task, self._incarnation)
+        return connect_local(context, place.socket_path, name)
+
     def run(self, lifeline: int) -> int:
         """Run the component until it is told to stop; returns the exit code."""
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         self._words.send(messages.encode(self.hello()))
         self._side = SideThread(self, self._words, lifeline)
         self._side.start()
-        if isinstance(self._core, SpoutCore):
-            self._spout_loop(self._core)
-        elif isinstance(self._core, BoltCore):
-            self._bolt_loop(self._core)
-        self._close()
+        try:
+            if isinstance(self._core, SpoutCore):
+                self._spout_loop(self._core)
+            elif isinstance(self._core, BoltCore):
+                self._bolt_loop(self._core)
+            self._close()
+        finally:
+            # What was sent leaves the process, however it ends.
+            self._data.close(linger=CLOSE_LINGER_MS)
+            self._context.term()
         return 0
 
     def _bolt_loop(self, core: BoltCore) -> None:
@@ -223,7 +229,6 @@ class Server:
             except Exception:
                 self._core.user_error("close")
         self._core.flush()
-        self._data.close(linger=CLOSE_LINGER_MS)
 
 
 def _milliseconds_until(when: float) -> int:

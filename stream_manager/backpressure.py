@@ -10,7 +10,9 @@ itself. Who feeds the cycle from outside is, so the cycle drains.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from heron_core.config import SPOUT, STAGE
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 
@@ -36,49 +38,84 @@ def _ancestors(name: str, fed_by: dict[str, set[str]]) -> set[str]:
     return found
 
 
-class BackPressure:
-    """Causes and the local instances they pause."""
+def spouts_of(topology: TopologySpec) -> dict[str, frozenset[str]]:
+    """component -> all spouts: Heron's way, which slows every branch for the slowest."""
+    spouts = frozenset(each.name for each in topology.components if each.is_spout)
+    return {each.name: spouts for each in topology.components}
 
-    def __init__(self, topology: TopologySpec, packing: PackingPlan, container: int) -> None:
-        upstream = upstream_of(topology)
-        local = [each for each in packing.instances.values()
-                 if packing.container_of[each.task] == container]  # fmt: skip
+
+@dataclass(slots=True)
+class Pauses:
+    """The pauses of one local instance."""
+
+    causes: set[tuple[int, int]] = field(default_factory=set)
+    """(container whose stream manager named it, task)"""
+    since: float = 0.0
+    total_secs: float = 0.0
+    """Of the pauses that have ended."""
+
+    def secs(self, now: float) -> float:
+        """Paused for so long in all."""
+        return self.total_secs + (now - self.since if self.causes else 0.0)
+
+
+class BackPressure:
+    """Causes and the local instances they pause; mode stage, spout or drop (which pauses none)."""
+
+    def __init__(
+        self, topology: TopologySpec, packing: PackingPlan, container: int, mode: str = STAGE
+    ) -> None:
+        held = {STAGE: upstream_of, SPOUT: spouts_of}.get(mode, lambda _: {})(topology)
+        local = packing.container(container).instances
         self._paused_by = {
-            task: [other.task for other in local if other.component in upstream[each.component]]
+            task: [other.task for other in local if other.component in held.get(each.component, ())]
             for task, each in packing.instances.items()
         }
-        self._causes_of: dict[int, set[int]] = {}
+        self._pauses = {each.task: Pauses() for each in local}
 
-    def on(self, cause: int) -> list[int]:
-        """A cause appears; returns the local instances that have to pause now."""
+    def on(self, announcer: int, cause: int, now: float) -> list[int]:
+        """The stream manager `announcer` names a cause; returns who has to pause now.
+
+        Several may name the same task, each for the queue that it holds: each has to lift it.
+        """
         newly = []
         for task in self._paused_by.get(cause, ()):
-            causes = self._causes_of.setdefault(task, set())
-            if not causes:
+            pauses = self._pauses[task]
+            if not pauses.causes:
+                pauses.since = now
                 newly.append(task)
-            causes.add(cause)
+            pauses.causes.add((announcer, cause))
         return newly
 
-    def off(self, cause: int) -> list[int]:
-        """A cause is lifted; returns the local instances that may run again."""
+    def off(self, announcer: int, cause: int, now: float) -> list[int]:
+        """`announcer` lifts a cause; returns the local instances that may run again."""
+        return self._lift({(announcer, cause)}, self._paused_by.get(cause, ()), now)
+
+    def forget(self, announcer: int, now: float) -> list[int]:
+        """A stream manager is gone, and its queues with it; returns who may run again."""
+        lifted = {each for pauses in self._pauses.values() for each in pauses.causes
+                  if each[0] == announcer}  # fmt: skip
+        return self._lift(lifted, self._pauses, now)
+
+    def _lift(self, lifted: set[tuple[int, int]], tasks: Iterable[int], now: float) -> list[int]:
         released = []
-        for task in self._paused_by.get(cause, ()):
-            causes = self._causes_of.get(task)
-            if causes and cause in causes:
-                causes.remove(cause)
-                if not causes:
+        for task in tasks:
+            pauses = self._pauses[task]
+            if pauses.causes & lifted:
+                pauses.causes -= lifted
+                if not pauses.causes:
+                    pauses.total_secs += now - pauses.since
                     released.append(task)
         return released
 
     def is_paused(self, task: int) -> bool:
         """Whether a local instance is paused: it is told so when it registers."""
-        return bool(self._causes_of.get(task))
+        return bool(self._pauses[task].causes)
 
-    @property
-    def paused(self) -> dict[int, tuple[int, ...]]:
-        """paused local instance -> its causes, sorted."""
-        return {task: tuple(sorted(found)) for task, found in self._causes_of.items() if found}
-
-    def forget(self, causes: Iterable[int]) -> list[int]:
-        """Lift several causes, as when the stream manager that named them is gone."""
-        return [task for cause in causes for task in self.off(cause)]
+    def statistics(self, now: float) -> dict[int, tuple[tuple[int, ...], float]]:
+        """local instance -> (its causes now, seconds paused so far), if it ever was paused."""
+        return {
+            task: (tuple(sorted({cause for _, cause in pauses.causes})), pauses.secs(now))
+            for task, pauses in self._pauses.items()
+            if pauses.secs(now) > 0 or pauses.causes
+        }

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heron_core import messages
+from heron_core.config import DROP
 from heron_core.errors import ProtocolError
 from heron_core.frames import (
     Flag,
@@ -62,14 +63,20 @@ class StreamManager:
             for each in packing.containers
             if each.id not in (self.container, MASTER_CONTAINER)
         }
-        self._pressure = BackPressure(topology, packing, self.container)
+        self._pressure = BackPressure(topology, packing, self.container, options.backpressure)
+        self._now = 0.0
         self._causes: set[int] = set()
         """Local tasks named as causes by this stream manager."""
         self._snapshots: dict[int, messages.Json] = {}
         self._next_rotation: float | None = None
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
-        self.counters = {"forwarded": 0, "fenced": 0, "unroutable": 0, "malformed": 0, "lost": 0}
+        self._wave: messages.Probe | None = None
+        """The newest wave: an instance that comes after it answers it all the same."""
+        self._finishing: set[int] = set()
+        """Local bolts that are to finish and have not said that they have."""
+        names = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost")
+        self.counters = dict.fromkeys(names, 0)
         self._by_kind: dict[int, Callable[[Header, Frames, Out], None]] = {
             Kind.DATA: self._data,
             Kind.FANOUT: self._fanout,
@@ -93,6 +100,7 @@ class StreamManager:
     def handle(self, event: events.Event, now: float) -> Out:
         """What to do about `event`; `now` in seconds of any monotonic clock."""
         out: Out = []
+        self._now = now
         self._by_event[type(event)](event, now, out)
         return out
 
@@ -124,7 +132,10 @@ class StreamManager:
 
     def _to_instance(self, task: int, frames: Frames, out: Out) -> None:
         queue = self._queues[task]
-        if queue.offer(frames):
+        full = queue.waiting_bytes > self.options.high_water_bytes
+        if full and self.options.backpressure == DROP:
+            self._drop(frames, out)
+        elif queue.offer(frames):
             out.append(events.ToLocal(task, queue.incarnation or 0, frames))
         elif queue.waiting_bytes > self.options.high_water_bytes and task not in self._causes:
             self._causes.add(task)
@@ -189,6 +200,13 @@ class StreamManager:
         if head.flags & Flag.TRACKED:
             self._fail_roots(frames, out)
 
+    def _drop(self, frames: Frames, out: Out) -> None:
+        """Mode drop: what finds the queue full is lost, and its roots are told so."""
+        head = parse_header(frames[0])
+        self.counters["dropped"] += head.items
+        if head.flags & Flag.TRACKED:
+            self._fail_roots(frames, out)
+
     def _fail_roots(self, frames: Frames, out: Out) -> None:
         """Fail all roots of a batch that is lost, at the spouts that own them."""
         roots = set(words(frames[2])[::2]) - {0}
@@ -239,21 +257,32 @@ class StreamManager:
 
     def _announce(self, cause: messages.Cause, out: Out) -> None:
         """A cause of ours appears or is lifted: all peers hear of it, and our own instances."""
-        first = header(Kind.CONTROL, self.epoch, 0, cause.task, 1)
-        frames = [first, messages.encode(cause)]
         for container in self._peers:
-            self._to_peer(container, 0, frames, out)
-        self._apply_cause(cause, out)
+            self._to_peer(container, 0, self._cause_frames(cause), out)
+        self._apply_cause(self.container, cause, out)
+
+    def _cause_frames(self, cause: messages.Cause) -> Frames:
+        first = header(Kind.CONTROL, self.epoch, self.container, cause.task, 1)
+        return [first, messages.encode(cause)]
 
     def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
         message = messages.decode(frames[1])
         if isinstance(message, messages.Cause):
-            self._apply_cause(message, out)
+            self._apply_cause(head.source, message, out)
 
-    def _apply_cause(self, cause: messages.Cause, out: Out) -> None:
+    def _apply_cause(self, announcer: int, cause: messages.Cause, out: Out) -> None:
         change = self._pressure.on if cause.on else self._pressure.off
-        for task in change(cause.task):
+        for task in change(announcer, cause.task, self._now):
             self._control(task, messages.Pause(cause.on), out)
+
+    def _peer_replaced(self, container: int, out: Out) -> None:
+        """A new stream manager there: its predecessor's causes are gone, ours it has to hear."""
+        for task in self._pressure.forget(container, self._now):
+            self._control(task, messages.Pause(False), out)
+        named = self._causes.union(*(queue.causes for queue in self._peers.values()))
+        for task in sorted(named):
+            frames = self._cause_frames(messages.Cause(task, True))
+            self._to_peer(container, 0, frames, out)
 
     # --- control plane ------------------------------------------------------------------------
 
@@ -278,7 +307,10 @@ class StreamManager:
                 latest = {task: self._snapshots[task]} if task in self._snapshots else {}
                 out.append(events.ToMaster(self._beat_of(latest)))
                 out.append(events.ToMaster(message))
-            case messages.SpoutFinished() | messages.BoltFinished() | messages.InstanceFailed():
+            case messages.BoltFinished(task):
+                self._finishing.discard(task)
+                out.append(events.ToMaster(message))
+            case messages.SpoutFinished() | messages.InstanceFailed():
                 out.append(events.ToMaster(message))
 
     def _beat(self, task: int, metrics: messages.Json, out: Out) -> None:
@@ -309,6 +341,10 @@ class StreamManager:
             self._control(hello.task, self._plan_message(), out)
         if self._pressure.is_paused(hello.task):
             self._control(hello.task, messages.Pause(True), out)
+        if self._wave is not None:
+            self._control(hello.task, self._wave, out)
+        if hello.task in self._finishing:
+            self._control(hello.task, messages.FinishBolts((hello.task,)), out)
         while (waiting := queue.next()) is not None:
             out.append(events.ToLocal(hello.task, hello.incarnation, waiting))
 
@@ -328,10 +364,14 @@ class StreamManager:
         match event.message:
             case messages.Plan(plan):
                 self._take_plan(plan, out)
-            case messages.Probe() | messages.Stop() as message:
-                self._to_all(message, out)
+            case messages.Probe() as probe:
+                self._wave = probe
+                self._to_all(probe, out)
+            case messages.Stop() as stop:
+                self._to_all(stop, out)
             case messages.FinishBolts(tasks):
                 for task in set(tasks) & set(self._queues):
+                    self._finishing.add(task)
                     self._control(task, messages.FinishBolts((task,)), out)
             case messages.Refused(reason):
                 out.append(events.Exit(f"the topology master refused us: {reason}", 3))
@@ -340,12 +380,15 @@ class StreamManager:
         plan = physical_from_json(data)
         if plan.epoch < self.epoch:
             return
-        replaced = self.plan is not None and plan.stream_managers != self.plan.stream_managers
+        known = self.plan.stream_managers if self.plan is not None else {}
         self.plan, self._plan_json, self.epoch = plan, data, plan.epoch
-        if replaced:
-            self._fail_everything(out)
         peers = {each: plan.stream_managers[each] for each in self._peers}
         out.append(events.ConnectPeers(peers))
+        replaced = [each for each in peers if known.get(each, peers[each]) != peers[each]]
+        if replaced:
+            self._fail_everything(out)
+        for container in replaced:
+            self._peer_replaced(container, out)
         self._to_all(self._plan_message(), out)
 
     def _fail_everything(self, out: Out) -> None:
@@ -383,9 +426,8 @@ class StreamManager:
         return self._beat_of(dict(self._snapshots))
 
     def _beat_of(self, snapshots: dict[int, messages.Json]) -> messages.Heartbeat:
-        return messages.Heartbeat(
-            self.container, self.statistics(), snapshots, self._pressure.paused
-        )
+        paused = self._pressure.statistics(self._now)
+        return messages.Heartbeat(self.container, self.statistics(), snapshots, paused)
 
     def statistics(self) -> dict[str, Any]:
         """Counters and sizes as they are now."""

@@ -13,6 +13,8 @@ class Options:
 
     message_timeout_secs: float | None
     """None: trees never expire (topology.enable.message.timeouts is false)."""
+    backpressure: str
+    """stage, spout or drop (heron_core.config)"""
     high_water_bytes: int
     low_water_bytes: int
     expiry_buckets: int = 5
@@ -34,6 +36,7 @@ class Options:
             message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
             if expire
             else None,
+            backpressure=keys.backpressure_mode(merged),
             high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
             low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
             heartbeat_secs=min(1.0, interval_ms / 1000),

@@ -55,7 +55,7 @@ class TopologyMaster:
         self._expected = {each.id for each in packing.containers} - {MASTER_CONTAINER}
         self._managers: dict[int, Manager] = {}
         self._addresses = dict(previous.stream_managers) if previous else {}
-        self._paused: dict[int, dict[int, tuple[int, ...]]] = {}
+        self._paused: dict[int, dict[int, tuple[tuple[int, ...], float]]] = {}
         self._manager_stats: dict[int, Any] = {}
         self._errors: dict[int, str] = {}
         self.rollup = RollUp(topology, packing)
@@ -221,7 +221,9 @@ class TopologyMaster:
             "containers_expected": sorted(self._expected),
             "components": self.rollup.components(self._queues()),
             "paused": {
-                task: causes for paused in self._paused.values() for task, causes in paused.items()
+                task: {"causes": causes, "paused_secs": secs}
+                for paused in self._paused.values()
+                for task, (causes, secs) in paused.items()
             },
             "stream_managers": dict(self._manager_stats),
             "errors": dict(self._errors),
