@@ -7,7 +7,9 @@ import zmq
 
 from heron_core import messages
 from heron_core.errors import HeronError
-from heron_io.state_store import StateStore, master_path
+from heron_io.security import Keys
+from heron_io.state_store import StateStore, keys_path, master_path
+from heron_io.transport import connect_dealer
 
 ANSWER_SECS = 3.0
 """A master answers within milliseconds; after this it is not there."""
@@ -61,9 +63,10 @@ class MasterClient:
             found = self._store.get(master_path(self._name))
             if found is None:
                 return None
-            self._socket = self._context.socket(zmq.DEALER)
-            self._socket.setsockopt(zmq.LINGER, 0)
-            self._socket.connect(found["address"])
+            keys = self._store.get(keys_path(self._name))
+            if keys is None:
+                return None
+            self._socket = connect_dealer(self._context, found["address"], 0, Keys.from_json(keys))
         return self._socket
 
     def _disconnect(self) -> None:

@@ -50,7 +50,15 @@ class Watching:
     ) -> "Watching":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
-        launch = Launch(topology, packing, url, Home.of_user(), True, theirs, folders)
+        launch = Launch(
+            topology,
+            packing,
+            url,
+            Home.of_user(),
+            foreground=True,
+            console=theirs,
+            remove_at_end=folders,
+        )
         register(launch)
         clock = Stopwatch()
         scheduler = start(launch)

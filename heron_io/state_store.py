@@ -109,6 +109,11 @@ def scheduler_path(name: str) -> str:
     return _named("schedulers", name)
 
 
+def keys_path(name: str) -> str:
+    """Where the topology's key pair stands; whoever may read it may talk to its processes."""
+    return _named("keys", name)
+
+
 def checkpoints_path(name: str) -> str:
     """Where the list of complete checkpoints stands."""
     return _named("statefulcheckpoints", name)

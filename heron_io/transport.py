@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import zmq
 
+from heron_io.security import Door, Keys
+
 DATA = b"d"
 CONTROL = b"c"
 _IDENTITY = struct.Struct("<cIQ")
@@ -44,6 +46,18 @@ def local_router(context: "zmq.Context[zmq.Socket[bytes]]", path: str) -> "zmq.S
     return router
 
 
+def tcp_router(
+    context: "zmq.Context[zmq.Socket[bytes]]", host: str, hwm: int, bytes_max: int, door: Door
+) -> "tuple[zmq.Socket[bytes], str]":
+    """A ROUTER on a free port of `host`, and its address; `bytes_max` limits one frame."""
+    router = context.socket(zmq.ROUTER)
+    router.set_hwm(hwm)
+    router.setsockopt(zmq.MAXMSGSIZE, bytes_max)
+    door.guard(router)
+    port = router.bind_to_random_port(f"tcp://{host}")
+    return router, f"tcp://{host}:{port}"
+
+
 def connect_local(
     context: "zmq.Context[zmq.Socket[bytes]]", path: str, name: bytes
 ) -> "zmq.Socket[bytes]":
@@ -59,11 +73,12 @@ def connect_local(
 
 
 def connect_dealer(
-    context: "zmq.Context[zmq.Socket[bytes]]", address: str, hwm: int
+    context: "zmq.Context[zmq.Socket[bytes]]", address: str, hwm: int, keys: Keys
 ) -> "zmq.Socket[bytes]":
-    """A DEALER to a peer or a master over tcp."""
+    """A DEALER to a peer or a master of the same topology, over tcp."""
     dealer = context.socket(zmq.DEALER)
     dealer.set_hwm(hwm)
+    keys.use_as_client(dealer)
     dealer.connect(address)
     return dealer
 

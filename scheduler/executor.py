@@ -22,6 +22,7 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
+from heron_io.security import Keys
 from scheduler.supervisor import REASON_BYTES_MAX, Job, Outcome, Supervisor
 
 GAVE_UP_CODE = 4
@@ -42,6 +43,7 @@ class Place:
     packing: PackingPlan
     container: int
     store_url: str
+    keys: Keys
     logs: str
     """Directory of the log files."""
     sockets: str
@@ -84,7 +86,7 @@ def _log_file(place: Place, name: str) -> str:
 def _jobs(place: Place) -> list[Job]:
     name = place.topology.name
     if place.container == MASTER_CONTAINER:
-        master = topology_master.server.Place(place.store_url, place.bind_host)
+        master = topology_master.server.Place(place.store_url, place.keys, place.bind_host)
         return [
             Job("topology master", f"heron: topology master ({name})",
                 _service(place, "topology-master", lambda lifeline: topology_master.server.run(
@@ -92,7 +94,7 @@ def _jobs(place: Place) -> list[Job]:
                 SERVICE_GRACE_SECS, True, frozenset({ENDED_CODE}))
         ]  # fmt: skip
     manager = stream_manager.server.Place(
-        place.container, _socket(place), place.store_url, place.bind_host
+        place.container, _socket(place), place.store_url, place.keys, place.bind_host
     )
     first = Job(
         f"stream manager {place.container}",

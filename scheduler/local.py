@@ -13,7 +13,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
@@ -26,9 +26,11 @@ from heron_core.plans import (
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_io.logs import log_to
 from heron_io.processes import Child, fork_child, started_at
+from heron_io.security import Keys
 from heron_io.state_store import (
     StateStore,
     execution_path,
+    keys_path,
     master_path,
     open_store,
     packing_path,
@@ -61,6 +63,7 @@ class Launch:
     store_url: str
     home: Home
     foreground: bool
+    keys: Keys = field(default_factory=Keys.new)
     console: int | None = None
     """Pipe of a foreground command line that shows what components print."""
     remove_at_end: tuple[str, ...] = ()
@@ -75,6 +78,7 @@ def register(launch: Launch) -> None:
         _remove_stale(store, name)
         store.create(topology_path(name), topology_to_json(launch.topology))
         store.put(packing_path(name), packing_to_json(launch.packing))
+        store.put(keys_path(name), launch.keys.to_json())
         state = {
             "state": TopologyState.RUNNING,
             "reason": "",
@@ -160,6 +164,7 @@ def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[in
         launch.packing,
         container,
         launch.store_url,
+        launch.keys,
         launch.home.logs(launch.topology.name),
         sockets,
         launch.console,
@@ -220,7 +225,14 @@ def forget(store: StateStore, name: str) -> None:
     place = store.get(scheduler_path(name))
     if place is not None and place.get("host") == socket.gethostname():
         shutil.rmtree(place.get("sockets", ""), ignore_errors=True)
-    for path in (master_path, physical_path, packing_path, scheduler_path, execution_path):
+    for path in (
+        master_path,
+        physical_path,
+        packing_path,
+        keys_path,
+        scheduler_path,
+        execution_path,
+    ):
         store.delete(path(name))
     store.delete(topology_path(name))
 

@@ -32,6 +32,9 @@ from stream_manager.queues import InstanceQueue, PeerQueue
 
 Out = list[events.Instruction]
 
+TOLD_EVERY_SECS = 60.0
+"""Malformed messages are counted each, and told of once a minute."""
+
 
 class StreamManager:
     """State of one container's stream manager."""
@@ -63,8 +66,11 @@ class StreamManager:
             for each in packing.containers
             if each.id not in (self.container, MASTER_CONTAINER)
         }
+        self._untold: dict[int, list[Frames]] = {}
+        """What became of roots of a spout whose tuples came before its Hello."""
         self._pressure = BackPressure(topology, packing, self.container, options.backpressure)
         self._now = 0.0
+        self._tell_malformed_at = 0.0
         self._causes: set[int] = set()
         """Local tasks named as causes by this stream manager."""
         self._snapshots: dict[int, messages.Json] = {}
@@ -112,7 +118,9 @@ class StreamManager:
             self._by_kind[head.kind](head, frames, out)
         except (ProtocolError, KeyError, IndexError, ValueError) as error:
             self.counters["malformed"] += 1
-            out.append(events.Log(f"dropped a malformed message: {error!r}"))
+            if self._now >= self._tell_malformed_at:
+                self._tell_malformed_at = self._now + TOLD_EVERY_SECS
+                out.append(events.Log(f"dropped a malformed message: {error!r}"))
 
     def _data(self, head: Header, frames: Frames, out: Out) -> None:
         if head.flags & Flag.BEGINS and head.source in self._trees:
@@ -147,7 +155,8 @@ class StreamManager:
             self._fence(head, [frames[0], *frames[2:]], out)
         elif head.destination != self.container:
             self.counters["forwarded"] += 1
-            self._to_peer(head.destination, 0, frames, out)
+            # They all are of one component, so any of them will do as a cause.
+            self._to_peer(head.destination, array("I", frames[1])[0], frames, out)
         else:
             self._split(head, frames, out)
 
@@ -171,28 +180,33 @@ class StreamManager:
             out.append(events.ToPeer(container, destination, frames))
             return
         queue.put(destination, frames)
-        self._check_peer(queue, out)
+        self._check_peer(queue, {destination}, out)
 
-    def _check_peer(self, queue: PeerQueue, out: Out) -> None:
-        """A peer's queue over its mark names as causes all tasks that it holds something for."""
-        if queue.waiting_bytes > self.options.high_water_bytes and not queue.causes:
-            queue.causes = {task for task, _ in queue.waiting if task} - self._causes
-            for task in sorted(queue.causes):
-                self._announce(messages.Cause(task, True), out)
-        elif queue.waiting_bytes <= self.options.low_water_bytes and queue.causes:
+    def _check_peer(self, queue: PeerQueue, newest: set[int], out: Out) -> None:
+        """A peer's queue over its mark names as causes all tasks that it holds something for.
+
+        Until it is below its low-water mark, `newest` (the tasks of added messages) join them.
+        """
+        if queue.causes and queue.waiting_bytes <= self.options.low_water_bytes:
             lifted, queue.causes = queue.causes, set()
             for task in sorted(lifted):
                 self._announce(messages.Cause(task, False), out)
+        elif queue.causes or queue.waiting_bytes > self.options.high_water_bytes:
+            held = newest if queue.causes else {task for task, _ in queue.waiting}
+            fresh = held - queue.causes - {0}
+            queue.causes |= fresh
+            for task in sorted(fresh):
+                self._announce(messages.Cause(task, True), out)
 
     def _peer_blocked(self, event: events.PeerBlocked, now: float, out: Out) -> None:
         queue = self._peers[event.container]
         queue.put_back(event.unsent)
-        self._check_peer(queue, out)
+        self._check_peer(queue, {task for task, _ in event.unsent}, out)
 
     def _peer_writable(self, event: events.PeerWritable, now: float, out: Out) -> None:
         queue = self._peers[event.container]
         out.extend(events.ToPeer(event.container, *found) for found in queue.burst())
-        self._check_peer(queue, out)
+        self._check_peer(queue, set(), out)
 
     def _fence(self, head: Header, frames: Frames, out: Out) -> None:
         """A leftover of an older plan is not delivered; its roots fail, so they are replayed."""
@@ -238,10 +252,14 @@ class StreamManager:
             self._tell_spout(Kind.FAILED, head.destination, trees.fail(words(frames[1])), out)
 
     def _tell_spout(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
+        if not roots:
+            return
+        frames = [header(kind, self.epoch, 0, task, len(roots)), roots.tobytes()]
         incarnation = self._queues[task].incarnation
-        if roots and incarnation is not None:
-            first = header(kind, self.epoch, 0, task, len(roots))
-            out.append(events.ToLocal(task, incarnation, [first, roots.tobytes()]))
+        if incarnation is None:
+            self._untold.setdefault(task, []).append(frames)
+        else:
+            out.append(events.ToLocal(task, incarnation, frames))
 
     def _consumed(self, head: Header, frames: Frames, out: Out) -> None:
         task = head.source
@@ -329,22 +347,25 @@ class StreamManager:
             return
         if queue.incarnation == hello.incarnation:
             return
-        lost = queue.replaced(hello.incarnation)
-        if hello.task in self._trees:
-            # Whatever the predecessor emitted, nobody is there to be told of it any more.
+        if hello.task in self._trees and queue.incarnation is not None:
+            # Whatever the predecessor emitted, nobody is there to be told of it any more. Trees
+            # from before a first Hello are its own: data and control are two connections.
             self._trees[hello.task] = Trees(self.options.expiry_buckets)
+        lost = queue.replaced(hello.incarnation)
         for frames in lost:
             self.counters["lost"] += 1
             if parse_header(frames[0]).flags & Flag.TRACKED:
                 self._fail_roots(frames, out)
         if self.plan is not None:
             self._control(hello.task, self._plan_message(), out)
-        if self._pressure.is_paused(hello.task):
-            self._control(hello.task, messages.Pause(True), out)
+        # It may also have been paused by the stream manager before us, for a cause that is gone.
+        self._control(hello.task, messages.Pause(self._pressure.is_paused(hello.task)), out)
         if self._wave is not None:
             self._control(hello.task, self._wave, out)
         if hello.task in self._finishing:
             self._control(hello.task, messages.FinishBolts((hello.task,)), out)
+        for untold in self._untold.pop(hello.task, ()):
+            out.append(events.ToLocal(hello.task, hello.incarnation, untold))
         while (waiting := queue.next()) is not None:
             out.append(events.ToLocal(hello.task, hello.incarnation, waiting))
 

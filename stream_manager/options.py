@@ -6,6 +6,9 @@ from typing import Any
 
 from heron_core import config as keys
 
+BUFFER_BYTES_MAX = 2 * 1024 * 1024
+"""What an instance may have buffered beside its last tuple (heron_instance.outbox: 1 MiB)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -17,6 +20,8 @@ class Options:
     """stage, spout or drop (heron_core.config)"""
     high_water_bytes: int
     low_water_bytes: int
+    frame_bytes_max: int
+    """A longer frame cuts its connection: the largest tuple, and a buffer of full batches."""
     expiry_buckets: int = 5
     """Trees expire between T and T + T/5; more buckets are more precise, and slower to search."""
     window_bytes: int = 1024 * 1024
@@ -39,5 +44,6 @@ class Options:
             backpressure=keys.backpressure_mode(merged),
             high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
             low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
+            frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )

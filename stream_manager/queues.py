@@ -72,7 +72,7 @@ class PeerQueue:
     def __init__(self) -> None:
         self.blocked = False
         self.waiting: deque[tuple[int, Frames]] = deque()
-        """(destination task or 0, message)"""
+        """(destination task, one of them for a fan-out, 0 if none; message)"""
         self.waiting_bytes = 0
         self.causes: set[int] = set()
         """Destination tasks named as causes because this queue is over its mark."""

@@ -22,6 +22,7 @@ from heron_core import messages
 from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_io.security import Door, Keys
 from heron_io.state_store import StateStore, master_path, open_store
 from heron_io.transport import (
     CONTROL,
@@ -32,6 +33,7 @@ from heron_io.transport import (
     identity,
     local_router,
     parse_identity,
+    tcp_router,
 )
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -53,6 +55,7 @@ class Place:
     container: int
     socket_path: str
     store_url: str
+    keys: Keys
     bind_host: str = "127.0.0.1"
 
 
@@ -67,9 +70,11 @@ class Server:
         self._place = place
         self._store: StateStore | None = None
         self._local = local_router(self._context, place.socket_path)
-        self._peers_in = self._context.socket(zmq.ROUTER)
-        self._peers_in.set_hwm(PEER_HWM)
-        port = self._peers_in.bind_to_random_port(f"tcp://{place.bind_host}")
+        self._door = Door(self._context, place.keys)
+        options = Options.of(topology.config)
+        self._peers_in, address = tcp_router(
+            self._context, place.bind_host, PEER_HWM, options.frame_bytes_max, self._door
+        )
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         self._master: zmq.Socket[bytes] | None = None
         self._master_address = ""
@@ -77,13 +82,13 @@ class Server:
         register = messages.Register(
             place.container,
             random.getrandbits(63),
-            f"tcp://{place.bind_host}:{port}",
+            address,
             socket.gethostname(),
             os.getpid(),
         )
-        self.core = StreamManager(topology, packing, register, Options.of(topology.config))
+        self.core = StreamManager(topology, packing, register, options)
         self._poller = zmq.Poller()
-        for each in (self._local, self._peers_in):
+        for each in (self._local, self._peers_in, *self._door.sockets):
             self._poller.register(each, zmq.POLLIN)
         self._lifeline = lifeline
         self._poller.register(lifeline, zmq.POLLIN)
@@ -122,6 +127,8 @@ class Server:
         if self._lifeline in ready:
             self._end(events.Exit("the parent process is gone", 70))
             return
+        self._door.serve(ready, time.monotonic())
+        self.core.counters["refused"] = self._door.refused
         if self._local in ready:
             for message in drain(self._local, DRAIN_MESSAGES):
                 self._from_local(message)
@@ -201,7 +208,8 @@ class Server:
                     self._poller.unregister(known[1])
                     self._watched.discard(container)
                 known[1].close(linger=0)
-            self._peers[container] = (address, connect_dealer(self._context, address, PEER_HWM))
+            peer = connect_dealer(self._context, address, PEER_HWM, self._place.keys)
+            self._peers[container] = (address, peer)
             self._handle(events.PeerWritable(container))
 
     # --- the master ---------------------------------------------------------------------------
@@ -216,7 +224,7 @@ class Server:
         if found is None:
             return
         self._master_address = found["address"]
-        self._master = connect_dealer(self._context, self._master_address, 0)
+        self._master = connect_dealer(self._context, self._master_address, 0, self._place.keys)
         self._poller.register(self._master, zmq.POLLIN)
         self._handle(events.MasterConnected())
 

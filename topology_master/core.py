@@ -128,6 +128,10 @@ class TopologyMaster:
         self._managers[who.container] = Manager(sender, who, now)
         out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
         self._plan_if_complete(who, out)
+        if self._level_left:
+            # Its predecessor may have died with the order, or with the answers.
+            left = messages.FinishBolts(tuple(sorted(self._level_left)))
+            self._send(who.container, left, out)
 
     def _plan_if_complete(self, newest: messages.Register, out: Out) -> None:
         if set(self._managers) != self._expected:

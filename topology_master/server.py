@@ -15,6 +15,7 @@ from heron_core import messages
 from heron_core.errors import NameInUse, ProtocolError
 from heron_core.plans import PackingPlan, TopologyState, physical_from_json
 from heron_core.topology import TopologySpec
+from heron_io.security import Door, Keys
 from heron_io.state_store import (
     StateStore,
     execution_path,
@@ -22,7 +23,7 @@ from heron_io.state_store import (
     open_store,
     physical_path,
 )
-from heron_io.transport import drain
+from heron_io.transport import drain, tcp_router
 from topology_master import events
 from topology_master.core import TopologyMaster
 from topology_master.options import Options
@@ -33,6 +34,8 @@ ENDED_CODE = 5
 """Exit code of a master whose topology is done."""
 ENDED_LINGER_SECS = 3.0
 """How long a master whose topology is done still answers, for a last look at the numbers."""
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+"""The heartbeat of a container with thousands of instances stays far below."""
 DRAIN_MESSAGES = 256
 TIMER_SECS = 0.02
 STANDBY_SECS = 0.2
@@ -44,6 +47,7 @@ class Place:
     """Where a topology master runs."""
 
     store_url: str
+    keys: Keys
     bind_host: str = "127.0.0.1"
 
 
@@ -57,12 +61,13 @@ class Server:
         self._packing = packing
         self._store: StateStore = open_store(place.store_url)
         self._context = zmq.Context()
-        self._router = self._context.socket(zmq.ROUTER)
-        self._router.set_hwm(0)
-        port = self._router.bind_to_random_port(f"tcp://{place.bind_host}")
-        self._address = f"tcp://{place.bind_host}:{port}"
+        self._door = Door(self._context, place.keys)
+        self._router, self._address = tcp_router(
+            self._context, place.bind_host, 0, MESSAGE_BYTES_MAX, self._door
+        )
         self._poller = zmq.Poller()
-        self._poller.register(self._router, zmq.POLLIN)
+        for each in (self._router, *self._door.sockets):
+            self._poller.register(each, zmq.POLLIN)
         self._lifeline = lifeline
         self._poller.register(lifeline, zmq.POLLIN)
         self._reason: tuple[str, int] | None = None
@@ -119,6 +124,7 @@ class Server:
             ready = dict(self._poller.poll(int(TIMER_SECS * 1000)))
             if self._lifeline in ready:
                 self._end("the parent process is gone", 70)
+            self._door.serve(ready, now)
             if self._router in ready:
                 for message in drain(self._router, DRAIN_MESSAGES):
                     self._receive(message)

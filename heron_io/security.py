@@ -1,0 +1,118 @@
+"""Doors between processes over tcp: only who holds the topology's key pair comes in.
+
+Each topology has a CURVE key pair of its own, made when it starts and kept in the state store. Its
+processes use it on both sides: a server lets in clients whose public key is the topology's, and a
+client that does not know the server's public key cannot even begin. Local sockets need none of it:
+they lie in a folder that only its owner may enter.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+from zmq.utils import z85
+from zmq.utils.monitor import parse_monitor_message
+
+log = logging.getLogger("security")
+
+TOLD_EVERY_SECS = 60.0
+"""An intruder that tries again and again must not fill the log."""
+_FAILED = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A topology's CURVE key pair, each 40 characters of Z85."""
+
+    public: str
+    secret: str
+
+    @staticmethod
+    def new() -> "Keys":
+        """A new pair."""
+        public, secret = zmq.curve_keypair()
+        return Keys(public.decode("ascii"), secret.decode("ascii"))
+
+    def to_json(self) -> dict[str, str]:
+        """As it stands in the state store."""
+        return {"public": self.public, "secret": self.secret}
+
+    @staticmethod
+    def from_json(data: dict[str, str]) -> "Keys":
+        """The inverse of `to_json`."""
+        return Keys(data["public"], data["secret"])
+
+    def use_as_client(self, sock: "zmq.Socket[bytes]") -> None:
+        """Let a socket connect to servers of the same topology."""
+        self._own(sock)
+        sock.curve_serverkey = self.public.encode("ascii")
+
+    def _own(self, sock: "zmq.Socket[bytes]") -> None:
+        sock.curve_publickey = self.public.encode("ascii")
+        sock.curve_secretkey = self.secret.encode("ascii")
+
+    def use_as_server(self, sock: "zmq.Socket[bytes]") -> None:
+        """Let a socket accept clients; `Door` says which."""
+        self._own(sock)
+        sock.curve_server = True
+
+
+class Door:
+    """Lets clients with the topology's key into the guarded sockets of one context.
+
+    It answers zmq's questions about clients (ZAP, RFC 27) from the process's own poll loop, so it
+    needs no thread.
+    """
+
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", keys: Keys) -> None:
+        self._keys = keys
+        self._allowed = z85.decode(keys.public.encode("ascii"))
+        self._questions = context.socket(zmq.REP)
+        self._questions.bind("inproc://zeromq.zap.01")
+        self._monitors: list[zmq.Socket[bytes]] = []
+        self.refused = 0
+        """Clients that were not let in."""
+        self._told_at = float("-inf")
+        self._last = "?"
+
+    def guard(self, sock: "zmq.Socket[bytes]") -> None:
+        """Before it is bound: let only clients with the key into this socket."""
+        self._keys.use_as_server(sock)
+        self._monitors.append(sock.get_monitor_socket(_FAILED))
+
+    @property
+    def sockets(self) -> list["zmq.Socket[bytes]"]:
+        """To be polled for input; `serve` when there is any."""
+        return [self._questions, *self._monitors]
+
+    def serve(self, ready: dict[Any, int], now: float) -> None:
+        """Answer what came, count and tell who was refused."""
+        if self._questions in ready:
+            self._answer(self._questions.recv_multipart())
+        for monitor in self._monitors:
+            if monitor in ready:
+                parse_monitor_message(monitor.recv_multipart())
+                self._refuse(self._last, now)
+
+    def _answer(self, question: list[bytes]) -> None:
+        version, request, _domain, address, _identity, mechanism, *credentials = question
+        known = mechanism == b"CURVE" and credentials == [self._allowed]
+        if not known:
+            self._last = address.decode("ascii", "replace")
+        status = (b"200", b"OK") if known else (b"400", b"not of this topology")
+        self._questions.send_multipart([version, request, *status, b"", b""])
+
+    def _refuse(self, who: str, now: float) -> None:
+        self.refused += 1
+        if now - self._told_at >= TOLD_EVERY_SECS:
+            self._told_at = now
+            log.warning(
+                "refused a connection without this topology's key (last address %s, %d so far)",
+                who,
+                self.refused,
+            )
