@@ -55,7 +55,7 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
 
         traceback.print_exc()
         code = EXIT_FAILED
-    _exit_now(code)
+    return _exit_now(code)
 
 
 def _become(title: str) -> None:
