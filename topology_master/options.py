@@ -18,7 +18,7 @@ class Options:
     round trip."""
     wave_patience_secs: float = 2.0
     """A wave that not all instances answer is given up (one is being restarted) and repeated."""
-    quiet_secs: float = 5.0
+    quiet_secs: float = 2.0
     """Tuples that were lost on the way leave the counts unequal for ever: after this long without
     any change, with every instance idle, the rest is declared lost."""
     manager_silent_secs: float = 5.0
