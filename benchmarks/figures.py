@@ -1,0 +1,115 @@
+"""Benchmarks without contenders: rounds of figures, their spread, budgets, JSON and a table."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import machine, machine_lines
+from benchmarks.measure import BenchmarkError
+from benchmarks.report import RESULTS, cell, table
+from benchmarks.rounds import LEAST_ROUNDS, Spread, spread_of
+
+Round = Mapping[str, float]
+"""Name of each figure -> its value in one round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How one figure is called in the table, its unit, the style of its numbers, its budget."""
+
+    name: str
+    what: str
+    unit: str
+    style: str = ".2f"
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What the rounds of one figure come to; `met` is None where there is no budget."""
+
+    name: str
+    what: str
+    unit: str
+    values: tuple[float, ...]
+    spread: Spread
+    at_most: float | None
+    met: bool | None
+
+
+def run(
+    benchmark: str,
+    description: str | None,
+    columns: Sequence[Column],
+    one_round: Callable[[], Round],
+    warm_up: Callable[[], object] | None = None,
+) -> None:
+    """Read the command line, run the rounds, write JSON and print the table."""
+    options = parse(description)
+    described = machine({})
+    try:
+        if warm_up is not None:
+            warm_up()
+        rounds = [tell(number, options.rounds, one_round()) for number in range(options.rounds)]
+    except BenchmarkError as error:
+        sys.exit(f"error: {error}")
+    figures = [figure_of(each, rounds) for each in columns]
+    path = write(benchmark, described, figures)
+    print(f"wrote {path.relative_to(RESULTS.parent.parent)}", file=sys.stderr)
+    print(f"{machine_lines(described)}\n\n{figures_table(columns, figures)}")
+
+
+def parse(description: str | None) -> argparse.Namespace:
+    """--rounds; ends the program with a message when it is wrong."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS)
+    options = parser.parse_args()
+    if options.rounds < LEAST_ROUNDS:
+        parser.error(f"--rounds must be at least {LEAST_ROUNDS}, or the median means nothing")
+    return options
+
+
+def tell(number: int, rounds: int, values: Round) -> Round:
+    """Say on standard error how it goes."""
+    text = "  ".join(f"{name} {value:.3f}" for name, value in values.items())
+    print(f"round {number + 1}/{rounds}  {text}", file=sys.stderr)
+    return values
+
+
+def figure_of(column: Column, rounds: Sequence[Round]) -> Figure:
+    """One column over all rounds."""
+    values = tuple(each[column.name] for each in rounds)
+    spread = spread_of(values)
+    met = None if column.at_most is None else spread.median <= column.at_most
+    return Figure(column.name, column.what, column.unit, values, spread, column.at_most, met)
+
+
+def figures_table(columns: Sequence[Column], figures: Sequence[Figure]) -> str:
+    """A row per figure: what, budget, median (lowest to highest)."""
+    rows = [
+        [
+            f"{one.what}, {one.unit}",
+            "" if one.at_most is None else f"≤ {one.at_most:g}",
+            cell(one.spread, column.style),
+            {None: "", True: "yes", False: "no"}[one.met],
+        ]
+        for column, one in zip(columns, figures, strict=True)
+    ]
+    return table(["what", "budget", "measured", "met"], rows)
+
+
+def write(benchmark: str, described: Mapping[str, Any], figures: Sequence[Figure]) -> Path:
+    """Write benchmarks/results/NAME.json; returns where."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{benchmark}.json"
+    content = {
+        "benchmark": benchmark,
+        "machine": dict(described),
+        "figures": [asdict(each) for each in figures],
+    }
+    path.write_text(json.dumps(content, indent=2) + "\n")
+    return path

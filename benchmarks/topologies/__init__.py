@@ -1,0 +1,1 @@
+"""The topologies that the engine's benchmarks run, written as users of heronpy write theirs."""
