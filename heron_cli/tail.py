@@ -76,18 +76,18 @@ class Log:
     def fresh(self) -> Iterator[str]:
         """Lines written since the last look; a rotated file is read from its start."""
         try:
-            with open(self.path, encoding="utf-8", errors="replace") as file:
+            with open(self.path, "rb") as file:
                 found = os.fstat(file.fileno())
                 if found.st_ino != self._inode or found.st_size < self._position:
                     self._inode, self._position = found.st_ino, 0
                 file.seek(self._position)
-                text = file.read()
-                complete = text[: text.rfind("\n") + 1]
-                self._position += len(complete.encode("utf-8", "surrogateescape"))
+                data = file.read()
+                complete = data[: data.rfind(b"\n") + 1]
+                self._position += len(complete)
         except FileNotFoundError:
             return
         for line in complete.splitlines():
-            yield f"{self._prefix} | {line}"
+            yield f"{self._prefix} | {line.decode('utf-8', 'replace')}"
 
 
 def _chosen(folder: str, name: str, component: str | None) -> list[Log]:

@@ -2,8 +2,8 @@
 
     header (24 bytes, little endian)
     +-------+---------+------+-------+------------+------+-------+--------+-------------+-------+
-    | magic | version | kind | flags | stream u16 | pad2 | epoch | source | destination | count |
-    |  u8   |   u8    |  u8  |  u8   |            |      |  u32  |  u32   |     u32     |  u32  |
+    | magic | version | kind | flags | stream | consumed | epoch | source | destination | items |
+    |  u8   |   u8    |  u8  |  u8   |  u16   |   u16    |  u32  |  u32   |     u32     |  u32  |
     +-------+---------+------+-------+------------+------+-------+--------+-------------+-------+
 
     DATA    [header, body] + [ids if TRACKED] + [streams if MIXED] + [extras if MULTI_ROOT]
@@ -14,7 +14,10 @@
     ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots
     FAIL    [header, roots]    destination = spout task that owns the roots
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
-    CONSUMED [header]          count batches were processed by task `source` since the last one
+    CONSUMED [header]          nothing but its `consumed`
+
+`consumed`: messages that the sending instance has processed since it last said so, on any message
+to its own stream manager.
     CONTROL [header, message]  a message of heron_core.messages
 
 body: msgpack array of value arrays. pairs, ids, roots: native u64 as `array('Q')`. A tuple without
@@ -32,7 +35,8 @@ from heron_core.errors import ProtocolError
 
 MAGIC = 0x48
 VERSION = 1
-HEADER = struct.Struct("<BBBBHxxIIII")
+HEADER = struct.Struct("<BBBBHHIIII")
+_CONSUMED_AT = 6
 
 Frames = list[bytes]
 
@@ -69,6 +73,7 @@ class Header(NamedTuple):
     kind: int
     flags: int
     stream: int
+    consumed: int
     epoch: int
     source: int
     destination: int
@@ -85,7 +90,12 @@ def header(
     flags: int = 0,
 ) -> bytes:
     """The header's bytes."""
-    return HEADER.pack(MAGIC, VERSION, kind, flags, stream, epoch, source, destination, count)
+    return HEADER.pack(MAGIC, VERSION, kind, flags, stream, 0, epoch, source, destination, count)
+
+
+def with_consumed(head: bytes, messages: int) -> bytes:
+    """The same header with a report of processed messages."""
+    return head[:_CONSUMED_AT] + messages.to_bytes(2, "little") + head[_CONSUMED_AT + 2 :]
 
 
 def parse_header(data: bytes) -> Header:

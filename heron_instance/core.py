@@ -128,6 +128,8 @@ class BoltCore(Core):
         self._current: list[Any] = []
         self._next_tick = NEVER
         self._finished = False
+        self._busy = False
+        """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._process = self._make_process(hooks)
         """One tuple through user code; raises what that raises."""
         self._step = 1
@@ -150,13 +152,32 @@ class BoltCore(Core):
             raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
         if head.epoch < self.outbox.epoch:
             self.metrics.fenced += 1
+            self._fail_batch(head, frames)
             return
-        batch = self._decode(frames[1])
+        try:
+            batch = self._decode(frames[1])
+        except Exception:
+            self.user_error("unpacking the values of a batch")
+            self.metrics.executed += head.items
+            self._fail_batch(head, frames)
+            return
         started = self.clock()
         self.due = min(started + self.options.linger_secs, self._next_tick)
         self._messages += 1
-        self._run_batch(head, frames, batch, started)
-        self._count(len(batch), started)
+        self._busy = True
+        try:
+            self._run_batch(head, frames, batch, started)
+            self._count(len(batch), started)
+        finally:
+            self._busy = False
+
+    def _fail_batch(self, head: Header, frames: Frames) -> None:
+        """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
+        if head.flags & Flag.TRACKED:
+            roots = set(words(frames[2])[::2])
+            if head.flags & Flag.MULTI_ROOT:
+                roots |= set(words(frames[-1])[1::2])
+            self.outbox.fails.extend(roots - {0})
 
     def _run_batch(
         self, head: Header, frames: Frames, batch: list[list[Any]], started: float
@@ -338,7 +359,7 @@ class BoltCore(Core):
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
         processed = self.metrics.executed
-        return self.outbox.deliveries, processed, self.outbox.empty
+        return self.outbox.deliveries, processed, self.outbox.empty and not self._busy
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master."""
@@ -426,6 +447,8 @@ class SpoutCore(Core):
         self.collector = collector
         self.finished = False
         self.active = False
+        self._planned = False
+        """Whether it was ever said if the topology runs; until then nobody knows what is left."""
         self._ack: Callable[[Any], None] | None = component.ack
         if is_not_overridden(component, "ack"):
             self._ack = None  # the base class's does nothing: a call for each tuple is saved
@@ -445,6 +468,7 @@ class SpoutCore(Core):
 
     def set_active(self, active: bool) -> None:
         """The topology runs or is paused: call the spout's hook once, let it emit or not."""
+        self._planned = True
         if active == self.active:
             return
         self.active = active
@@ -572,7 +596,7 @@ class SpoutCore(Core):
 
     def counts(self) -> tuple[int, int, bool]:
         """A spout that is paused or finished is idle when its last tuple is settled."""
-        done = self.finished or not self.active
+        done = self.finished or (self._planned and not self.active)
         idle = done and not self.collector.pending and self.outbox.empty
         return self.outbox.deliveries, 0, idle
 

@@ -18,7 +18,7 @@ from heron_core.values import array_of
 Send = Callable[[Frames], None]
 Admit = Callable[[], object]
 
-LANES_COUNTED = 16
+LANES_COUNTED = 4
 """The buffer grows with the number of lanes, so that each fills its batch, but not beyond 1 MiB."""
 
 

@@ -15,7 +15,7 @@ import zmq
 
 from heron_core import messages
 from heron_core.errors import ProtocolError
-from heron_core.frames import Frames, Kind, header, size_of
+from heron_core.frames import Frames, Kind, header, size_of, with_consumed
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_instance.build import World, build, incarnation_number
@@ -26,9 +26,9 @@ from heron_io.transport import CONTROL, DATA, connect_local, identity
 
 log = logging.getLogger("heron_instance")
 
-CONSUMED_BYTES = 128 * 1024
-"""Processed batches are reported when they amount to this, or when there is nothing else to do:
-an eighth of the window, so the stream manager always has room to send more."""
+CONSUMED_BYTES = 256 * 1024
+"""Processed batches are reported when they amount to this, or when there is nothing else to do: a
+quarter of the window, so the stream manager always has room to send more."""
 IDLE_MS = (1, 1, 1, 2, 2, 4, 8, 10)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
 source that stays silent is asked a hundred times a second."""
@@ -163,14 +163,17 @@ class Server:
             log.warning("dropped a message: %s", error)
 
     def _report_consumed(self) -> None:
-        """Send what is buffered, then say what was processed: acks never lag behind the report."""
+        """Send what is buffered, and say what was processed if no message did: acks go out first,
+        so they never lag behind the report."""
         self._core.flush()
         if self._unreported:
-            first = header(Kind.CONSUMED, self.control.epoch, self._task, 0, self._unreported)
-            self._unreported = self._unreported_bytes = 0
-            self._data.send(first)
+            self._send([header(Kind.CONSUMED, self.control.epoch, self._task, 0, 0)])
 
     def _send(self, frames: Frames) -> None:
+        """Put a message on the wire; it also tells how many were processed since the last one."""
+        if self._unreported:
+            frames[0] = with_consumed(frames[0], self._unreported)
+            self._unreported = self._unreported_bytes = 0
         self._data.send_multipart(frames)
 
     def stop(self) -> None:

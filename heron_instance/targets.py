@@ -97,6 +97,7 @@ class Router:
         self._single: dict[int, Lane] = {}
         self._fanout: dict[tuple[int, ...], Lane] = {}
         self.component = topology.by_name[packing.instances[task].component]
+        self.routes: dict[str, Route] = {}
         self.routes = {
             spec.name: self._route(index, spec, topology)
             for index, spec in enumerate(self.component.outputs)
@@ -112,7 +113,18 @@ class Router:
             lane = self._single[task] = self._outbox.add_lane(Lane(task))
             if self._fanout:
                 make_rivals(self._outbox.lanes)
+            if self.routes:  # a direct emit leads where no grouping does
+                self._tell_streams(lane)
         return lane
+
+    def _tell_streams(self, lane: Lane) -> None:
+        """A batch's header names its stream; on a lane that several share each tuple names its."""
+        tasks = set(lane.targets or (lane.destination,))
+        indexes = {route.index for route in self.routes.values() if route.reachable & tasks}
+        if len(indexes) > 1:
+            lane.streams = []
+        else:
+            (lane.stream,) = indexes
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
         route = Route(index, spec)
@@ -228,22 +240,9 @@ class Router:
         return f"{self.component.name}.{route.spec.name} grouped by {grouped} for {consumer.name}"
 
     def _allow_shortcuts(self) -> None:
-        """Streams that share a lane tell theirs by index; those with several targets go slowly."""
-        users: dict[Lane, set[int]] = {}
-        for route in self.routes.values():
-            for task in route.reachable:
-                lane = self._single.get(task)
-                if lane is not None:
-                    users.setdefault(lane, set()).add(route.index)
-        for lane in self._fanout.values():
-            users[lane] = {
-                route.index for route in self.routes.values() if route.reachable & set(lane.targets)
-            }
-        for lane, indexes in users.items():
-            if len(indexes) > 1:
-                lane.streams = []
-            else:
-                (lane.stream,) = indexes
+        """Streams that share a lane or have several targets go the careful way."""
+        for lane in (*self._single.values(), *self._fanout.values()):
+            self._tell_streams(lane)
         for route in self.routes.values():
             lanes = [self._single[task] for task in route.reachable if task in self._single]
             shared = any(lane.rivals or lane.streams is not None for lane in lanes)

@@ -44,11 +44,12 @@ def _default() -> str:
     return os.path.join(os.path.expanduser("~"), ".heronpy")
 
 
-def sockets_folder() -> str:
-    """A new folder for socket files that only its owner may enter.
+SOCKETS_PARENT_BYTES_MAX = 60
+"""A socket's path may have 107 bytes (sockaddr_un), and our part of it needs about 40."""
 
-    It is a short path on purpose: a socket's path may have 107 characters.
-    """
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    parent = runtime if runtime and len(runtime) < 60 and os.path.isdir(runtime) else None
-    return tempfile.mkdtemp(prefix="heronpy-", dir=parent)
+
+def sockets_folder() -> str:
+    """A new folder for socket files that only its owner may enter, with a short path."""
+    places = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
+    short = (each for each in places if each and len(os.fsencode(each)) < SOCKETS_PARENT_BYTES_MAX)
+    return tempfile.mkdtemp(prefix="heronpy-", dir=next(filter(os.path.isdir, short), None))

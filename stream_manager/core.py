@@ -89,12 +89,12 @@ class StreamManager:
             Kind.INIT: self._init,
             Kind.ACK: self._settle,
             Kind.FAIL: self._settle,
-            Kind.CONSUMED: self._consumed,
+            Kind.CONSUMED: lambda head, frames, out: None,
             Kind.CONTROL: self._peer_control,
         }
         self._by_event: dict[type, Callable[[Any, float, Out], None]] = {
-            events.FromInstance: lambda event, now, out: self._message(event.frames, out),
-            events.FromPeer: lambda event, now, out: self._message(event.frames, out),
+            events.FromInstance: self._from_instance,
+            events.FromPeer: self._from_peer,
             events.FromInstanceControl: self._instance_control,
             events.FromMaster: self._from_master,
             events.MasterConnected: self._master_connected,
@@ -112,15 +112,25 @@ class StreamManager:
 
     # --- data plane ---------------------------------------------------------------------------
 
-    def _message(self, frames: Frames, out: Out) -> None:
+    def _from_instance(self, event: events.FromInstance, now: float, out: Out) -> None:
+        head = self._message(event.frames, out)
+        if head is not None and head.consumed:
+            self._consumed(event.task, head.consumed, out)
+
+    def _from_peer(self, event: events.FromPeer, now: float, out: Out) -> None:
+        self._message(event.frames, out)
+
+    def _message(self, frames: Frames, out: Out) -> Header | None:
         try:
             head = parse_header(frames[0])
             self._by_kind[head.kind](head, frames, out)
+            return head
         except (ProtocolError, KeyError, IndexError, ValueError) as error:
             self.counters["malformed"] += 1
             if self._now >= self._tell_malformed_at:
                 self._tell_malformed_at = self._now + TOLD_EVERY_SECS
                 out.append(events.Log(f"dropped a malformed message: {error!r}"))
+            return None
 
     def _data(self, head: Header, frames: Frames, out: Out) -> None:
         if head.flags & Flag.BEGINS and head.source in self._trees:
@@ -261,10 +271,9 @@ class StreamManager:
         else:
             out.append(events.ToLocal(task, incarnation, frames))
 
-    def _consumed(self, head: Header, frames: Frames, out: Out) -> None:
-        task = head.source
+    def _consumed(self, task: int, messages_processed: int, out: Out) -> None:
         queue = self._queues[task]
-        queue.processed(head.items)
+        queue.processed(messages_processed)
         while (waiting := queue.next()) is not None:
             out.append(events.ToLocal(task, queue.incarnation or 0, waiting))
         if task in self._causes and queue.waiting_bytes <= self.options.low_water_bytes:

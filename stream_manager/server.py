@@ -37,6 +37,7 @@ from heron_io.transport import (
 )
 from stream_manager import events
 from stream_manager.core import StreamManager
+from stream_manager.local import RETRY_SECS, LocalSender
 from stream_manager.options import Options
 
 log = logging.getLogger("stream_manager")
@@ -70,6 +71,7 @@ class Server:
         self._place = place
         self._store: StateStore | None = None
         self._local = local_router(self._context, place.socket_path)
+        self._to_locals = LocalSender(self._local)
         self._door = Door(self._context, place.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
@@ -114,14 +116,20 @@ class Server:
                 next_timer = now + TIMER_SECS
                 self._handle(events.Timer())
             self._look_for_master(now)
-            waiting = self._master is None
-            pause = MASTER_RETRY_SECS / 5 if waiting else max(0.0, next_timer - now)
-            self._serve(dict(self._poller.poll(int(pause * 1000) + 1)))
+            self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
+            if self._to_locals.waiting:
+                self._to_locals.retry(time.monotonic())
         log.info("stream manager %d ends: %s", self._place.container, self._exit.reason)
         self._context.destroy(linger=0)
         if self._store is not None:
             self._store.close()
         return self._exit.code
+
+    def _pause_secs(self, until_timer: float) -> float:
+        """How long to wait for messages at most."""
+        if self._to_locals.waiting:
+            return RETRY_SECS
+        return MASTER_RETRY_SECS / 5 if self._master is None else max(0.0, until_timer)
 
     def _serve(self, ready: dict[Any, int]) -> None:
         if self._lifeline in ready:
@@ -171,11 +179,7 @@ class Server:
         self._send_local(CONTROL, each.task, each.incarnation, data)
 
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:
-        try:
-            self._local.send_multipart([identity(channel, task, incarnation), *frames], zmq.NOBLOCK)
-        except zmq.ZMQError as error:
-            # The process is gone; its successor says Hello and gets what it has not processed.
-            log.info("task %d cannot be reached: %s", task, error)
+        self._to_locals.send(identity(channel, task, incarnation), frames)
 
     def _to_peer(self, each: events.ToPeer, unsent: dict[int, list[tuple[int, Frames]]]) -> None:
         refused = unsent.get(each.container)

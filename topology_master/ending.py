@@ -54,7 +54,8 @@ class Waves:
 
     def answer(self, counts: Counts, now: float) -> None:
         """Take one answer; the last one of a wave decides."""
-        if counts.wave != self.wave or counts.task not in self.tasks:
+        complete = len(self.answers) == len(self.tasks)
+        if complete or counts.wave != self.wave or counts.task not in self.tasks:
             return
         self.answers[counts.task] = counts
         if len(self.answers) == len(self.tasks):
