@@ -30,12 +30,15 @@ RESTART_LIMIT = "topology.restart.limit"
 BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
 BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
 BACKPRESSURE_MODE = "topology.backpressure.mode"
+LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
 STORM_ACKERS = "topology.acker.executors"
+
+LIVENESS_TIMEOUT_SECS_MIN = 2
 
 ATMOST_ONCE = "ATMOST_ONCE"
 ATLEAST_ONCE = "ATLEAST_ONCE"
@@ -67,6 +70,9 @@ DEFAULTS: Mapping[str, Any] = {
     # Heron's stream managers cut connections above 10 MB (heron_internals.yaml).
     MESSAGE_BYTES_MAX: 10 * 1024 * 1024,
     RESTART_LIMIT: 5,
+    # A process that is alive beats every second from a thread of its own; one that is stopped, or
+    # whose C code holds the interpreter this long, helps nobody.
+    LIVENESS_TIMEOUT_SECS: 15,
     # A queue of 4 MiB is about 60 full batches: 50 ms of work at full speed.
     BACKPRESSURE_HIGH_BYTES: 4 * 1024 * 1024,
     BACKPRESSURE_LOW_BYTES: 1024 * 1024,
@@ -163,6 +169,11 @@ def check(config: Mapping[str, Any]) -> None:
     exits_on_exception(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
+    if seconds(merged, LIVENESS_TIMEOUT_SECS) < LIVENESS_TIMEOUT_SECS_MIN:
+        raise TopologyError(
+            f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "
+            "processes beat once a second"
+        )
     for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG):
         flag(merged, key)
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX):

@@ -22,7 +22,8 @@ to its own stream manager.
 
 body: msgpack array of value arrays. pairs, ids, roots: native u64 as `array('Q')`. A tuple without
 a root has the pair (0, 0). streams: u16 index of the stream for each tuple, header's stream is then
-0. extras: u64 triples (position in the batch, root, edge) for tuples with more than one root.
+0. extras: u64 pairs (position in the batch, root) for the further roots of tuples with
+several; the tuple's one edge counts for each of them.
 The stream index counts the source component's output streams in order of declaration.
 """
 

@@ -7,7 +7,7 @@ the end say who says what to whom.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -102,7 +102,9 @@ class FinishBolts:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End in order: close the component, send what is buffered, exit."""
+    """End: another process has taken this one's place; `reason` says so in one line."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,19 @@ class Refused:
     reason: str
 
 
+class Paused(NamedTuple):
+    """One instance's pauses by back-pressure; on the wire an array in this order."""
+
+    causes: tuple[int, ...]
+    """The tasks that pause it now; empty if it runs."""
+    paused_secs: float
+    """In all, since its stream manager runs."""
+    this_pause_secs: float
+    """Of them the pause that lasts; 0 if it runs."""
+    share: float
+    """Paused seconds of all since it was first seen, 0 to 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """A stream manager lives: its own counters and the newest snapshot of its instances."""
@@ -138,8 +153,20 @@ class Heartbeat:
     container: int
     metrics: Json
     instances: Mapping[int, Json]
-    paused: Mapping[int, tuple[tuple[int, ...], float]]
-    """task id -> (the tasks that pause it now, seconds it was paused so far)"""
+    paused: Mapping[int, Paused]
+    """task id -> its pauses, for those that ever had any (plain tuples when decoded)"""
+
+
+@dataclass(frozen=True, slots=True)
+class AreYouThere:
+    """Somebody else offers itself for your container: answer by IAmHere if you live."""
+
+
+@dataclass(frozen=True, slots=True)
+class IAmHere:
+    """The answer of a stream manager that lives."""
+
+    container: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +192,10 @@ class Reply:
 
 FromInstance = Hello | Beat | Counts | SpoutFinished | BoltFinished | InstanceFailed
 ToInstance = Plan | Pause | Resync | Probe | FinishBolts | Stop
-FromStreamManager = Register | Heartbeat | Counts | SpoutFinished | BoltFinished | InstanceFailed
-ToStreamManager = Plan | Probe | FinishBolts | Stop | Refused | HeartbeatSeen
+FromStreamManager = (
+    Register | Heartbeat | IAmHere | Counts | SpoutFinished | BoltFinished | InstanceFailed
+)
+ToStreamManager = Plan | Probe | FinishBolts | Refused | AreYouThere | HeartbeatSeen
 Message = FromInstance | ToInstance | FromStreamManager | ToStreamManager | Cause | Command | Reply
 
 _CLASSES: dict[str, type] = {
@@ -174,7 +203,7 @@ _CLASSES: dict[str, type] = {
     for kind in (
         Hello, Beat, Counts, SpoutFinished, BoltFinished, InstanceFailed, Plan, Pause, Probe,
         FinishBolts, Resync, Stop, Cause, Register, Refused, Heartbeat, HeartbeatSeen, Command,
-        Reply,
+        Reply, AreYouThere, IAmHere,
     )
 }  # fmt: skip
 _FIELDS = {

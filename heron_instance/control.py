@@ -4,18 +4,19 @@ It owns the control socket: it beats the heart and answers the stream manager at
 user code takes, so a long `process` is "busy" and never "dead".
 """
 
+import logging
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import zmq
 
 from heron_core import messages
 from heron_core.plans import TopologyState
-from heron_io.processes import EXIT_ORPHANED, Waker
+from heron_io.processes import EXIT_SUPERSEDED, Waker
 
 
 class Control:
@@ -83,23 +84,24 @@ class Main(Protocol):
 
 
 class SideThread(threading.Thread):
-    """Beats, answers the stream manager, and watches the parent's lifeline."""
+    """Tells the stream manager how we are, and answers it."""
 
-    def __init__(self, main: Main, socket: "zmq.Socket[bytes]", lifeline: int) -> None:
+    def __init__(self, main: Main, socket: "zmq.Socket[bytes]") -> None:
         super().__init__(name="control", daemon=True)
         self._main = main
         self._control = main.control
         self._socket = socket
-        self._lifeline = lifeline
         self._outgoing: deque[messages.FromInstance] = deque()
         self._waker = Waker()
+        self._addresses: Mapping[str, str] | None = None
+        """Of the stream managers, by the newest plan."""
         self._by_type: dict[type, Callable[[Any], None]] = {
             messages.Plan: self._plan,
             messages.Pause: self._pause,
             messages.Resync: self._resync,
             messages.Probe: self._probe,
             messages.FinishBolts: lambda each: self._control.call(main.finish_bolt),
-            messages.Stop: lambda each: main.stop(),
+            messages.Stop: self._stop,
         }
 
     def tell(self, message: messages.FromInstance) -> None:
@@ -110,7 +112,7 @@ class SideThread(threading.Thread):
     def run(self) -> None:
         """Serve until the process ends."""
         poller = zmq.Poller()
-        for each in (self._socket, self._lifeline, self._waker.readable):
+        for each in (self._socket, self._waker.readable):
             poller.register(each, zmq.POLLIN)
         next_beat = 0.0
         while True:
@@ -119,8 +121,6 @@ class SideThread(threading.Thread):
                 next_beat = now + self._main.beat_secs
                 self._send(self._main.beat())
             ready = dict(poller.poll(max(1, int((next_beat - now) * 1000))))
-            if self._lifeline in ready:
-                os._exit(EXIT_ORPHANED)
             if self._waker.readable in ready:
                 self._waker.clear()
             while self._outgoing:
@@ -136,7 +136,12 @@ class SideThread(threading.Thread):
             pass
 
     def _plan(self, message: messages.Plan) -> None:
-        control = self._control
+        control, addresses = self._control, message.plan["stream_managers"]
+        if self._addresses not in (None, addresses):
+            # One of them is new. It also asks who we are, unless our Hello to one that died before
+            # it was still on its way; in any case trees are gone.
+            control.call(self._main.trees_lost)
+        self._addresses = addresses
         control.epoch = message.plan["epoch"]
         control.active = message.plan["state"] == TopologyState.RUNNING
         self._main.plan_changed(control.epoch)
@@ -151,6 +156,11 @@ class SideThread(threading.Thread):
     def _pause(self, message: messages.Pause) -> None:
         self._control.paused = message.on
         self._control.update()
+
+    def _stop(self, message: messages.Stop) -> None:
+        """We are a zombie: nothing that we do counts any more, so nothing is worth finishing."""
+        logging.getLogger("heron_instance").error("this process ends: %s", message.reason)
+        os._exit(EXIT_SUPERSEDED)
 
     def _resync(self, message: messages.Resync) -> None:
         self._send(self._main.hello())

@@ -22,6 +22,7 @@ from heron_instance.build import World, build, incarnation_number
 from heron_instance.context import UserMetrics
 from heron_instance.control import Control, SideThread
 from heron_instance.core import BoltCore, SpoutCore
+from heron_io.processes import Ties, start_pulse
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 
 log = logging.getLogger("heron_instance")
@@ -82,11 +83,11 @@ class Server:
         name = identity(channel, place.task, self._incarnation)
         return connect_local(context, place.socket_path, name)
 
-    def run(self, lifeline: int) -> int:
+    def run(self) -> int:
         """Run the component until it is told to stop; returns the exit code."""
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         self._words.send(messages.encode(self.hello()))
-        self._side = SideThread(self, self._words, lifeline)
+        self._side = SideThread(self, self._words)
         self._side.start()
         try:
             if isinstance(self._core, SpoutCore):
@@ -239,9 +240,10 @@ def _milliseconds_until(when: float) -> int:
     return LOOK_UP_MS if left > LOOK_UP_MS / 1000 else max(0, int(left * 1000) + 1)
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int) -> int:
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties) -> int:
     """The instance of one task until it is told to end; returns the exit code.
 
     What the user's class raises when it is loaded or initialised passes through.
     """
-    return Server(topology, packing, place).run(lifeline)
+    start_pulse(ties)
+    return Server(topology, packing, place).run()

@@ -7,8 +7,10 @@ Linux the kernel's parent-death signal.
 
 import ctypes
 import os
+import select
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
@@ -17,8 +19,52 @@ from setproctitle import setproctitle
 
 PR_SET_PDEATHSIG = 1
 EXIT_FAILED = 1
+PULSE_MS = 1000
+BEAT = b"\0"
+REASON_BYTES_MAX = 4096
+"""What a child may say about its end; a pipe holds more, so writing it never blocks."""
+EXIT_SUPERSEDED = 6
+"""Exit code of a process that another one has replaced while it was stopped."""
 EXIT_ORPHANED = 70
 """Exit code of a process whose parent died (EX_SOFTWARE of sysexits.h)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """A child's ties to its supervisor: a lifeline to read, a voice to beat and speak on."""
+
+    lifeline: int
+    """File descriptor that is readable once the parent is gone."""
+    voice: int | None = None
+    """Non-blocking pipe: a zero byte is a heartbeat, anything else the reason of the end."""
+
+    def beat(self) -> None:
+        """Say that this process is alive; about once a second."""
+        self._write(BEAT)
+
+    def say(self, text: str) -> None:
+        """Say why this process ends."""
+        self._write(text.encode("utf-8", "replace")[:REASON_BYTES_MAX])
+
+    def _write(self, data: bytes) -> None:
+        if self.voice is not None:
+            try:
+                os.write(self.voice, data)
+            except OSError:  # full or nobody reads: the supervisor has other things to do
+                pass
+
+
+def start_pulse(ties: Ties) -> None:
+    """A thread that beats whatever the main thread does, and ends the process with its parent."""
+
+    def pulse() -> None:
+        poll = select.poll()
+        poll.register(ties.lifeline, select.POLLIN)
+        while not poll.poll(PULSE_MS):
+            ties.beat()
+        os._exit(EXIT_ORPHANED)
+
+    threading.Thread(target=pulse, name="pulse", daemon=True).start()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
+from heron_io.processes import Ties
 from heron_io.security import Keys
-from scheduler.supervisor import REASON_BYTES_MAX, Job, Outcome, Supervisor
+from scheduler.supervisor import Job, Outcome, Supervisor
 
 GAVE_UP_CODE = 4
 """A process of the container kept ending: the topology has failed."""
@@ -53,30 +54,23 @@ class Place:
     bind_host: str = "127.0.0.1"
 
 
-def run(place: Place, lifeline: int, reason: int) -> int:
-    """Supervise the container until it ends; returns the exit code, writes why to `reason`."""
+def run(place: Place, ties: Ties) -> int:
+    """Supervise the container until it ends; returns the exit code, and says why."""
     log_to(_log_file(place, f"container-{place.container}"), f"container {place.container}")
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(place.topology.config)
     supervisor = Supervisor(
         jobs=_jobs(place),
-        lifeline=lifeline,
+        ties=ties,
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
         gave_up_code=GAVE_UP_CODE,
+        silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
     )
     outcome: Outcome = supervisor.run()
     logging.info("container %d ends: %s", place.container, outcome.reason)
-    tell(reason, outcome.reason)
+    ties.say(outcome.reason)
     return outcome.code
-
-
-def tell(pipe: int, text: str) -> None:
-    """Write a process's last words for whoever supervises it."""
-    try:
-        os.write(pipe, text.encode("utf-8", "replace")[:REASON_BYTES_MAX])
-    except OSError:  # nobody reads: the log has it too
-        pass
 
 
 def _log_file(place: Place, name: str) -> str:
@@ -89,8 +83,8 @@ def _jobs(place: Place) -> list[Job]:
         master = topology_master.server.Place(place.store_url, place.keys, place.bind_host)
         return [
             Job("topology master", f"heron: topology master ({name})",
-                _service(place, "topology-master", lambda lifeline: topology_master.server.run(
-                    place.topology, place.packing, master, lifeline)),
+                _service(place, "topology-master", lambda ties: topology_master.server.run(
+                    place.topology, place.packing, master, ties)),
                 SERVICE_GRACE_SECS, True, frozenset({ENDED_CODE}))
         ]  # fmt: skip
     manager = stream_manager.server.Place(
@@ -99,8 +93,8 @@ def _jobs(place: Place) -> list[Job]:
     first = Job(
         f"stream manager {place.container}",
         f"heron: stream manager {place.container} ({name})",
-        _service(place, f"stream-manager-{place.container}", lambda lifeline:
-                 stream_manager.server.run(place.topology, place.packing, manager, lifeline)),
+        _service(place, f"stream-manager-{place.container}", lambda ties:
+                 stream_manager.server.run(place.topology, place.packing, manager, ties)),
         SERVICE_GRACE_SECS, True)  # fmt: skip
     instances = place.packing.container(place.container).instances
     return [first, *(_instance_job(place, each) for each in instances)]
@@ -110,14 +104,14 @@ def _socket(place: Place) -> str:
     return os.path.join(place.sockets, f"container-{place.container}.sock")
 
 
-def _service(place: Place, log_name: str, serve: Callable[[int], int]) -> Callable[[int, int], int]:
-    def main(lifeline: int, reason: int) -> int:
+def _service(place: Place, log_name: str, serve: Callable[[Ties], int]) -> Callable[[Ties], int]:
+    def main(ties: Ties) -> int:
         log_to(_log_file(place, log_name), log_name)
         try:
-            return serve(lifeline)
+            return serve(ties)
         except Exception as error:
             logging.exception("%s fails", log_name)
-            tell(reason, _in_one_line(error))
+            ties.say(_in_one_line(error))
             return 1
 
     return main
@@ -127,19 +121,19 @@ def _instance_job(place: Place, plan: InstancePlan) -> Job:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.Place(plan.task, _socket(place))
 
-    def main(lifeline: int, reason: int) -> int:
+    def main(ties: Ties) -> int:
         path = _log_file(place, label)
         shown = f"{plan.component}[{plan.index}]"
         log_to(path, shown, debug=_debug(place.topology), console=place.console)
         _make_importable(place.topology)
         try:
-            return heron_instance.server.run(place.topology, place.packing, where, lifeline)
+            return heron_instance.server.run(place.topology, place.packing, where, ties)
         except HeronError as error:
             logging.error("%s", error)
-            tell(reason, f"{error} (log: {path})")
+            ties.say(f"{error} (log: {path})")
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
             logging.error("%s fails:\n%s", label, traceback.format_exc())
-            tell(reason, f"{_in_one_line(error)} (log: {path})")
+            ties.say(f"{_in_one_line(error)} (log: {path})")
         return 1
 
     title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({place.topology.name})"

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import (
     MASTER_CONTAINER,
@@ -25,7 +26,7 @@ from heron_core.plans import (
 )
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_io.logs import log_to
-from heron_io.processes import Child, fork_child, started_at
+from heron_io.processes import Child, Ties, fork_child, started_at
 from heron_io.security import Keys
 from heron_io.state_store import (
     StateStore,
@@ -134,7 +135,8 @@ def _serve(launch: Launch, lifeline: int) -> int:
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
         _write_outcome(launch.home.outcome_file(name), outcome)
-        _forget(launch)
+        if not launch.remove_at_end:  # else the store is the run's own, and goes as a whole
+            _forget(launch)
         for each in launch.remove_at_end:
             shutil.rmtree(each, ignore_errors=True)
     log.info("the scheduler ends: %s", outcome.reason)
@@ -155,10 +157,14 @@ def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
         )
         for each in containers
     ]
-    return Supervisor(jobs, lifeline, EXECUTOR_RESTARTS, executor.GAVE_UP_CODE).run()
+    config = keys.with_defaults(launch.topology.config)
+    silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
+    return Supervisor(
+        jobs, Ties(lifeline), EXECUTOR_RESTARTS, executor.GAVE_UP_CODE, silent_secs
+    ).run()
 
 
-def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[int, int], int]:
+def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[Ties], int]:
     place = executor.Place(
         launch.topology,
         launch.packing,
@@ -169,7 +175,7 @@ def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[in
         sockets,
         launch.console,
     )
-    return lambda lifeline, reason: executor.run(place, lifeline, reason)
+    return lambda ties: executor.run(place, ties)
 
 
 def _announce(launch: Launch, sockets: str) -> None:

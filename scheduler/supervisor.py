@@ -13,14 +13,24 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from heron_io.processes import Child, Waker, fork_child, signal_process
+from heron_io.processes import (
+    BEAT,
+    EXIT_ORPHANED,
+    REASON_BYTES_MAX,
+    Child,
+    Ties,
+    Waker,
+    fork_child,
+    signal_process,
+)
 from scheduler.restarts import RestartPolicy
 
 log = logging.getLogger("supervisor")
 
-REASON_BYTES_MAX = 4096
-"""What a child may say about its end; a pipe holds more, so writing it never blocks."""
+VOICE_BYTES = 65536
+"""All that a pipe may hold."""
 POLL_SECS = 1.0
+"""Between two heartbeats of our own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +39,8 @@ class Job:
 
     name: str
     title: str
-    main: Callable[[int, int], int]
-    """(lifeline, reason pipe) -> exit code; in the child"""
+    main: Callable[[Ties], int]
+    """Runs in the child; returns its exit code."""
     grace_secs: float
     killed_with_parent: bool
     final_codes: frozenset[int] = frozenset()
@@ -44,8 +54,11 @@ class Running:
     job: Job
     policy: RestartPolicy
     child: Child | None = None
-    reason: int = -1
+    voice: int = -1
+    """Our end of the child's voice."""
     started: float = 0.0
+    heard: float = 0.0
+    """When it last beat."""
     start_at: float = 0.0
     last_words: str = ""
 
@@ -63,9 +76,12 @@ class Supervisor:
     """The children of this process."""
 
     jobs: Sequence[Job]
-    lifeline: int
+    ties: Ties
+    """To our own supervisor."""
     restart_limit: int
     gave_up_code: int
+    silent_secs: float
+    """A child that does not beat for so long is stuck or stopped: it is killed and replaced."""
     _waker: Waker = field(default_factory=Waker)
     _running: list[Running] = field(default_factory=list)
     _outcome: Outcome | None = None
@@ -78,15 +94,11 @@ class Supervisor:
         self._running = [Running(job, RestartPolicy(self.restart_limit)) for job in self.jobs]
         for each in self._running:
             self._start(each)
-        poll = select.poll()
-        poll.register(self.lifeline, select.POLLIN)
-        poll.register(self._waker.readable, select.POLLIN)
         while self._outcome is None:
-            ready = {number for number, _ in poll.poll(self._timeout_ms())}
-            self._waker.clear()
-            if self.lifeline in ready:
-                self.end(Outcome(70, "the parent process is gone"))
+            self._wait(self._timeout_secs())
+            self.ties.beat()
             self._reap()
+            self._kill_silent()
             self._start_due()
         self._end_all()
         return self._outcome
@@ -96,26 +108,60 @@ class Supervisor:
         if self._outcome is None:
             self._outcome = outcome
 
-    def _timeout_ms(self) -> int:
+    def _wait(self, timeout_secs: float) -> None:
+        """Until a child ends or beats, our parent ends, or the time is over."""
+        poll = select.poll()
+        voices = {each.voice: each for each in self._running if each.child is not None}
+        for number in (self.ties.lifeline, self._waker.readable, *voices):
+            poll.register(number, select.POLLIN)
+        ready = {number for number, _ in poll.poll(max(0, int(timeout_secs * 1000) + 1))}
+        self._waker.clear()
+        if self.ties.lifeline in ready:
+            self.end(Outcome(EXIT_ORPHANED, "the parent process is gone"))
+        for number in ready & set(voices):
+            self._hear(voices[number])
+
+    def _timeout_secs(self) -> float:
         now = time.monotonic()
         due = [each.start_at - now for each in self._running if each.child is None]
-        return max(0, int(min([POLL_SECS, *due]) * 1000) + 1)
+        return min([POLL_SECS, *due])
+
+    @staticmethod
+    def _hear(each: Running) -> None:
+        """Take in what a child's voice holds: heartbeats, and its last words."""
+        try:
+            data = os.read(each.voice, VOICE_BYTES)
+        except BlockingIOError:
+            return
+        each.heard = time.monotonic()
+        words = data.replace(BEAT, b"").decode("utf-8", "replace")
+        each.last_words = (each.last_words + words).strip()[:REASON_BYTES_MAX]
+
+    def _kill_silent(self) -> None:
+        now = time.monotonic()
+        for each in self._running:
+            if each.child is not None and now - each.heard > self.silent_secs:
+                log.warning("%s is silent for %.0f s: killed", each.job.name, self.silent_secs)
+                each.last_words = f"it was silent for {self.silent_secs:g} s, and was killed"
+                each.heard = now
+                signal_process(each.child.pid, signal.SIGKILL)
 
     def _start(self, each: Running) -> None:
-        reason, theirs = os.pipe2(os.O_NONBLOCK)
+        voice, theirs = os.pipe2(os.O_NONBLOCK)
         job = each.job
         closing = [other.child.lifeline for other in self._running if other.child is not None]
 
         def main(lifeline: int) -> int:
             # A sibling's lifeline must end with our parent, not with us.
-            for number in (*closing, reason, self.lifeline):
+            for number in (*closing, voice, self.ties.lifeline):
                 os.close(number)
-            return job.main(lifeline, theirs)
+            return job.main(Ties(lifeline, theirs))
 
         each.child = fork_child(job.title, main, killed_with_parent=job.killed_with_parent)
         os.close(theirs)
-        each.reason = reason
-        each.started = time.monotonic()
+        each.voice = voice
+        each.last_words = ""
+        each.started = each.heard = time.monotonic()
         log.info("started %s, pid %d", job.name, each.child.pid)
 
     def _start_due(self) -> None:
@@ -137,7 +183,7 @@ class Supervisor:
                     self._ended(each, os.waitstatus_to_exitcode(status))
 
     def _ended(self, each: Running, code: int) -> None:
-        each.last_words = self._read_reason(each)
+        self._hear(each)
         self._forget_child(each)
         told = f": {each.last_words}" if each.last_words else ""
         log.info("%s ended with %d%s", each.job.name, code, told)
@@ -156,16 +202,9 @@ class Supervisor:
         each.start_at = now + pause
 
     @staticmethod
-    def _read_reason(each: Running) -> str:
-        try:
-            return os.read(each.reason, REASON_BYTES_MAX).decode("utf-8", "replace").strip()
-        except BlockingIOError:  # a grandchild holds the pipe open and said nothing
-            return ""
-
-    @staticmethod
     def _forget_child(each: Running) -> None:
         assert each.child is not None
-        os.close(each.reason)
+        os.close(each.voice)
         os.close(each.child.lifeline)
         each.child = None
 
@@ -190,6 +229,7 @@ class Supervisor:
                 deadline = float("inf")
             select.select([self._waker.readable], [], [], min(max(left, 0.0), 0.1))
             self._waker.clear()
+            self.ties.beat()
             self._reap()
 
 

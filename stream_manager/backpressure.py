@@ -6,13 +6,14 @@ then fill and become causes in turn, up to the spouts, each step only when neede
 again when its last cause is lifted.
 
 A component that is itself fed by the cause (a cycle) is never paused by it: it would wait for
-itself. Who feeds the cycle from outside is, so the cycle drains.
+itself. Who feeds the cycle from outside is, wherever it does, so the cycle drains.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heron_core.config import SPOUT, STAGE
+from heron_core.messages import Paused
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 
@@ -20,10 +21,14 @@ from heron_core.topology import TopologySpec
 def upstream_of(topology: TopologySpec) -> dict[str, frozenset[str]]:
     """component -> the components that are to pause when it is a cause."""
     fed_by = {each.name: topology.producers_of(each.name) for each in topology.components}
-    return {
-        name: frozenset(source for source in sources if name not in _ancestors(source, fed_by))
-        for name, sources in fed_by.items()
-    }
+    above = {name: _ancestors(name, fed_by) for name in fed_by}
+    return {name: _feeders(name, fed_by, above) for name in fed_by}
+
+
+def _feeders(name: str, fed_by: dict[str, set[str]], above: dict[str, set[str]]) -> frozenset[str]:
+    """Who sends into `name`, or into the cycle that it is part of, from outside of the cycle."""
+    cycle = {name} | {other for other in above[name] if name in above[other]}
+    return frozenset(source for each in cycle for source in fed_by[each]) - cycle
 
 
 def _ancestors(name: str, fed_by: dict[str, set[str]]) -> set[str]:
@@ -53,10 +58,29 @@ class Pauses:
     since: float = 0.0
     total_secs: float = 0.0
     """Of the pauses that have ended."""
+    seen: float | None = None
+    """When the first process of the task came; None: not yet."""
+
+    def this_secs(self, now: float) -> float:
+        """Paused for so long without a break until now."""
+        return now - self.since if self.causes else 0.0
 
     def secs(self, now: float) -> float:
         """Paused for so long in all."""
-        return self.total_secs + (now - self.since if self.causes else 0.0)
+        return self.total_secs + self.this_secs(now)
+
+    def share(self, now: float) -> float:
+        """Paused for which share of the time since it was first seen: 0 to 1.
+
+        A task is also paused while no process serves it, so more than all of the time may come out.
+        """
+        known_secs = 0.0 if self.seen is None else now - self.seen
+        return min(1.0, self.secs(now) / known_secs) if known_secs > 0 else 0.0
+
+    def paused(self, now: float) -> Paused:
+        """For the master."""
+        causes = tuple(sorted({cause for _, cause in self.causes}))
+        return Paused(causes, self.secs(now), self.this_secs(now), self.share(now))
 
 
 class BackPressure:
@@ -112,10 +136,15 @@ class BackPressure:
         """Whether a local instance is paused: it is told so when it registers."""
         return bool(self._pauses[task].causes)
 
-    def statistics(self, now: float) -> dict[int, tuple[tuple[int, ...], float]]:
-        """local instance -> (its causes now, seconds paused so far), if it ever was paused."""
+    def seen(self, task: int, now: float) -> None:
+        """A process of a local task registers: from the first one on, shares of time are counted."""
+        if self._pauses[task].seen is None:
+            self._pauses[task].seen = now
+
+    def statistics(self, now: float) -> dict[int, Paused]:
+        """local instance -> its pauses, if it ever was paused."""
         return {
-            task: (tuple(sorted({cause for _, cause in pauses.causes})), pauses.secs(now))
+            task: pauses.paused(now)
             for task, pauses in self._pauses.items()
             if pauses.secs(now) > 0 or pauses.causes
         }

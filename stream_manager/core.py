@@ -32,6 +32,8 @@ from stream_manager.queues import InstanceQueue, PeerQueue
 
 Out = list[events.Instruction]
 
+TASK_BYTES = 4
+"""Of each target in a fan-out."""
 TOLD_EVERY_SECS = 60.0
 """Malformed messages are counted each, and told of once a minute."""
 
@@ -81,7 +83,7 @@ class StreamManager:
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
-        names = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost")
+        names = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
         self.counters = dict.fromkeys(names, 0)
         self._by_kind: dict[int, Callable[[Header, Frames, Out], None]] = {
             Kind.DATA: self._data,
@@ -113,9 +115,24 @@ class StreamManager:
     # --- data plane ---------------------------------------------------------------------------
 
     def _from_instance(self, event: events.FromInstance, now: float, out: Out) -> None:
+        if self._is_zombie(event.task, event.incarnation, out):
+            return
         head = self._message(event.frames, out)
         if head is not None and head.consumed:
             self._consumed(event.task, head.consumed, out)
+
+    def _is_zombie(self, task: int, incarnation: int, out: Out) -> bool:
+        """Whether this comes from a process that another one has replaced: it is told to end."""
+        queue = self._queues.get(task)
+        if queue is None or incarnation not in queue.superseded:
+            return False
+        self.counters["superseded"] += 1
+        out.append(
+            events.ToLocalControl(
+                task, incarnation, messages.Stop(f"task {task} is served by another process now")
+            )
+        )
+        return True
 
     def _from_peer(self, event: events.FromPeer, now: float, out: Out) -> None:
         self._message(event.frames, out)
@@ -189,6 +206,10 @@ class StreamManager:
         if not queue.blocked:
             out.append(events.ToPeer(container, destination, frames))
             return
+        full = queue.waiting_bytes > self.options.high_water_bytes
+        if full and destination and self.options.backpressure == DROP:
+            self._drop(frames, out)
+            return
         queue.put(destination, frames)
         self._check_peer(queue, {destination}, out)
 
@@ -227,9 +248,11 @@ class StreamManager:
     def _drop(self, frames: Frames, out: Out) -> None:
         """Mode drop: what finds the queue full is lost, and its roots are told so."""
         head = parse_header(frames[0])
-        self.counters["dropped"] += head.items
+        fanned_out = head.kind == Kind.FANOUT
+        copies = len(frames[1]) // TASK_BYTES if fanned_out else 1
+        self.counters["dropped"] += head.items * copies
         if head.flags & Flag.TRACKED:
-            self._fail_roots(frames, out)
+            self._fail_roots([frames[0], *frames[2:]] if fanned_out else frames, out)
 
     def _fail_roots(self, frames: Frames, out: Out) -> None:
         """Fail all roots of a batch that is lost, at the spouts that own them."""
@@ -272,8 +295,12 @@ class StreamManager:
             out.append(events.ToLocal(task, incarnation, frames))
 
     def _consumed(self, task: int, messages_processed: int, out: Out) -> None:
+        self._queues[task].processed(messages_processed)
+        self._hand_over(task, out)
+
+    def _hand_over(self, task: int, out: Out) -> None:
+        """What the window lets through; with that the queue may stop being a cause."""
         queue = self._queues[task]
-        queue.processed(messages_processed)
         while (waiting := queue.next()) is not None:
             out.append(events.ToLocal(task, queue.incarnation or 0, waiting))
         if task in self._causes and queue.waiting_bytes <= self.options.low_water_bytes:
@@ -324,6 +351,8 @@ class StreamManager:
 
     def _instance_control(self, event: events.FromInstanceControl, now: float, out: Out) -> None:
         message = event.message
+        if self._is_zombie(event.task, event.incarnation, out):
+            return
         match message:
             case messages.Hello():
                 self._hello(message, out)
@@ -365,18 +394,19 @@ class StreamManager:
             self.counters["lost"] += 1
             if parse_header(frames[0]).flags & Flag.TRACKED:
                 self._fail_roots(frames, out)
+        self._pressure.seen(hello.task, self._now)
+        # Before the plan, which lets it emit. It may also have been paused by the stream manager
+        # before us, for a cause that is gone.
+        self._control(hello.task, messages.Pause(self._pressure.is_paused(hello.task)), out)
         if self.plan is not None:
             self._control(hello.task, self._plan_message(), out)
-        # It may also have been paused by the stream manager before us, for a cause that is gone.
-        self._control(hello.task, messages.Pause(self._pressure.is_paused(hello.task)), out)
         if self._wave is not None:
             self._control(hello.task, self._wave, out)
         if hello.task in self._finishing:
             self._control(hello.task, messages.FinishBolts((hello.task,)), out)
         for untold in self._untold.pop(hello.task, ()):
             out.append(events.ToLocal(hello.task, hello.incarnation, untold))
-        while (waiting := queue.next()) is not None:
-            out.append(events.ToLocal(hello.task, hello.incarnation, waiting))
+        self._hand_over(hello.task, out)
 
     def blocked_peers(self) -> list[int]:
         """Peers whose socket is to be watched until it takes messages again."""
@@ -397,12 +427,12 @@ class StreamManager:
             case messages.Probe() as probe:
                 self._wave = probe
                 self._to_all(probe, out)
-            case messages.Stop() as stop:
-                self._to_all(stop, out)
             case messages.FinishBolts(tasks):
                 for task in set(tasks) & set(self._queues):
                     self._finishing.add(task)
                     self._control(task, messages.FinishBolts((task,)), out)
+            case messages.AreYouThere():
+                out.append(events.ToMaster(messages.IAmHere(self.container)))
             case messages.Refused(reason):
                 out.append(events.Exit(f"the topology master refused us: {reason}", 3))
 

@@ -9,9 +9,10 @@ from heron_core.messages import FromStreamManager, ToInstance
 
 @dataclass(slots=True)
 class FromInstance:
-    """A data-plane message of a local instance."""
+    """A data-plane message of a local instance's process `incarnation`."""
 
     task: int
+    incarnation: int
     frames: Frames
 
 
@@ -24,8 +25,10 @@ class FromPeer:
 
 @dataclass(frozen=True, slots=True)
 class FromInstanceControl:
-    """A control message of a local instance."""
+    """A control message of a local instance's process `incarnation`."""
 
+    task: int
+    incarnation: int
     message: object
 
 

@@ -19,6 +19,8 @@ class InstanceQueue:
         self._window_bytes = window_bytes
         self.incarnation: int | None = None
         """Random number of the process that serves the task now; None: not there yet."""
+        self.superseded: set[int] = set()
+        """Earlier processes of the task: one that was only stopped may wake up again."""
         self.waiting: deque[Frames] = deque()
         self.waiting_bytes = 0
         self.handed: deque[Frames] = deque()
@@ -59,6 +61,8 @@ class InstanceQueue:
 
     def replaced(self, incarnation: int) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""
+        if self.incarnation is not None:
+            self.superseded.add(self.incarnation)
         self.incarnation = incarnation
         lost = list(self.handed)
         self.handed.clear()

@@ -22,6 +22,7 @@ from heron_core import messages
 from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_io.processes import EXIT_ORPHANED, Ties
 from heron_io.security import Door, Keys
 from heron_io.state_store import StateStore, master_path, open_store
 from heron_io.transport import (
@@ -64,7 +65,7 @@ class Server:
     """The process around one StreamManager."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int
+        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties
     ) -> None:
         self._context = zmq.Context()
         self._topology = topology
@@ -92,8 +93,8 @@ class Server:
         self._poller = zmq.Poller()
         for each in (self._local, self._peers_in, *self._door.sockets):
             self._poller.register(each, zmq.POLLIN)
-        self._lifeline = lifeline
-        self._poller.register(lifeline, zmq.POLLIN)
+        self._ties = ties
+        self._poller.register(ties.lifeline, zmq.POLLIN)
         self._watched: set[int] = set()
         self._exit: events.Exit | None = None
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -114,6 +115,7 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
+                self._ties.beat()
                 self._handle(events.Timer())
             self._look_for_master(now)
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
@@ -132,8 +134,8 @@ class Server:
         return MASTER_RETRY_SECS / 5 if self._master is None else max(0.0, until_timer)
 
     def _serve(self, ready: dict[Any, int]) -> None:
-        if self._lifeline in ready:
-            self._end(events.Exit("the parent process is gone", 70))
+        if self._ties.lifeline in ready:
+            self._end(events.Exit("the parent process is gone", EXIT_ORPHANED))
             return
         self._door.serve(ready, time.monotonic())
         self.core.counters["refused"] = self._door.refused
@@ -153,11 +155,12 @@ class Server:
 
     def _from_local(self, message: Frames) -> None:
         try:
-            channel, task, _ = parse_identity(message[0])
+            channel, task, incarnation = parse_identity(message[0])
             if channel == DATA:
-                self._handle(events.FromInstance(task, message[1:]))
+                self._handle(events.FromInstance(task, incarnation, message[1:]))
             else:
-                self._handle(events.FromInstanceControl(messages.decode(message[1])))
+                message_in = messages.decode(message[1])
+                self._handle(events.FromInstanceControl(task, incarnation, message_in))
         except (struct.error, ValueError) as error:
             log.warning("dropped a message of a stranger: %s", error)
 
@@ -248,6 +251,6 @@ class Server:
             self._exit = each
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int) -> int:
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties) -> int:
     """The stream manager of one container until it is told to end; returns the exit code."""
-    return Server(topology, packing, place, lifeline).run()
+    return Server(topology, packing, place, ties).run()

@@ -32,7 +32,15 @@ class Manager:
 
     connection: bytes
     who: messages.Register
-    seen: float
+    since: float
+
+
+Candidate = Manager
+"""One that offers itself for a container that has one already."""
+
+
+def _taken(who: messages.Register) -> str:
+    return f"container {who.container} is served by pid {who.pid} on {who.host}"
 
 
 class TopologyMaster:
@@ -54,8 +62,10 @@ class TopologyMaster:
         self.draining = False
         self._expected = {each.id for each in packing.containers} - {MASTER_CONTAINER}
         self._managers: dict[int, Manager] = {}
+        self._candidates: dict[int, Candidate] = {}
         self._addresses = dict(previous.stream_managers) if previous else {}
-        self._paused: dict[int, dict[int, tuple[tuple[int, ...], float]]] = {}
+        self._paused: dict[int, dict[int, messages.Paused]] = {}
+        """container -> its instances that were ever paused"""
         self._manager_stats: dict[int, Any] = {}
         self._errors: dict[int, str] = {}
         self.rollup = RollUp(topology, packing)
@@ -93,6 +103,8 @@ class TopologyMaster:
                 self._register(sender, message, now, out)
             case messages.Heartbeat():
                 self._heartbeat(sender, message, now, out)
+            case messages.IAmHere(container):
+                self._still_there(sender, container, out)
             case messages.Counts():
                 self._waves.answer(message, now)
                 self._go_on(now, out)
@@ -117,14 +129,14 @@ class TopologyMaster:
             out.append(events.Send(sender, messages.Refused(reason)))
             return
         held = self._managers.get(who.container)
-        alive = held is not None and now - held.seen < self.options.manager_silent_secs
-        if held and alive and held.who.host != who.host:
-            reason = (
-                f"container {who.container} has a stream manager already: "
-                f"pid {held.who.pid} on {held.who.host}"
-            )
-            out.append(events.Send(sender, messages.Refused(reason)))
-            return
+        if held is None or held.connection == sender:
+            self._accept(sender, who, now, out)
+        else:
+            # Has it died, or are there two? The one that we have is asked, and has a moment.
+            self._candidates[who.container] = Candidate(sender, who, now)
+            self._send(who.container, messages.AreYouThere(), out)
+
+    def _accept(self, sender: bytes, who: messages.Register, now: float, out: Out) -> None:
         self._managers[who.container] = Manager(sender, who, now)
         out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
         self._plan_if_complete(who, out)
@@ -132,6 +144,22 @@ class TopologyMaster:
             # Its predecessor may have died with the order, or with the answers.
             left = messages.FinishBolts(tuple(sorted(self._level_left)))
             self._send(who.container, left, out)
+
+    def _settle_candidates(self, now: float, out: Out) -> None:
+        """Whoever offered itself for a container whose stream manager does not answer gets it."""
+        for container, candidate in list(self._candidates.items()):
+            if now - candidate.since >= self.options.takeover_secs:
+                del self._candidates[container]
+                self._accept(candidate.connection, candidate.who, now, out)
+
+    def _still_there(self, sender: bytes, container: int, out: Out) -> None:
+        """The stream manager that we have answers, so whoever wants its place is refused."""
+        manager = self._managers.get(container)
+        candidate = self._candidates.get(container)
+        if manager is not None and candidate is not None and manager.connection == sender:
+            del self._candidates[container]
+            refused = messages.Refused(_taken(manager.who))
+            out.append(events.Send(candidate.connection, refused))
 
     def _plan_if_complete(self, newest: messages.Register, out: Out) -> None:
         if set(self._managers) != self._expected:
@@ -165,10 +193,17 @@ class TopologyMaster:
 
     def _heartbeat(self, sender: bytes, beat: messages.Heartbeat, now: float, out: Out) -> None:
         manager = self._managers.get(beat.container)
-        if manager is None or manager.connection != sender:
+        if manager is None:
             return
-        manager.seen = now
-        self._paused[beat.container] = dict(beat.paused)
+        if manager.connection != sender:
+            candidate = self._candidates.get(beat.container)
+            if candidate is None or candidate.connection != sender:
+                # A zombie: it was stopped, and another has taken its place since.
+                out.append(events.Send(sender, messages.Refused(_taken(manager.who))))
+            return
+        self._paused[beat.container] = {
+            task: messages.Paused(*found) for task, found in beat.paused.items()
+        }
         self._manager_stats[beat.container] = beat.metrics
         for task, snapshot in beat.instances.items():
             self.rollup.update(task, snapshot, now)
@@ -225,9 +260,13 @@ class TopologyMaster:
             "containers_expected": sorted(self._expected),
             "components": self.rollup.components(self._queues()),
             "paused": {
-                task: {"causes": causes, "paused_secs": secs}
+                task: {
+                    "instance": self._name_of(task),
+                    **each._asdict(),
+                    "because_of": [self._name_of(cause) for cause in each.causes],
+                }
                 for paused in self._paused.values()
-                for task, (causes, secs) in paused.items()
+                for task, each in paused.items()
             },
             "stream_managers": dict(self._manager_stats),
             "errors": dict(self._errors),
@@ -235,6 +274,10 @@ class TopologyMaster:
         if component in self.topology.by_name:
             found["instances"] = self.rollup.instances(component, self._queues())
         return found
+
+    def _name_of(self, task: int) -> str:
+        instance = self.packing.instances[task]
+        return f"{instance.component}[{instance.index}]"
 
     def _queues(self) -> dict[int, int]:
         """task id -> bytes that its stream manager holds for it or has handed to it."""
@@ -247,6 +290,7 @@ class TopologyMaster:
     # --- the end of a finite run --------------------------------------------------------------
 
     def _timer(self, now: float, out: Out) -> None:
+        self._settle_candidates(now, out)
         counting = self.draining or self.phase in (Phase.COUNTING, Phase.LAST_WORDS)
         if counting and not self._level_left and self._waves.due(now, self.options.wave_secs):
             self._to_all(messages.Probe(self._waves.send(now)), out)

@@ -21,8 +21,9 @@ class Options:
     quiet_secs: float = 2.0
     """Tuples that were lost on the way leave the counts unequal for ever: after this long without
     any change, with every instance idle, the rest is declared lost."""
-    manager_silent_secs: float = 5.0
-    """A stream manager that missed five heartbeats may be replaced by another of its container."""
+    takeover_secs: float = 0.5
+    """How long a registered stream manager has to answer when another one of its container offers
+    itself: a hundred round trips, and still half a second from a death to its replacement."""
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Options":

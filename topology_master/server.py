@@ -15,6 +15,7 @@ from heron_core import messages
 from heron_core.errors import NameInUse, ProtocolError
 from heron_core.plans import PackingPlan, TopologyState, physical_from_json
 from heron_core.topology import TopologySpec
+from heron_io.processes import EXIT_ORPHANED, Ties
 from heron_io.security import Door, Keys
 from heron_io.state_store import (
     StateStore,
@@ -55,7 +56,7 @@ class Server:
     """The process around one TopologyMaster."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int
+        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties
     ) -> None:
         self._topology = topology
         self._packing = packing
@@ -68,8 +69,8 @@ class Server:
         self._poller = zmq.Poller()
         for each in (self._router, *self._door.sockets):
             self._poller.register(each, zmq.POLLIN)
-        self._lifeline = lifeline
-        self._poller.register(lifeline, zmq.POLLIN)
+        self._ties = ties
+        self._poller.register(ties.lifeline, zmq.POLLIN)
         self._reason: tuple[str, int] | None = None
         self._leave_at = float("inf")
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -104,8 +105,9 @@ class Server:
                 if told != str(error):
                     told = str(error)
                     log.info("standing by: %s", error)
-            if self._lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
-                self._end("the parent process is gone", 70)
+            self._ties.beat()
+            if self._ties.lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
+                self._end("the parent process is gone", EXIT_ORPHANED)
         return False
 
     def _serve(self) -> None:
@@ -118,12 +120,13 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
+                self._ties.beat()
                 self._handle(events.Timer())
             if now >= self._leave_at:
                 self._end("the topology has ended", ENDED_CODE)
             ready = dict(self._poller.poll(int(TIMER_SECS * 1000)))
-            if self._lifeline in ready:
-                self._end("the parent process is gone", 70)
+            if self._ties.lifeline in ready:
+                self._end("the parent process is gone", EXIT_ORPHANED)
             self._door.serve(ready, now)
             if self._router in ready:
                 for message in drain(self._router, DRAIN_MESSAGES):
@@ -159,6 +162,6 @@ class Server:
             self._reason = (reason, code)
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, lifeline: int) -> int:
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties) -> int:
     """The topology master until it is told to end; returns the exit code."""
-    return Server(topology, packing, place, lifeline).run()
+    return Server(topology, packing, place, ties).run()
