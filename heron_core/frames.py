@@ -120,6 +120,13 @@ def words(data: bytes) -> "array[int]":
     return found
 
 
+def pairs(data: bytes) -> "array[int]":
+    """u64 words of a frame that holds two for each root; ProtocolError if one is missing."""
+    if len(data) % 16:
+        raise ProtocolError(f"a frame of {len(data)} bytes is no list of pairs of 64-bit words")
+    return words(data)
+
+
 def size_of(frames: Frames) -> int:
     """Bytes of a message, as the limits and water marks count them."""
     return sum(map(len, frames))

@@ -15,6 +15,9 @@ import msgpack
 from heron_core.errors import ValueNotSerialisable
 
 TUPLE, SET, FROZENSET, PICKLED = 1, 2, 3, 4
+EXTENSIONS_DEEP_MAX = 32
+"""Tuples and sets within each other. Each level of unpacking takes 45 KB of the thread's stack of
+8 MB, so some 170 would end the process; what is deeper travels as a pickle."""
 
 _CONTAINERS: dict[type, int] = {tuple: TUPLE, set: SET, frozenset: FROZENSET}
 _BUILDERS: dict[int, Callable[[Any], Any]] = {TUPLE: tuple, SET: set, FROZENSET: frozenset}
@@ -32,31 +35,46 @@ def _pickled(value: object) -> bytes:
         return data
 
 
-def _extension(value: object) -> msgpack.ExtType:
+def _extension(depth: int, value: object) -> msgpack.ExtType:
     code = _CONTAINERS.get(type(value))
     if code is None:
         return msgpack.ExtType(PICKLED, _pickled(value))
+    if depth == EXTENSIONS_DEEP_MAX:
+        raise ValueError(f"more than {EXTENSIONS_DEEP_MAX} tuples or sets within each other")
     # A packer of its own: the outer one is in the middle of its buffer.
-    return msgpack.ExtType(code, packer()(list(value)))  # type: ignore[call-overload]
+    data = _packer(depth + 1)(list(value))  # type: ignore[call-overload]
+    return msgpack.ExtType(code, data)
 
 
-def _from_extension(code: int, data: bytes) -> Any:
+def _from_extension(depth: int, code: int, data: bytes) -> Any:
     if code == PICKLED:
         return pickle.loads(data)
     builder = _BUILDERS.get(code)
-    return msgpack.ExtType(code, data) if builder is None else builder(unpack(data))
+    if builder is None:
+        return msgpack.ExtType(code, data)
+    if depth == EXTENSIONS_DEEP_MAX:
+        raise ValueError(f"more than {EXTENSIONS_DEEP_MAX} tuples or sets within each other")
+    return builder(_UNPACK[depth + 1](data))
+
+
+def _packer(depth: int) -> Pack:
+    default = partial(_extension, depth)
+    pack: Pack = msgpack.Packer(autoreset=True, strict_types=True, default=default).pack
+    return pack
 
 
 def packer() -> Pack:
     """A function value -> bytes that reuses one buffer; raises what `pack_fields` can explain."""
-    pack: Pack = msgpack.Packer(autoreset=True, strict_types=True, default=_extension).pack
-    return pack
+    return _packer(0)
 
 
-unpack: Callable[[bytes], Any] = partial(
-    msgpack.unpackb, ext_hook=_from_extension, strict_map_key=False
-)
-"""bytes -> value, the inverse of what `packer` makes."""
+_UNPACK: list[Callable[[bytes], Any]] = [
+    partial(msgpack.unpackb, ext_hook=partial(_from_extension, depth), strict_map_key=False)
+    for depth in range(EXTENSIONS_DEEP_MAX + 1)
+]
+
+unpack = _UNPACK[0]
+"""bytes -> value, the inverse of what `packer` makes; of other bytes any exception."""
 
 
 def pack_fields(

@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
@@ -29,7 +30,7 @@ EXIT_ORPHANED = 70
 """Exit code of a process whose parent died (EX_SOFTWARE of sysexits.h)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ties:
     """A child's ties to its supervisor: a lifeline to read, a voice to beat and speak on."""
 
@@ -37,10 +38,14 @@ class Ties:
     """File descriptor that is readable once the parent is gone."""
     voice: int | None = None
     """Non-blocking pipe: a zero byte is a heartbeat, anything else the reason of the end."""
+    next_beat: float = 0.0
 
     def beat(self) -> None:
-        """Say that this process is alive; about once a second."""
-        self._write(BEAT)
+        """Say that this process is alive; does nothing if it just did."""
+        now = time.monotonic()
+        if now >= self.next_beat:
+            self.next_beat = now + PULSE_MS / 2000
+            self._write(BEAT)
 
     def say(self, text: str) -> None:
         """Say why this process ends."""

@@ -7,6 +7,7 @@ below it, or both; nodes that only lead to others have no value and vanish with 
 """
 
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -14,6 +15,9 @@ from typing import Any, Protocol
 from heron_core.errors import NameInUse, StateStoreError, UsageError
 
 DEFAULT_ZOOKEEPER_ROOT = "/heron"
+CREDENTIALS_VARIABLE = "HERONPY_ZOOKEEPER_AUTH"
+"""Environment variable with USER:PASSWORD for ZooKeeper's digest scheme. It is no option and no
+part of a URL, because those show up in `ps` and in logs."""
 
 Watcher = Callable[[Any | None], None]
 SessionListener = Callable[[str], None]
@@ -199,4 +203,4 @@ def open_store(url: str) -> StateStore:
     check_path(root)
     from heron_io.zookeeper import ZooKeeperStore  # kazoo costs 50 ms and file:// needs none of it
 
-    return ZooKeeperStore(matched[1], root)
+    return ZooKeeperStore(matched[1], root, credentials=os.environ.get(CREDENTIALS_VARIABLE))

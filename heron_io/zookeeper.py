@@ -25,8 +25,9 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
 from kazoo.recipe.watchers import DataWatch
 from kazoo.retry import KazooRetry
+from kazoo.security import make_digest_acl
 
-from heron_core.errors import StateStoreError
+from heron_core.errors import StateStoreError, UsageError
 from heron_io.state_store import (
     CONNECTED,
     LOST,
@@ -63,6 +64,17 @@ _UNANSWERED = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
 _log = logging.getLogger(__name__)
 
 
+def _authentication(credentials: str | None) -> dict[str, Any]:
+    """With credentials (user:password, digest scheme) our nodes are for their owner alone."""
+    if credentials is None:
+        return {}
+    user, colon, password = credentials.partition(":")
+    if not user or not colon:
+        raise UsageError("HERONPY_ZOOKEEPER_AUTH must be USER:PASSWORD")
+    acl = make_digest_acl(user, password, all=True)
+    return {"auth_data": [("digest", credentials)], "default_acl": [acl]}
+
+
 class ZooKeeperStore:
     """StateStore below `root` (made when missing) of the ZooKeeper at `hosts`, "host:port,...".
 
@@ -74,6 +86,7 @@ class ZooKeeperStore:
         hosts: str,
         root: str,
         *,
+        credentials: str | None = None,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         operation_timeout_ms: int = OPERATION_TIMEOUT_MS,
@@ -89,6 +102,7 @@ class ZooKeeperStore:
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
+            **_authentication(credentials),
             connection_retry=KazooRetry(
                 max_tries=-1, delay=RETRY_DELAY_SECS, max_delay=RECONNECT_DELAY_MAX_SECS
             ),

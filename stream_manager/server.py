@@ -19,12 +19,13 @@ from typing import Any
 import zmq
 
 from heron_core import messages
+from heron_core.errors import StateStoreError
 from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io.processes import EXIT_ORPHANED, Ties
 from heron_io.security import Door, Keys
-from heron_io.state_store import StateStore, master_path, open_store
+from heron_io.state_store import CONNECTED, StateStore, master_path, open_store
 from heron_io.transport import (
     CONTROL,
     DATA,
@@ -71,6 +72,7 @@ class Server:
         self._topology = topology
         self._place = place
         self._store: StateStore | None = None
+        self._session = CONNECTED
         self._local = local_router(self._context, place.socket_path)
         self._to_locals = LocalSender(self._local)
         self._door = Door(self._context, place.keys)
@@ -225,15 +227,30 @@ class Server:
         if self._master is not None or now < self._look_for_master_at:
             return
         self._look_for_master_at = now + MASTER_RETRY_SECS
-        if self._store is None:
-            self._store = open_store(self._place.store_url)
-        found = self._store.get(master_path(self._topology.name))
+        found = self._known_master()
         if found is None:
             return
         self._master_address = found["address"]
         self._master = connect_dealer(self._context, self._master_address, 0, self._place.keys)
         self._poller.register(self._master, zmq.POLLIN)
         self._handle(events.MasterConnected())
+
+    def _known_master(self) -> Any | None:
+        """The master's node; None while there is none, or no state store to ask: data goes on."""
+        if self._store is None:
+            self._store = open_store(self._place.store_url)
+            self._store.on_session(self._session_changed)
+        if self._session != CONNECTED:
+            return None
+        try:
+            return self._store.get(master_path(self._topology.name))
+        except StateStoreError as error:
+            log.warning("cannot look for the topology master: %s", error)
+            return None
+
+    def _session_changed(self, state: str) -> None:
+        """From a thread of the state store."""
+        self._session = state
 
     def _find_master(self, each: events.FindMaster) -> None:
         log.info("the topology master at %s is silent", self._master_address)

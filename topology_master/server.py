@@ -12,12 +12,14 @@ from typing import Any
 import zmq
 
 from heron_core import messages
-from heron_core.errors import NameInUse, ProtocolError
+from heron_core.errors import NameInUse, ProtocolError, StateStoreError
 from heron_core.plans import PackingPlan, TopologyState, physical_from_json
 from heron_core.topology import TopologySpec
 from heron_io.processes import EXIT_ORPHANED, Ties
 from heron_io.security import Door, Keys
 from heron_io.state_store import (
+    CONNECTED,
+    LOST,
     StateStore,
     execution_path,
     master_path,
@@ -73,6 +75,11 @@ class Server:
         self._poller.register(ties.lifeline, zmq.POLLIN)
         self._reason: tuple[str, int] | None = None
         self._leave_at = float("inf")
+        self._session = CONNECTED
+        self._node_lost = False
+        self._pending: dict[str, Any] = {}
+        """path -> value that the state store has still to be given"""
+        self._execution: dict[str, Any] = {}
         self._perform: dict[type, Callable[[Any], None]] = {
             events.Send: self._send,
             events.StorePlan: self._store_plan,
@@ -93,12 +100,10 @@ class Server:
 
     def _become_master(self) -> bool:
         """Take the ephemeral node; as a standby wait for its holder to go."""
-        path = master_path(self._topology.name)
-        me = {"address": self._address, "host": socket.gethostname(), "pid": os.getpid()}
         told = ""
         while self._reason is None:
             try:
-                self._store.create(path, me, ephemeral=True)
+                self._take_node()
                 log.info("topology master at %s", self._address)
                 return True
             except NameInUse as error:
@@ -110,9 +115,45 @@ class Server:
                 self._end("the parent process is gone", EXIT_ORPHANED)
         return False
 
+    def _take_node(self) -> None:
+        me = {"address": self._address, "host": socket.gethostname(), "pid": os.getpid()}
+        self._store.create(master_path(self._topology.name), me, ephemeral=True)
+
+    def _session_changed(self, state: str) -> None:
+        """From a thread of the store: suspended, lost (our node is gone), connected again."""
+        self._session = state
+        self._node_lost = self._node_lost or state == LOST
+
+    def _keep_node(self) -> None:
+        """After a lost session: take the node again, or leave it to who has it now."""
+        if not self._node_lost or self._session != CONNECTED:
+            return
+        try:
+            self._take_node()
+            log.info("the session with the state store was lost; our node is there again")
+            self._node_lost = False
+        except NameInUse as error:
+            self._end(f"another master took over while we were cut off: {error}", 1)
+        except StateStoreError as error:
+            log.warning("cannot take the master's node again yet: %s", error)
+
+    def _write_pending(self) -> None:
+        """What could not be written while the state store was away."""
+        if self._session != CONNECTED:
+            return
+        for path in list(self._pending):
+            try:
+                self._store.put(path, self._pending[path])
+                del self._pending[path]
+            except StateStoreError as error:
+                log.warning("%s is not written yet: %s", path, error)
+                return
+
     def _serve(self) -> None:
+        self._store.on_session(self._session_changed)
         known = self._store.get(physical_path(self._topology.name))
         previous = None if known is None else physical_from_json(known)
+        self._execution = self._store.get(execution_path(self._topology.name)) or {}
         options = Options.of(self._topology.config)
         self._core = TopologyMaster(self._topology, self._packing, options, previous)
         next_timer = 0.0
@@ -121,6 +162,8 @@ class Server:
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
                 self._ties.beat()
+                self._keep_node()
+                self._write_pending()
                 self._handle(events.Timer())
             if now >= self._leave_at:
                 self._end("the topology has ended", ENDED_CODE)
@@ -148,14 +191,15 @@ class Server:
         self._router.send_multipart([each.receiver, messages.encode(each.message)])
 
     def _store_plan(self, each: events.StorePlan) -> None:
-        self._store.put(physical_path(self._topology.name), each.plan)
+        self._pending[physical_path(self._topology.name)] = each.plan
+        self._write_pending()
 
     def _store_state(self, each: events.StoreState) -> None:
         if each.state == TopologyState.ENDED:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
-        path = execution_path(self._topology.name)
-        known = self._store.get(path) or {}
-        self._store.put(path, {**known, "state": each.state, "reason": each.reason})
+        self._execution = {**self._execution, "state": each.state, "reason": each.reason}
+        self._pending[execution_path(self._topology.name)] = self._execution
+        self._write_pending()
 
     def _end(self, reason: str, code: int) -> None:
         if self._reason is None:
