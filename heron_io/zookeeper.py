@@ -15,6 +15,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import (
     ConnectionLoss,
     KazooException,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -252,6 +253,11 @@ class ZooKeeperStore:
                 self._closed.wait(RETRY_DELAY_SECS)
             except (NoNodeError, NodeExistsError, NotEmptyError):
                 raise
+            except NoAuthError as error:
+                raise StateStoreError(
+                    f"ZooKeeper at {self._hosts}: no permission for {path}: set "
+                    "HERONPY_ZOOKEEPER_AUTH to the USER:PASSWORD that may"
+                ) from error
             except KazooException as error:
                 self._check_open()
                 reason = str(error) or type(error).__name__

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_support import Backend
 
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from store_support import Backend
 
 
 @pytest.fixture(scope="session")

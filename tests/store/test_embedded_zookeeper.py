@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from store_support import DEADLINE_SECS, python_environment
 
 from heron_core.errors import StateStoreError
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper, find_classpath, find_java
 from heron_io.state_store import open_store
+from store_support import DEADLINE_SECS, python_environment
 
 OWNER = """
 import sys

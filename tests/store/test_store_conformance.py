@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from store_support import DEADLINE_SECS, Backend, Heard
 
 from heron_core.errors import HeronError, NameInUse, StateStoreError, UsageError
 from heron_io.state_store import StateStore, check_path, master_path, topology_path
+from store_support import DEADLINE_SECS, Backend, Heard
 
 VALUES = [{}, [], "", 0, False, {"name": "größe", "list": [1, 2.5, None, True]}, "x" * 10_000]
 

@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from store_support import Backend, Heard, python_environment
 
 from heron_core.errors import StateStoreError, UsageError
 from heron_io import file_store
 from heron_io.file_store import FileStore
 from heron_io.file_watch import FileWatches
 from heron_io.state_store import open_store
+from store_support import Backend, Heard, python_environment
 
 
 @pytest.fixture

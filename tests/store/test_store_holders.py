@@ -3,6 +3,7 @@
 import signal
 
 import psutil
+
 from store_support import DEADLINE_SECS, Backend, Heard, Holder
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_support import Backend, Heard, Holder
 
 from heron_core.errors import NameInUse, StateStoreError
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store import open_store
 from heron_io.zookeeper import ZooKeeperStore
+from store_support import Backend, Heard, Holder
 
 
 @pytest.fixture
