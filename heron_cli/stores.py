@@ -1,11 +1,13 @@
 """Which state store a command talks to: files of the user, or ZooKeeper."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from heron_core.errors import UsageError
 from heron_io.state_store import StateStore, open_store
 from scheduler.home import Home
 
@@ -23,7 +25,9 @@ def zookeeper_option(command: Command) -> Command:
 
 
 def store_url(zookeeper: str | None) -> str:
-    """The URL for heron_io.state_store.open_store."""
+    """The URL for heron_io.state_store.open_store; UsageError if the option's value is none."""
+    if zookeeper is not None and not re.fullmatch(r"[^\s/]+:\d+(,[^\s/]+:\d+)*(/\S*)?", zookeeper):
+        raise UsageError(f"--zookeeper {zookeeper!r} is not HOST:PORT[/ROOT]")
     return Home.of_user().store_url if zookeeper is None else f"zk://{zookeeper}"
 
 

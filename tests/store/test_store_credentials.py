@@ -12,12 +12,12 @@ def test_a_stranger_cannot_read_the_keys(
 ) -> None:
     """A shared ZooKeeper: the key pair of a topology lies there, and neighbours are curious."""
     monkeypatch.setenv(CREDENTIALS_VARIABLE, "owner:secret")
-    owner = open_store(f"{zookeeper.url}/credentials")
+    owner = open_store(f"zk://{zookeeper.address}/credentials")
     owner.put("/keys/words", {"secret": "x"})
     monkeypatch.delenv(CREDENTIALS_VARIABLE)
     try:
         with pytest.raises(StateStoreError, match="HERONPY_ZOOKEEPER_AUTH"):
-            open_store(f"{zookeeper.url}/credentials").get("/keys/words")
+            open_store(f"zk://{zookeeper.address}/credentials").get("/keys/words")
         assert owner.get("/keys/words") == {"secret": "x"}
     finally:
         owner.delete("/keys/words")

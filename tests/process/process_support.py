@@ -1,0 +1,302 @@
+"""Runs the command `heronpy` as a user does, in a place of its own, and sees what it leaves behind.
+
+Nothing here sleeps: a wait ends when its condition holds, and fails when its deadline passes.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from heron_cli.client import MasterClient
+from heron_io.state_store import StateStore, open_store
+
+Found = TypeVar("Found")
+
+TOPOLOGIES = Path(__file__).parent / "topologies"
+REPOSITORY = Path(__file__).parents[2]
+EXAMPLES = REPOSITORY / "examples"
+
+DEADLINE_SECS = 40.0
+"""For what takes a second on an idle machine."""
+LOOK_AGAIN_SECS = 0.02
+GONE_SECS = 15.0
+"""An executor gives its processes 5 s, the scheduler its executors 8 s."""
+
+_never = threading.Event()
+
+
+def until(condition: Callable[[], Found | None], what: str, secs: float = DEADLINE_SECS) -> Found:
+    """The first true value of `condition`; AssertionError naming `what` after `secs`."""
+    deadline = time.monotonic() + secs
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"{what}: not within {secs:g} s"
+        _never.wait(LOOK_AGAIN_SECS)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines of stderr that the command itself complains with."""
+        return [line for line in self.err.splitlines() if line.startswith("heronpy: ")]
+
+    def succeeded(self) -> "Finished":
+        """Itself; AssertionError with its stderr if it failed."""
+        assert self.code == 0, self.err
+        assert "Traceback" not in self.err, self.err
+        return self
+
+
+class Running:
+    """A command that was started; `wait` for it, or `kill` it."""
+
+    def __init__(self, place: "Place", arguments: tuple[str, ...], number: int) -> None:
+        self._out = place.path / f"out-{number}.txt"
+        self._err = place.path / f"err-{number}.txt"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "heron_cli", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=place.path,
+                env=place.environment,
+                # A session of its own: its processes are found by it, whatever their titles.
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is its session's as well."""
+        return self.process.pid
+
+    @property
+    def out(self) -> str:
+        """What was printed on stdout so far."""
+        return self._out.read_text("utf-8")
+
+    @property
+    def err(self) -> str:
+        """What was printed on stderr so far."""
+        return self._err.read_text("utf-8")
+
+    def signal(self, number: int = signal.SIGINT) -> None:
+        """Send a signal to the command alone."""
+        self.process.send_signal(number)
+
+    def end(self) -> Finished:
+        """Ctrl-C twice, as one who does not want to wait."""
+        self.signal()
+        self.until(lambda: "stopping" in self.err, "it stops")
+        self.signal()
+        return self.wait()
+
+    def wait(self, secs: float = DEADLINE_SECS) -> Finished:
+        """Its end; AssertionError with what it printed if that does not come."""
+        try:
+            code = self.process.wait(secs)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {secs:g} s:\n{self.err}") from None
+        return Finished(code, self.out, self.err)
+
+    def until(self, condition: Callable[[], Found | None], what: str) -> Found:
+        """As `until`, but it fails at once if the command ends meanwhile."""
+
+        def alive_and() -> Found | None:
+            found = condition()
+            assert found or self.process.poll() is None, f"{what}: it ended:\n{self.err}"
+            return found
+
+        return until(alive_and, what)
+
+    def processes(self) -> list[psutil.Process]:
+        """The command and all that it started."""
+        return [each for each in psutil.process_iter() if _session(each) == self.pid]
+
+    def process_called(self, title: str) -> psutil.Process | None:
+        """The process whose title begins so, as ps shows it."""
+        for each in self.processes():
+            with suppress(psutil.Error):
+                if " ".join(each.cmdline()).startswith(title):
+                    return each
+        return None
+
+
+def _session(process: psutil.Process) -> int:
+    """The session of a process; 0 if the process has ended."""
+    with suppress(psutil.Error, ProcessLookupError):
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return os.getsid(process.pid)
+    return 0
+
+
+class Place:
+    """HERONPY_HOME, a temporary directory and a results directory for the runs of one test."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.home = path / "home"
+        self.results_folder = path / "results"
+        self.results_folder.mkdir()
+        # Not below pytest's long path: the path of a socket may have 107 characters.
+        self.temporary = Path(tempfile.mkdtemp(prefix="heron-test-"))
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if key not in _UNWANTED},
+            "PYTHONPATH": str(REPOSITORY),
+            "HERONPY_HOME": str(self.home),
+            "TMPDIR": str(self.temporary),
+            "TEST_RESULTS": str(self.results_folder),
+        }
+        self.started: list[Running] = []
+
+    @property
+    def name(self) -> str:
+        """A name that no other topology on this machine has."""
+        return self.temporary.name
+
+    def start(self, *arguments: object) -> Running:
+        """Start `heronpy` with these arguments."""
+        running = Running(self, tuple(map(str, arguments)), len(self.started))
+        self.started.append(running)
+        return running
+
+    def heronpy(self, *arguments: object, secs: float = DEADLINE_SECS) -> Finished:
+        """Run `heronpy` with these arguments to its end."""
+        return self.start(*arguments).wait(secs)
+
+    def results(self) -> dict[str, Any]:
+        """name -> what a component wrote down with `results.write`."""
+        return {
+            each.name.removesuffix(".json"): json.loads(each.read_text("utf-8"))
+            for each in self.results_folder.glob("*.json")
+        }
+
+    def results_of(self, component: str) -> dict[int, Any]:
+        """task -> what it wrote down, for one component."""
+        split = ((*name.rpartition("-"), found) for name, found in self.results().items())
+        return {int(task): found for name, _, task, found in split if name == component}
+
+    def logs(self, name: str) -> Path:
+        """The directory of a topology's logs."""
+        return self.home / "topologies" / name / "logs"
+
+    def log(self, name: str, process: str) -> str:
+        """One process's log; empty while there is none."""
+        file = self.logs(name) / f"{process}.log"
+        return file.read_text("utf-8") if file.exists() else ""
+
+    @property
+    def store_url(self) -> str:
+        """The state store of runs without --zookeeper."""
+        return f"file://{self.home}/state"
+
+    def store(self) -> StateStore:
+        """That store, to read in."""
+        return open_store(self.store_url)
+
+    def processes(self) -> list[psutil.Process]:
+        """Whatever was started by the commands here, or works on files here."""
+        sessions = {each.pid for each in self.started}
+        return [
+            each
+            for each in psutil.process_iter()
+            if _session(each) in sessions or self._mentions_us(each)
+        ]
+
+    def _mentions_us(self, process: psutil.Process) -> bool:
+        """Its command line names our files, as Java's does, or the topology called as `name`:
+        what was submitted has a session of its own."""
+        with suppress(psutil.Error):
+            words = " ".join(process.cmdline())
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            return alive and any(each in words for each in (str(self.path), self.name))
+        return False
+
+    def left_behind(self) -> list[str]:
+        """Processes, sockets, nodes and half-written files, one line each."""
+        return [*self._processes_left(), *self._files_left()]
+
+    def _processes_left(self) -> Iterator[str]:
+        for each in self.processes():
+            with suppress(psutil.Error):
+                yield f"process {each.pid}: {' '.join(each.cmdline())}"
+
+    def _files_left(self) -> Iterator[str]:
+        yield from (f"temporary {each.name}" for each in self.temporary.iterdir())
+        state = self.home / "state"
+        for each in state.rglob("*"):
+            if each != state / ".lock":
+                yield f"in the state store: {each.relative_to(state)}"
+        for each in (self.home / "topologies").glob("*/*"):
+            if each.name not in ("logs", "outcome.json"):
+                yield f"beside the logs: {each.name}"
+
+    def nothing_is_left(self, secs: float = 0.0) -> None:
+        """AssertionError with what is left, after waiting for its end for `secs`."""
+        deadline = time.monotonic() + secs
+        while left := self.left_behind():
+            assert time.monotonic() < deadline, "\n".join(left)
+            _never.wait(LOOK_AGAIN_SECS)
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        left = self.processes()
+        for each in left:
+            with suppress(psutil.Error):
+                each.kill()
+        psutil.wait_procs(left, GONE_SECS)
+        for running in self.started:
+            running.process.wait()
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+_UNWANTED = ("XDG_RUNTIME_DIR", "HERON_OPTIONS", "HERONPY_ZOOKEEPER", "COLUMNS")
+"""Variables that would change what the commands do."""
+
+
+class Master:
+    """Asks the topology master of a running topology."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._store = open_store(url)
+        self._client = MasterClient(self._store, name)
+
+    def __enter__(self) -> "Master":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._store.close()
+
+    def stats(self) -> dict[str, Any] | None:
+        """The numbers as they are now; None while no master answers."""
+        return self._client.try_ask("stats", wait_secs=1.0)
+
+    def component(self, name: str) -> dict[str, Any]:
+        """One component's numbers; empty while no master answers."""
+        found = self.stats()
+        return {} if found is None else dict(found["components"][name])
+
+    def processed(self, bolt: str) -> int:
+        """How many tuples a bolt has processed."""
+        return int(self.component(bolt).get("executed", 0))

@@ -1,0 +1,187 @@
+"""What a user gets wrong is answered in one line and an exit code, never with a traceback."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from process_support import EXAMPLES, TOPOLOGIES, Finished, Master, Place
+
+SOUND = EXAMPLES / "at_least_once.py"
+FAILING = TOPOLOGIES / "failing.py"
+
+NOT_IMPORTABLE = """
+from heronpy_compat import Bolt, Spout, Topology
+
+class Numbers(Spout):
+    outputs = ["number"]
+    def next_tuple(self):
+        self.finish()
+
+def bolt():
+    class Inside(Bolt):
+        pass
+    return Inside
+
+class Mine(Topology):
+    numbers = Numbers.spec()
+    inside = bolt().spec(inputs=[numbers])
+"""
+
+NOT_THERE = """
+from heronpy_compat import Bolt, Spout, Topology
+
+class Numbers(Spout):
+    outputs = ["number"]
+    def next_tuple(self):
+        self.finish()
+
+class Gone(Bolt):
+    def process(self, tup):
+        self.ack(tup)
+
+class Mine(Topology):
+    numbers = Numbers.spec()
+    gone = Gone.spec(inputs=[numbers])
+
+del Gone
+"""
+
+FILES = {
+    "plain.txt": "just words",
+    "broken.py": "def f(:\n",
+    "empty.py": "x = 1\n",
+    "raises.py": "import json\njson.loads('{')\n",
+    "exits.py": "import sys\nsys.exit(3)\n",
+    "missing_import.py": "import no_such_module\n",
+    "dies.py": "import os\nos._exit(3)\n",
+    "json.py": "x = 1\n",
+    "inside.py": NOT_IMPORTABLE,
+}
+
+
+def one_line(finished: Finished, code: int) -> str:
+    """The one line on stderr of a command that failed before anything was started."""
+    assert finished.code == code, finished.err
+    assert finished.out == ""
+    (line,) = finished.err.splitlines()
+    assert line.startswith("heronpy: ")
+    return line
+
+
+@pytest.fixture
+def files(place: Place) -> Path:
+    """A directory of files that are no topologies."""
+    folder = place.path / "files"
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nowhere.py", "nowhere.py does not exist"),
+        ("", "is a directory: name the Python file"),
+        ("plain.txt", "plain.txt is no Python file"),
+        ("broken.py", "broken.py:1: invalid syntax"),
+        ("empty.py", "empty.py has no topology"),
+        ("raises.py", "raises.py:2: JSONDecodeError"),
+        ("exits.py", "exits.py:2: the program exits with 3"),
+        ("missing_import.py", "missing_import.py:1: ModuleNotFoundError.*no_such_module"),
+        ("dies.py", "dies.py: the process that imported it ended"),
+        ("json.py", "hides Python's own module 'json'"),
+        ("inside.py", "class Inside.*'inside'.*move it to the top"),
+    ],
+)
+def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expected: str) -> None:
+    """A typing error in the path, a wrong file, or a file with a mistake in it."""
+    assert re.search(expected, one_line(place.heronpy("run", files / name), 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((TOPOLOGIES / "forever.py",), "2 topologies: choose one with --topology Forever or Other"),
+        ((SOUND, "--topology", "Atleastonce"), "did you mean 'AtLeastOnce'"),
+        ((SOUND, "-o", "topology.debug"), "'topology.debug' is not KEY=VALUE"),
+        ((SOUND, "-o", "a=[1"), "no YAML"),
+        ((SOUND, "-o", "topology.max.spout.pending=many"), "pending must be a whole number"),
+        ((SOUND, "-o", "topology.message.timeout.secs=0"), "timeout.secs must be a positive"),
+        ((SOUND, "-o", "topology.reliability.mode=TWICE"), "ATMOST_ONCE or ATLEAST_ONCE"),
+        ((SOUND, "--containers", "3"), "has only 2 instances"),
+        ((SOUND, "--containers", "0"), "--containers"),
+        ((SOUND, "--containers", "two"), "--containers"),
+        ((SOUND, "-t", "0"), "--time"),
+        ((SOUND, "--name", "a/b"), "'a/b' must be a word"),
+        ((SOUND, "--zookeeper", "no where"), "--zookeeper 'no where' is not HOST:PORT"),
+        ((SOUND, "--nonsense"), "--nonsense"),
+        ((), "FILE"),
+    ],
+)
+def test_wrong_options(place: Place, arguments: tuple[object, ...], expected: str) -> None:
+    """A word on the command line is wrong: it is named, with what would be right."""
+    assert re.search(expected, one_line(place.heronpy("run", *arguments), 2))
+
+
+def test_a_zookeeper_that_is_not_there(place: Place) -> None:
+    """--zookeeper names a port where nobody listens: the command gives up after five seconds."""
+    line = one_line(place.heronpy("run", SOUND, "--zookeeper", "127.0.0.1:1"), 1)
+    assert "no ZooKeeper answers at 127.0.0.1:1" in line
+    place.nothing_is_left()
+
+
+def test_a_home_that_is_a_file(place: Place) -> None:
+    """HERONPY_HOME names a file by mistake."""
+    place.home.write_text("not a directory")
+    assert str(place.home) in one_line(place.heronpy("run", SOUND), 1)
+
+
+def test_a_class_that_cannot_be_imported(place: Place) -> None:
+    """A component's class is deleted after the topology was defined: only an instance finds out,
+    so the topology fails after the restart limit."""
+    file = place.path / "gone.py"
+    file.write_text(NOT_THERE)
+    finished = place.heronpy("run", file, "-o", "topology.restart.limit=1")
+    assert finished.code == 1
+    assert "Traceback" not in finished.err
+    (error,) = finished.errors
+    assert "component 'gone'" in error
+    assert "module gone has no class 'Gone'" in error
+    assert str(place.logs("Mine") / "gone-2.log") in error
+    place.nothing_is_left()
+
+
+def test_a_name_that_is_in_use(place: Place) -> None:
+    """Two runs at once under one name: the second is refused, the first goes on unharmed."""
+    arguments = (TOPOLOGIES / "forever.py", "--topology", "Forever")
+    first = place.start("run", *arguments)
+    with Master(place.store_url, "Forever") as master:
+        first.until(lambda: master.processed("add") > 0, "tuples are processed")
+        line = one_line(place.heronpy("run", *arguments), 1)
+        assert "'Forever' is running already" in line
+        assert "--name" in line
+        before = master.processed("add")
+        first.until(lambda: master.processed("add") > before, "the first goes on")
+        place.heronpy("run", *arguments, "--name", "Second", "-t", 0.5).succeeded()
+    first.end()
+    place.nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("topology", "expected"),
+    [
+        ("NotSerialisable", r"numbers.things: the value of field 'thing' \(a _thread.lock\)"),
+        ("WrongWidth", r"numbers.default: emitted 2 values for the 1 fields \['number'\]"),
+        ("TooLarge", r"numbers.default: a tuple of 200\d\d bytes is over the limit of 10000"),
+    ],
+)
+def test_a_value_that_cannot_be_emitted(place: Place, topology: str, expected: str) -> None:
+    """One emit of twenty is wrong: it raises in the component and is told; the others go on."""
+    finished = place.heronpy("run", FAILING, "--topology", topology).succeeded()
+    (told,) = (line for line in finished.err.splitlines() if line.startswith("numbers: "))
+    assert told.startswith("numbers: 1 errors, last: ")
+    assert re.search(expected, told)
+    assert re.search(expected, place.log(topology, "numbers-1"))
+    assert re.search(r"keep +1 .* 19 +19 ", finished.err), "the other tuples were not processed"

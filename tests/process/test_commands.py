@@ -1,0 +1,204 @@
+"""submit, list, stats, tail, activate, deactivate, kill: a topology that nobody watches."""
+
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import psutil
+import pytest
+
+from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
+
+FOREVER = (TOPOLOGIES / "forever.py", "--topology", "Forever", "--containers", 2)
+
+
+def submitted(place: Place, *options: object) -> None:
+    """The endless topology in the background, under this test's own name."""
+    finished = place.heronpy("submit", *FOREVER, "--name", place.name, *options).succeeded()
+    assert f"{place.name} runs: 3 instances, 2 containers" in finished.out
+
+
+def stats_of(place: Place) -> dict[str, Any]:
+    """What `heronpy stats --json` says."""
+    found: dict[str, Any] = json.loads(place.heronpy("stats", place.name, "--json").succeeded().out)
+    return found
+
+
+def emitted(place: Place) -> int:
+    """How many numbers the spout has emitted."""
+    return numbers(place)["emitted"]
+
+
+def numbers(place: Place) -> dict[str, int]:
+    """The spout's numbers; 0 while no master answers."""
+    with Master(place.store_url, place.name) as master:
+        return {"emitted": 0, "pending": 0, **master.component("numbers")}
+
+
+def test_what_is_submitted_survives_its_shell(place: Place) -> None:
+    """Submitted in a shell over ssh that is closed at once: it runs on, until it is killed."""
+    command = [sys.executable, "-m", "heron_cli", "submit", *map(str, FOREVER)]
+    shell = subprocess.Popen(
+        ["sh", "-c", '"$@"; echo done; read never', "sh", *command, "--name", place.name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=place.environment,
+        start_new_session=True,
+    )
+    assert shell.stdin is not None
+    assert shell.stdout is not None
+    with shell.stdin, shell.stdout:
+        # Reading on to "done": the daemon must not hold the shell's pipes open either.
+        lines = iter(shell.stdout.readline, b"done\n")
+        assert b"3 instances" in b"".join(lines)
+        psutil.Process(shell.pid).send_signal(signal.SIGHUP)
+        assert shell.stdout.read() == b""
+    shell.wait()
+    before = emitted(place)
+    until(lambda: emitted(place) > before, "it goes on")
+    assert f"{place.name} is killed" in place.heronpy("kill", place.name).succeeded().out
+    assert len(place.results_of("add")) == 2, "bolts were not closed"
+    place.nothing_is_left()
+
+
+def test_a_submitted_topology_is_listed_shown_paused_and_killed(place: Place) -> None:
+    """A day in the life of an operator."""
+    assert place.heronpy("list").succeeded().out == "No topologies found.\n"
+    submitted(place)
+    (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
+    assert (listed["name"], listed["state"], listed["instances"]) == (place.name, "RUNNING", 3)
+    assert place.name in place.heronpy("list").succeeded().out
+    shown = place.heronpy("stats", place.name, "-c", "add").succeeded().out
+    assert "RUNNING" in shown
+    pids = {row.split()[2] for row in shown.splitlines() if row.split()[:1] in (["2"], ["3"])}
+    assert len(pids) == 2
+    assert all(psutil.pid_exists(int(each)) for each in pids)
+    assert "is paused" in place.heronpy("deactivate", place.name).succeeded().out
+    assert "was paused already" in place.heronpy("deactivate", place.name).succeeded().out
+    until(lambda: numbers(place)["pending"] == 0, "all is acked")
+    until(lambda: emitted(place) == emitted(place), "nothing more is emitted")
+    paused_at = emitted(place)
+    assert stats_of(place)["state"] == "PAUSED"
+    assert "is active" in place.heronpy("activate", place.name).succeeded().out
+    until(lambda: emitted(place) > paused_at, "it emits again")
+    place.heronpy("kill", place.name).succeeded()
+    assert place.heronpy("list").succeeded().out == "No topologies found.\n"
+    place.nothing_is_left()
+
+
+def test_a_topology_may_be_submitted_paused(place: Place) -> None:
+    """--deactivated: everything is up, and nothing is emitted before `activate`."""
+    submitted(place, "--deactivated")
+    assert stats_of(place)["state"] == "PAUSED"
+    assert emitted(place) == 0
+    place.heronpy("activate", place.name).succeeded()
+    until(lambda: emitted(place) > 0, "it emits")
+    place.heronpy("kill", place.name, "--wait", 0).succeeded()
+    place.nothing_is_left()
+
+
+def test_a_submitted_topology_that_ends_leaves_its_logs(place: Place) -> None:
+    """A nightly job: it is done and gone by itself, what it printed is read in the morning."""
+    place.heronpy("submit", EXAMPLES / "at_least_once.py", "--name", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)
+    told = place.heronpy("tail", place.name, "-c", "lines").succeeded().out
+    assert "INFO 100 of 100 lines acked, 15 replayed" in told
+    assert all(line.startswith("lines-1 | ") for line in told.splitlines())
+
+
+def test_submit_tells_of_a_topology_that_cannot_start(place: Place) -> None:
+    """initialize raises: submit fails with one line that names component, exception and log."""
+    finished = place.heronpy(
+        *("submit", TOPOLOGIES / "failing.py", "--topology", "RaisesInInitialize"),
+        *("--name", place.name, "-o", "topology.restart.limit=1"),
+    )
+    assert finished.code == 1
+    (line,) = finished.err.splitlines()
+    assert "component 'database'" in line
+    assert "ValueError: no database" in line
+    assert str(place.logs(place.name) / "database-2.log") in line
+    place.nothing_is_left()
+
+
+def test_a_submitted_name_is_taken(place: Place) -> None:
+    """The same topology is submitted twice: the second one is refused and harms nothing."""
+    submitted(place)
+    for command in ("submit", "run"):
+        finished = place.heronpy(command, *FOREVER, "--name", place.name)
+        assert finished.code == 1
+        (line,) = finished.err.splitlines()
+        assert f"heronpy kill {place.name}" in line
+    before = emitted(place)
+    until(lambda: emitted(place) > before, "it goes on")
+    place.heronpy("kill", place.name).succeeded()
+
+
+def test_what_a_killed_scheduler_leaves_is_removed_by_kill(place: Place) -> None:
+    """kill -9 of the scheduler: its processes end by themselves, list calls the topology LOST,
+    and kill removes its nodes and sockets, so that the name is free again."""
+    submitted(place)
+    store = place.store()
+    held = store.get(f"/schedulers/{place.name}")
+    store.close()
+    assert held is not None
+    scheduler = psutil.Process(held["pid"])
+    scheduler.kill()
+    psutil.wait_procs([scheduler], GONE_SECS)
+    (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
+    assert listed["state"] == "LOST"
+    place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_tail_follows_until_ctrl_c(place: Place) -> None:
+    """tail -f shows the last lines and then new ones; Ctrl-C ends it without a word."""
+    submitted(place)
+    tail = place.start("tail", place.name, "-f", "-l", 3)
+    tail.until(lambda: "topology-master | " in tail.out, "the last lines")
+    place.heronpy("kill", place.name).succeeded()
+    tail.until(lambda: "topology master ends: SIGTERM" in tail.out, "a new line")
+    tail.signal(signal.SIGINT)
+    finished = tail.wait()
+    assert finished.code == 130
+    assert finished.err.strip() == ""
+
+
+@pytest.mark.parametrize("command", ["stats", "kill", "activate", "deactivate", "tail"])
+def test_a_topology_that_does_not_run(place: Place, command: str) -> None:
+    """A typing error in the name is told in one line, with what runs."""
+    finished = place.heronpy(command, "nobody")
+    assert finished.code == 1
+    (line,) = finished.err.splitlines()
+    assert "no topology called 'nobody'" in line
+
+
+def test_a_component_that_is_not_there(place: Place) -> None:
+    """A typing error in a component's name is told with the names that there are."""
+    submitted(place)
+    for command, expected in (("stats", "numbers, add"), ("tail", "numbers")):
+        finished = place.heronpy(command, place.name, "-c", "nmbers")
+        assert finished.code == 2
+        (line,) = finished.err.splitlines()
+        assert "'nmbers'" in line
+        assert expected in line
+    place.heronpy("kill", place.name).succeeded()
+
+
+def test_commands_find_a_topology_through_zookeeper(
+    place: Place, running_zookeeper: EmbeddedZooKeeper
+) -> None:
+    """Submitted with its state in ZooKeeper: each command finds it there, and only there."""
+    at = f"{running_zookeeper.address}/{place.name}"
+    submitted(place, "--zookeeper", at)
+    place.environment["HERONPY_ZOOKEEPER"] = at
+    (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
+    assert listed["name"] == place.name
+    with Master(f"zk://{at}", place.name) as master:
+        until(lambda: master.processed("add") > 0, "tuples are processed")
+    place.heronpy("deactivate", place.name).succeeded()
+    place.heronpy("kill", place.name).succeeded()
+    assert place.heronpy("list").succeeded().out == "No topologies found.\n"
+    place.nothing_is_left()

@@ -1,0 +1,162 @@
+"""Whatever ends a run, nothing of it is left: no process, socket, node or half-written file."""
+
+import signal
+import time
+
+import pytest
+
+from process_support import GONE_SECS, TOPOLOGIES, Finished, Master, Place, Running
+
+FOREVER = (TOPOLOGIES / "forever.py", "--topology", "Forever", "--containers", 2)
+FAILING = TOPOLOGIES / "failing.py"
+
+
+def started(place: Place, *options: object) -> Running:
+    """The endless topology, once its bolts have processed something."""
+    running = place.start("run", *FOREVER, *options)
+    with Master(place.store_url, "Forever") as master:
+        running.until(lambda: master.processed("add") > 0, "tuples are processed")
+    return running
+
+
+def end_without_traceback(running: Running) -> Finished:
+    """Its end, with nothing on stderr but the view and one line for people."""
+    finished = running.wait()
+    assert "Traceback" not in finished.err, finished.err
+    return finished
+
+
+def test_a_run_that_ends_by_itself_leaves_nothing(place: Place) -> None:
+    """The usual case: when the command returns everything has gone, there is nothing to wait for;
+    the same name can be run again at once."""
+    for _ in range(2):
+        place.heronpy("run", TOPOLOGIES / "values.py", "--containers", 2).succeeded()
+        place.nothing_is_left()
+
+
+def test_ctrl_c_lets_arrive_what_is_in_flight(place: Place) -> None:
+    """Ctrl-C once: spouts stop, bolts finish what they have, components are closed, code 130."""
+    running = started(place)
+    running.signal(signal.SIGINT)
+    finished = end_without_traceback(running)
+    assert finished.code == 130
+    assert "stopping" in finished.err
+    assert "Forever stopped after" in finished.err
+    assert len(place.results_of("add")) == 2, "bolts were not closed"
+    place.nothing_is_left()
+
+
+def test_ctrl_c_twice_ends_at_once(place: Place) -> None:
+    """The bolt is stuck in a call of 60 s: a second Ctrl-C does not wait for it."""
+    running = place.start("run", TOPOLOGIES / "stuck.py", "--containers", 2)
+    running.until(lambda: place.results_of("stuck"), "the bolt is stuck")
+    running.signal(signal.SIGINT)
+    running.until(lambda: "stopping" in running.err, "it drains")
+    interrupted_at = time.monotonic()
+    running.signal(signal.SIGINT)
+    finished = end_without_traceback(running)
+    assert finished.code == 130
+    # 3 s for the stuck bolt; draining would take 5 s before that.
+    assert time.monotonic() - interrupted_at < 5.0
+    place.nothing_is_left()
+
+
+def test_terminal_that_is_closed_ends_the_run(place: Place) -> None:
+    """SIGHUP, as when the terminal's window is closed, ends everything in order."""
+    running = started(place)
+    running.signal(signal.SIGHUP)
+    end_without_traceback(running)
+    place.nothing_is_left()
+
+
+def test_kill_9_of_the_command_ends_everything(place: Place) -> None:
+    """The command is killed by the kernel's OOM killer: its processes notice and clean up."""
+    running = started(place)
+    running.process.kill()
+    assert running.wait().code == -signal.SIGKILL
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_kill_9_of_the_scheduler_ends_everything_and_is_told(place: Place) -> None:
+    """Nobody is left to clean up but the command: it does, and says that the run failed."""
+    running = started(place)
+    scheduler = running.process_called("heron: scheduler")
+    assert scheduler is not None
+    scheduler.kill()
+    finished = end_without_traceback(running)
+    assert finished.code == 1
+    (error,) = finished.errors
+    assert "Forever failed" in error
+    assert "scheduler" in error
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_seconds_end_an_endless_topology(place: Place) -> None:
+    """-t 1 is how one looks at a topology for a moment: it ends in order, with code 0."""
+    begun = time.monotonic()
+    finished = place.heronpy("run", *FOREVER, "-t", 1).succeeded()
+    assert 1.0 <= time.monotonic() - begun < 1.0 + 12.0
+    assert "Forever stopped after" in finished.err
+    assert len(place.results_of("add")) == 2
+    place.nothing_is_left()
+
+
+def test_an_exception_in_process_fails_its_tuple_alone(place: Place) -> None:
+    """Two of twenty tuples raise in a bolt: the others are processed, the summary tells of it."""
+    finished = place.heronpy("run", FAILING, "--topology", "RaisesInProcess").succeeded()
+    assert "picky: 2 errors, last: ValueError: cannot stand 13" in finished.err.splitlines()
+    log = place.log("RaisesInProcess", "picky-2")
+    assert "Traceback" in log
+    assert "ValueError: cannot stand 3" in log
+    place.nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("topology", "component", "task", "exception"),
+    [
+        ("RaisesInInitialize", "database", 2, "ValueError: no database at localhost:5432"),
+        ("SpoutRaisesInInitialize", "numbers", 1, "KeyError: 'test.missing'"),
+    ],
+)
+def test_a_component_that_never_starts_fails_the_topology(
+    place: Place, topology: str, component: str, task: int, exception: str
+) -> None:
+    """initialize raises each time: after the restart limit one line names component, exception
+    and log, and everything else is ended as well."""
+    finished = place.heronpy(
+        *("run", FAILING, "--topology", topology, "--containers", 2),
+        *("-o", "topology.restart.limit=1"),
+    )
+    assert finished.code == 1
+    assert "Traceback" not in finished.err
+    (error,) = finished.errors
+    log = place.logs(topology) / f"{component}-{task}.log"
+    for part in (f"'{component}'", exception, str(log), "2 times"):
+        assert part in error
+    assert place.log(topology, f"{component}-{task}").count("Traceback") == 2
+    place.nothing_is_left()
+
+
+def test_sys_exit_in_a_bolt_is_found_in_its_log(place: Place) -> None:
+    """A library calls sys.exit("enough"): the log of the bolt tells where, it is started again."""
+    running = place.start("run", FAILING, "--topology", "LeavesInProcess")
+    running.until(
+        lambda: "SystemExit: enough" in place.log("LeavesInProcess", "leaves-2"), "the log tells it"
+    )
+    running.end()
+    place.nothing_is_left()
+
+
+def test_a_bolt_that_starts_late_is_waited_for(place: Place) -> None:
+    """A bolt loads a model for a second while its spout has finished already."""
+    place.heronpy("run", TOPOLOGIES / "late.py", "--topology", "Late").succeeded()
+    assert place.results_of("late") == {2: [1]}
+    place.nothing_is_left()
+
+
+def test_a_bolt_that_dies_at_its_last_words_says_them_again(place: Place) -> None:
+    """on_finish crashes the process: its successor is asked again, the run does not hang."""
+    place.heronpy("run", TOPOLOGIES / "late.py", "--topology", "LastWords").succeeded()
+    tries = [name for name in place.results() if name.startswith("try-")]
+    assert len(tries) == 2
+    place.nothing_is_left()

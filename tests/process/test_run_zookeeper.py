@@ -1,0 +1,156 @@
+"""`heronpy run --zookeeper`: the topology's state is in a real ZooKeeper while it runs."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
+
+FOREVER = (TOPOLOGIES / "forever.py", "--topology", "Forever", "--containers", 2)
+STEADY_SECS = 2.0
+FOLDERS = ("topologies", "packingplans", "pplans", "executionstate", "tmasters", "schedulers")
+
+
+@contextmanager
+def connected(address: str) -> Iterator[KazooClient]:
+    """A client that any other program might be."""
+    client = KazooClient(hosts=address)
+    client.start(timeout=10)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+@pytest.fixture
+def root(place: Place) -> str:
+    """A root of its own for each test in the one ZooKeeper, "/NAME"."""
+    return f"/{place.path.name}"
+
+
+def value_of(client: KazooClient, path: str) -> Any:
+    """What stands at a path."""
+    return json.loads(client.get(path)[0])
+
+
+def check_tree(client: KazooClient, root: str) -> None:
+    """All that a person or a tool looks for is there while the topology runs."""
+    values = {each: value_of(client, f"{root}/{each}/Forever") for each in FOLDERS}
+    names = [each["name"] for each in values["topologies"]["components"]]
+    assert names == ["numbers", "add"]
+    assert {each["id"] for each in values["packingplans"]["containers"]} >= {1, 2}
+    assert values["pplans"]["epoch"] == 1
+    assert values["executionstate"]["state"] == "RUNNING"
+    assert values["schedulers"]["kind"] == "local"
+    assert values["tmasters"]["address"].startswith("tcp://")
+    owner = client.exists(f"{root}/tmasters/Forever").ephemeralOwner
+    assert owner != 0, "the master's node is not ephemeral"
+    for each in set(FOLDERS) - {"tmasters"}:
+        assert client.exists(f"{root}/{each}/Forever").ephemeralOwner == 0
+
+
+def nodes_below(client: KazooClient, root: str) -> list[str]:
+    """Every node that is left of a run."""
+    if client.exists(root) is None:
+        return []
+    return [f"{each}/{name}" for each in client.get_children(root)
+            for name in client.get_children(f"{root}/{each}")]  # fmt: skip
+
+
+def last_change(address: str) -> int:
+    """The number of ZooKeeper's newest transaction (its zxid)."""
+    host, _, port = address.partition(":")
+    with socket.create_connection((host, int(port)), 10) as connection:
+        connection.sendall(b"srvr")
+        answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+    found = re.search(r"Zxid: (0x[0-9a-f]+)", answer)
+    assert found is not None, answer
+    return int(found[1], 16)
+
+
+def started(place: Place, zookeeper: str) -> Running:
+    """The endless topology with its state in ZooKeeper, at work."""
+    running = place.start("run", *FOREVER, "--zookeeper", zookeeper)
+    with Master(f"zk://{zookeeper}", "Forever") as master:
+        running.until(lambda: master.processed("add") > 0, "tuples are processed")
+    return running
+
+
+def started_with_embedded(place: Place) -> tuple[Running, str]:
+    """The same with a ZooKeeper for this run alone, and that one's address."""
+    running = place.start("run", *FOREVER, "--zookeeper", "embedded")
+    told = running.until(lambda: re.search(r"ZooKeeper at (\S+)", running.err), "its address")
+    with Master(f"zk://{told[1]}", "Forever") as master:
+        running.until(lambda: master.processed("add") > 0, "tuples are processed")
+    return running, told[1]
+
+
+def test_state_is_in_zookeeper_during_the_run_and_gone_after_it(
+    place: Place, root: str, running_zookeeper: EmbeddedZooKeeper
+) -> None:
+    """Somebody looks into ZooKeeper with a tool of his own while a topology runs, and after."""
+    address = running_zookeeper.address
+    running = started(place, f"{address}{root}")
+    with connected(address) as client:
+        check_tree(client, root)
+        assert (
+            "'Forever' is running already"
+            in place.heronpy("run", *FOREVER, "--zookeeper", f"{address}{root}").errors[0]
+        )
+        finished = running.end()
+        assert "Traceback" not in finished.err
+        assert nodes_below(client, root) == []
+    place.nothing_is_left()
+
+
+def test_a_steady_topology_writes_nothing_to_zookeeper(place: Place) -> None:
+    """Storm's heartbeats bring ZooKeeper down: here it sees no write while nothing changes.
+
+    In a server of its own, where no session of another test may expire meanwhile."""
+    running, address = started_with_embedded(place)
+    with Master(f"zk://{address}", "Forever") as master:
+        processed = running.until(lambda: master.processed("add"), "tuples are processed")
+        before, begun = last_change(address), time.monotonic()
+        until(lambda: time.monotonic() > begun + STEADY_SECS, "two seconds pass")
+        assert master.processed("add") > processed
+        assert last_change(address) == before
+    running.end()
+
+
+def test_kill_9_of_the_command_empties_zookeeper_as_well(
+    place: Place, root: str, running_zookeeper: EmbeddedZooKeeper
+) -> None:
+    """Nodes in a ZooKeeper that lives on would block the name for ever."""
+    address = running_zookeeper.address
+    running = started(place, f"{address}{root}")
+    running.process.kill()
+    with connected(address) as client:
+        until(lambda: not nodes_below(client, root), "the nodes are gone", GONE_SECS)
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_an_embedded_zookeeper_lives_as_long_as_the_run(place: Place) -> None:
+    """--zookeeper embedded starts a server for this run alone, and takes it and its data away."""
+    running, address = started_with_embedded(place)
+    with connected(address) as client:
+        check_tree(client, "/heron")
+    assert "Traceback" not in running.end().err
+    place.nothing_is_left()
+
+
+def test_kill_9_of_the_command_ends_its_embedded_zookeeper(place: Place) -> None:
+    """The server dies with the command and takes the nodes along; nothing must wait for it long,
+    and its data must not stay."""
+    running, _ = started_with_embedded(place)
+    running.process.kill()
+    running.wait()
+    place.nothing_is_left(2 * GONE_SECS)

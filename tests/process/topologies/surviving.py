@@ -1,0 +1,126 @@
+"""Counts the words of numbered lines; each line is acked in the end, whatever dies meanwhile.
+
+Config: `surviving.folder` takes the records; `surviving.lines` lines are due `surviving.rate` a
+second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share);
+`surviving.sleep.secs` is what the last bolt takes for each word.
+
+A record is one short write to a file that is only appended to: it survives the kill -9 of its
+writer, who may be a zombie beside its successor.
+"""
+
+import os
+import time
+from collections import Counter, deque
+
+from heronpy_compat import Bolt, Grouping, Spout, Topology
+
+WORDS_PER_LINE = 5
+VOCABULARY_WORDS = 997
+
+
+def words_of(line):
+    """The words of one line, the same in every process."""
+    return [f"word{(line * 31 + at * 7) % VOCABULARY_WORDS}" for at in range(WORDS_PER_LINE)]
+
+
+class Records:
+    """One task's file of short lines."""
+
+    def __init__(self, config, kind, context):
+        name = f"{kind}-{context.get_task_id()}"
+        self._path = os.path.join(config["surviving.folder"], name)
+        self._file = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+
+    def add(self, text):
+        os.write(self._file, f"{text}\n".encode())
+
+    def read(self):
+        with open(self._path, encoding="ascii") as file:
+            return file.read().split()
+
+
+class Lines(Spout):
+    outputs = ["line", "text"]
+
+    def initialize(self, config, context):
+        self.rate = float(config["surviving.rate"])
+        self.begin = float(config["surviving.begin"])
+        self.acked = Records(config, "acked", context)
+        self.failed = Records(config, "failed", context)
+        done = set(map(int, self.acked.read()))
+        tasks = context.get_component_tasks(context.get_component_id())
+        first, lines = tasks.index(context.get_task_id()), int(config["surviving.lines"])
+        mine = range(first, lines, len(tasks))
+        self.waiting = deque(line for line in mine if line not in done)
+        self.again = deque()
+        self.emitted_at = {}
+
+    def next_tuple(self):
+        if self.again:
+            self.emit_line(self.again.popleft())
+        elif not self.waiting:
+            self.finish()
+        elif time.monotonic() >= self.begin + self.waiting[0] / self.rate:
+            self.emit_line(self.waiting.popleft())
+
+    def emit_line(self, line):
+        self.emitted_at[line] = time.monotonic()
+        self.emit([line, " ".join(words_of(line))], tup_id=line)
+
+    def ack(self, tup_id):
+        self.acked.add(tup_id)
+        self.emitted_at.pop(tup_id, None)
+
+    def fail(self, tup_id):
+        now = time.monotonic()
+        self.failed.add(f"{now:.3f}:{now - self.emitted_at[tup_id]:.3f}")
+        self.again.append(tup_id)
+
+
+class Split(Bolt):
+    outputs = ["line", "at", "word"]
+
+    def process(self, tup):
+        line, text = tup.values
+        for at, word in enumerate(text.split()):
+            self.emit([line, at, word], anchors=[tup])
+        self.ack(tup)
+
+
+class Count(Bolt):
+    outputs = ["line", "at"]
+
+    def initialize(self, config, context):
+        self.counts = Counter()
+
+    def process(self, tup):
+        line, at, word = tup.values
+        self.counts[word] += 1
+        self.emit([line, at], anchors=[tup])
+        self.ack(tup)
+
+
+class Seen(Bolt):
+    def initialize(self, config, context):
+        self.sleep_secs = float(config.get("surviving.sleep.secs", 0))
+        self.seen = Records(config, "seen", context)
+
+    def process(self, tup):
+        line, at = tup.values
+        if self.sleep_secs:
+            time.sleep(self.sleep_secs)
+        self.seen.add(f"{line}.{at}")
+        self.ack(tup)
+
+
+class Surviving(Topology):
+    config = {
+        "topology.reliability.mode": "ATLEAST_ONCE",
+        # A process may be killed many times, and that must not end the run.
+        "topology.restart.limit": 1000,
+    }
+
+    lines = Lines.spec(par=2)
+    split = Split.spec(par=2, inputs=[lines])
+    count = Count.spec(par=2, inputs={split: Grouping.fields("word")})
+    seen = Seen.spec(inputs=[count])
