@@ -40,6 +40,7 @@ from heron_io.state_store import (
     name_in_use,
 )
 
+DIRECTORY_ATTEMPTS = 3  # a neighbour that removes the parent in between does so once
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 VALUE_SUFFIX = ".json"
@@ -318,13 +319,17 @@ def _translated(path: str) -> Iterator[None]:
 
 def _make_directories(directory: str) -> None:
     """os.makedirs, but private at every level; another process may remove one in between."""
-    while not os.path.isdir(directory):
+    for left in reversed(range(DIRECTORY_ATTEMPTS)):
         try:
-            os.mkdir(directory, DIRECTORY_MODE)
+            if not os.path.isdir(directory):
+                os.mkdir(directory, DIRECTORY_MODE)
+            return
         except FileExistsError:
             if not os.path.isdir(directory):
                 raise
-        except FileNotFoundError:
+        except FileNotFoundError:  # no parent, or a place like /proc that has no new folders
+            if not left:
+                raise
             _make_directories(os.path.dirname(directory))
 
 

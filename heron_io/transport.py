@@ -18,9 +18,10 @@ CONTROL = b"c"
 _IDENTITY = struct.Struct("<cIQ")
 
 LOCAL_HWM = 16
-"""Messages between an instance and its stream manager: 1 MiB of full batches."""
+"""Messages between an instance and its stream manager, on either side: 4 MiB of full batches."""
 PEER_HWM = 64
-"""Messages in flight to a peer: 4 MiB of full batches cover a round trip of 30 ms at full speed."""
+"""Messages in flight to a peer, on either side: 16 MiB of full batches cover a round trip of 100 ms
+at full speed."""
 
 
 def identity(channel: bytes, task: int, incarnation: int) -> bytes:

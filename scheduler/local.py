@@ -198,8 +198,11 @@ def _announce(launch: Launch, sockets: str) -> None:
 
 def _write_outcome(path: str, outcome: Outcome) -> None:
     state = STATES_OF_CODES.get(outcome.code, TopologyState.KILLED)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"state": state, "reason": outcome.reason}, file)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"state": state, "reason": outcome.reason}, file)
+    except OSError as error:  # a full disk must not keep the rest from being cleaned up
+        log.error("how the run ended could not be written: %s", error)
 
 
 def outcome_of(home: Home, name: str) -> dict[str, str]:

@@ -166,3 +166,10 @@ def test_a_bad_url_is_one_line_with_the_choices(url: str) -> None:
     with pytest.raises(UsageError, match=r"^state store URL .* use file:///.* or zk://") as caught:
         open_store(url)
     assert repr(url) in str(caught.value)
+
+
+def test_a_place_without_folders_is_one_error() -> None:
+    """HERONPY_HOME points into /proc by a slip: the kernel says "no such file" whatever we do."""
+    if os.path.isdir("/proc/self"):
+        with pytest.raises(StateStoreError, match="/proc/nowhere"):
+            FileStore("/proc/nowhere/state")
