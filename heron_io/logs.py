@@ -87,6 +87,8 @@ def log_to(path: str, name: str, *, debug: bool = False, console: int | None = N
     handler = _RotatingFile(path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8")
     handler.setFormatter(logging.Formatter(FORMAT))
     handler.adopt()
+    # A line that cannot be written (a full disk) is lost; telling so on stderr would log it again.
+    logging.raiseExceptions = False
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.DEBUG if debug else logging.INFO)
