@@ -15,7 +15,7 @@ from benchmarks.report import RESULTS, table
 
 Json = Mapping[str, Any]
 RACES = ("one_hop", "word_count")
-OTHERS = ("latency", "startup", "memory", "cpu_shares")
+OTHERS = ("latency", "startup", "memory", "cpu_shares", "recovery")
 
 
 @dataclass(frozen=True, slots=True)

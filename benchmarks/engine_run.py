@@ -43,6 +43,11 @@ class EngineRun:
         """CLOCK_MONOTONIC seconds just before the command was started."""
         self._process: subprocess.Popen[bytes]
 
+    @property
+    def home(self) -> Path:
+        """Where the topology's state and logs are."""
+        return Path(self._folder.name, "home")
+
     def __enter__(self) -> "EngineRun":
         with self._errors.open("wb") as errors:
             self.started_at = time.monotonic()

@@ -6,7 +6,7 @@ from typing import Any
 import zmq
 
 from heron_core import messages
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateStoreError
 from heron_io.security import Keys
 from heron_io.state_store import StateStore, keys_path, master_path
 from heron_io.transport import connect_dealer
@@ -42,9 +42,12 @@ class MasterClient:
     def try_ask(
         self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = ANSWER_SECS
     ) -> dict[str, Any] | None:
-        """Like `ask`, but None if nobody answers."""
+        """Like `ask`, but None if nobody answers, the state store included."""
         deadline = time.monotonic() + wait_secs
-        reply = self._exchange(messages.Command(command, arguments or {}), deadline)
+        try:
+            reply = self._exchange(messages.Command(command, arguments or {}), deadline)
+        except StateStoreError:  # whoever watches a run goes on, as the run does
+            return None
         return dict(reply.data) if reply is not None and reply.ok else None
 
     def _exchange(self, command: messages.Command, deadline: float) -> messages.Reply | None:

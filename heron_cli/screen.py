@@ -4,7 +4,15 @@ import sys
 import time
 from typing import Any, Protocol
 
-from heron_cli.view import HEADINGS, Stats, component_rows, components_text, error_lines, headline
+from heron_cli.view import (
+    HEADINGS,
+    Stats,
+    cause_lines,
+    component_rows,
+    components_text,
+    error_lines,
+    headline,
+)
 
 PLAIN_EVERY_SECS = 5.0
 
@@ -35,7 +43,8 @@ class PlainScreen:
         """A table when it is time for one."""
         if elapsed_secs >= self._next:
             self._next = elapsed_secs + PLAIN_EVERY_SECS
-            self.note(f"{headline(stats, elapsed_secs)}\n{components_text(stats)}")
+            lines = (headline(stats, elapsed_secs), components_text(stats), *cause_lines(stats))
+            self.note("\n".join(lines))
 
     def line(self, text: str) -> None:
         """What a component printed goes to our stdout."""
@@ -68,9 +77,11 @@ class LiveScreen:
 
     def _table(self, stats: Stats, elapsed_secs: float) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
-        errors = "\n".join(error_lines(stats)) or None
-        table = Table(title=headline(stats, elapsed_secs), caption=errors, title_justify="left")
+        below = "\n".join((*error_lines(stats), *cause_lines(stats))) or None
+        title = headline(stats, elapsed_secs)
+        table = Table(title=Text(title), caption=below and Text(below), title_justify="left")
         for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading == HEADINGS[0] else "right")
         for row in component_rows(stats):

@@ -7,7 +7,15 @@ import click
 
 from heron_cli.running import running
 from heron_cli.stores import opened, zookeeper_option
-from heron_cli.view import components_text, error_lines, size, text_table, whole
+from heron_cli.view import (
+    components_text,
+    dropped_lines,
+    error_lines,
+    pause_lines,
+    size,
+    text_table,
+    whole,
+)
 from heron_core.errors import UsageError
 from heron_io.state_store import StateStore, execution_path, packing_path, scheduler_path
 from scheduler.local import is_alive
@@ -64,14 +72,15 @@ def stats_command(name: str, component: str | None, as_json: bool, zookeeper: st
     click.echo(components_text(stats))
     if component is not None:
         click.echo()
-        click.echo(_instances_text(stats["instances"]))
-    for line in (*error_lines(stats), *_pause_lines(stats)):
+        click.echo(_instances_text(stats))
+    for line in (*error_lines(stats), *pause_lines(stats), *dropped_lines(stats)):
         click.echo(line)
 
 
-def _instances_text(instances: list[dict[str, Any]]) -> str:
+def _instances_text(stats: dict[str, Any]) -> str:
     headings = ("task", "container", "pid", "restarts", "emitted/s", "executed/s", "executed",
-                "acked", "failed", "pending", "queue", "capacity")  # fmt: skip
+                "acked", "failed", "pending", "queue", "capacity", "paused")  # fmt: skip
+    paused = stats["paused"]
     rows = [
         (
             str(each["task"]),
@@ -86,17 +95,8 @@ def _instances_text(instances: list[dict[str, Any]]) -> str:
             whole(each["pending"]),
             size(each["queue_bytes"]),
             f"{each['capacity']:.0%}",
+            f"{paused[each['task']]['share']:.0%}" if each["task"] in paused else "",
         )
-        for each in instances
+        for each in stats["instances"]
     ]
     return text_table(headings, rows)
-
-
-def _pause_lines(stats: dict[str, Any]) -> list[str]:
-    """Who is or was paused by back-pressure, because of which tasks, for how long."""
-    lines = []
-    for task, found in sorted(stats["paused"].items()):
-        causes = ", ".join(map(str, found["causes"]))
-        how = f"is paused because of task {causes}" if causes else "was paused"
-        lines.append(f"task {task} {how}, {found['paused_secs']:.1f} s in all")
-    return lines

@@ -38,6 +38,9 @@ MAGIC = 0x48
 VERSION = 1
 HEADER = struct.Struct("<BBBBHHIIII")
 _CONSUMED_AT = 6
+TASK_BYTES = 4
+PAIR_BYTES = 16
+"""Of a root and an edge."""
 
 Frames = list[bytes]
 
@@ -66,6 +69,10 @@ class Flag(IntFlag):
     MULTI_ROOT = 4
     BEGINS = 8
     """The ids are also the beginnings of the trees, as INIT would tell them."""
+
+
+# Plain numbers: `&` with a Flag takes a microsecond, and each message is checked.
+_TRACKED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MULTI_ROOT)
 
 
 class Header(NamedTuple):
@@ -122,9 +129,50 @@ def words(data: bytes) -> "array[int]":
 
 def pairs(data: bytes) -> "array[int]":
     """u64 words of a frame that holds two for each root; ProtocolError if one is missing."""
-    if len(data) % 16:
+    if len(data) % PAIR_BYTES:
         raise ProtocolError(f"a frame of {len(data)} bytes is no list of pairs of 64-bit words")
     return words(data)
+
+
+def tasks(data: bytes) -> "array[int]":
+    """The targets of a fan-out, one or more u32; ProtocolError if they are not that."""
+    if not data or len(data) % TASK_BYTES:
+        raise ProtocolError(f"a frame of {len(data)} bytes is no list of task ids")
+    found = array("I")
+    found.frombytes(data)
+    return found
+
+
+def check_batch(head: Header, frames: Frames) -> None:
+    """ProtocolError if a DATA message lacks a part, or its ids do not fit its number of tuples."""
+    flags = head.flags
+    if flags >= len(_PARTS) or len(frames) != _PARTS[flags]:
+        raise ProtocolError(f"a batch of {len(frames)} frames with flags {flags:#x}")
+    if flags & _TRACKED and len(frames[2]) != head.items * PAIR_BYTES:
+        raise ProtocolError(f"ids of {len(frames[2])} bytes for {head.items} tuples")
+    if flags & _MULTI_ROOT and len(frames[-1]) % PAIR_BYTES:
+        raise ProtocolError(f"extras of {len(frames[-1])} bytes are no list of pairs")
+
+
+def _parts(flags: int) -> int:
+    """How many frames a DATA message with these flags has; 0 for flags that make no sense."""
+    tracked = bool(flags & Flag.TRACKED)
+    if flags & (Flag.MULTI_ROOT | Flag.BEGINS) and not tracked:
+        return 0
+    return 2 + tracked + bool(flags & Flag.MIXED) + bool(flags & Flag.MULTI_ROOT)
+
+
+_PARTS = [_parts(flags) for flags in range(16)]
+
+
+def roots_of(head: Header, frames: Frames) -> set[int]:
+    """All roots that the tuples of a checked DATA message belong to."""
+    if not head.flags & Flag.TRACKED:
+        return set()
+    found = set(words(frames[2])[::2])
+    if head.flags & Flag.MULTI_ROOT:
+        found.update(words(frames[-1])[1::2])
+    return found - {0}
 
 
 def size_of(frames: Frames) -> int:

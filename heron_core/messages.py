@@ -5,15 +5,23 @@ the end say who says what to whom.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, get_type_hints
 
 import msgpack
 
 from heron_core.errors import ProtocolError
 
 Json = Mapping[str, Any]
+
+WHOLE_NUMBER_MAX = (1 << 63) - 1
+NESTING_MAX = 16
+"""Ours nest 6 deep. What nests 500 deep can be decoded, but not encoded again to be passed on."""
+ERROR_CHARACTERS = 200
+"""Of what is wrong with a message: it may be as long as the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +219,60 @@ _FIELDS = {
 }
 
 
+def _is_whole(value: object) -> bool:
+    return type(value) is int and 0 <= value <= WHOLE_NUMBER_MAX
+
+
+def _are_whole(value: object) -> bool:
+    return type(value) is tuple and all(map(_is_whole, value))
+
+
+def _is_json(value: object) -> bool:
+    return type(value) is dict and all(type(key) is str for key in value)
+
+
+def _is_paused(value: object) -> bool:
+    if type(value) is not tuple or len(value) != len(Paused._fields):
+        return False
+    causes, *numbers = value
+    return _are_whole(causes) and all(type(each) in (float, int) for each in numbers)
+
+
+def _by_number(is_value: Callable[[object], bool]) -> Callable[[object], bool]:
+    def check(value: object) -> bool:
+        return type(value) is dict and all(
+            _is_whole(key) and is_value(each) for key, each in value.items()
+        )
+
+    return check
+
+
+_CHECKS: dict[Any, Callable[[object], bool]] = {
+    int: _is_whole,
+    bool: lambda value: type(value) is bool,
+    str: lambda value: type(value) is str,
+    Json: _is_json,
+    tuple[int, ...]: _are_whole,
+    Mapping[int, Json]: _by_number(_is_json),
+    Mapping[int, Paused]: _by_number(_is_paused),
+}
+_FIELD_CHECKS = {
+    name: tuple((field, _CHECKS[kind]) for field, kind in get_type_hints(each).items())
+    for name, each in _CLASSES.items()
+}
+
+
+def _nests_too_deep(value: object) -> bool:
+    level: list[Any] = [value]
+    for _ in range(NESTING_MAX):
+        arrays = [each for each in level if type(each) is tuple]
+        level = [part for each in level if type(each) is dict for part in (*each, *each.values())]
+        level.extend(chain.from_iterable(arrays))
+        if not level:
+            return False
+    return True
+
+
 def encode(message: Message) -> bytes:
     """A message as bytes."""
     name = type(message).__name__
@@ -219,10 +281,20 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Bytes as a message (one of `Message`); ProtocolError if they are not one."""
+    """Bytes as a message (one of `Message`), its fields of their types; else ProtocolError.
+
+    What is inside of a Json field is for the receiver to check.
+    """
     try:
         name, *fields = msgpack.unpackb(data, use_list=False, strict_map_key=False)
         message: Message = _CLASSES[name](*fields)
     except Exception as error:
-        raise ProtocolError(f"not a control message: {error!r}") from error
+        reason = repr(error)[:ERROR_CHARACTERS]
+        raise ProtocolError(f"not a control message: {reason}") from error
+    if _nests_too_deep(tuple(fields)):
+        raise ProtocolError(f"not a control message: {name} nests more than {NESTING_MAX} deep")
+    for (field, is_valid), value in zip(_FIELD_CHECKS[name], fields, strict=True):
+        if not is_valid(value):
+            found = reprlib.repr(value)[:ERROR_CHARACTERS]
+            raise ProtocolError(f"not a control message: the {field} of {name} is {found}")
     return message

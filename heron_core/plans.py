@@ -4,12 +4,19 @@ Task ids start at 1 and are global to the topology, component indexes start at 0
 1; container 0 holds the topology master and no instances (Heron: packing, SchedulerUtils).
 """
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from heron_core.errors import ProtocolError
+
 MASTER_CONTAINER = 0
+EPOCH_MAX = (1 << 32) - 1
+"""It travels in 32 bits (heron_core.frames)."""
+TASK_MAX = (1 << 20) - 1
+"""A root holds its spout's task in 20 bits (heron_core.frames)."""
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
@@ -132,7 +139,16 @@ def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
 
 
 def packing_from_json(data: Mapping[str, Any]) -> PackingPlan:
-    """The inverse of `packing_to_json`."""
+    """The inverse of `packing_to_json`; ProtocolError naming what is wrong with `data`."""
+    try:
+        plan = _packing(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(f"not a packing plan: {error!r:.200}") from error
+    _check_packing(plan)
+    return plan
+
+
+def _packing(data: Mapping[str, Any]) -> PackingPlan:
     return PackingPlan(
         data["topology"],
         tuple(
@@ -154,6 +170,22 @@ def packing_from_json(data: Mapping[str, Any]) -> PackingPlan:
     )
 
 
+def _check_packing(plan: PackingPlan) -> None:
+    every = [each for container in plan.containers for each in container.instances]
+    numbers = [
+        *(container.id for container in plan.containers),
+        *(number for each in every for number in (each.task, each.index)),
+    ]
+    if not all(type(each) is int and 0 <= each <= TASK_MAX for each in numbers):
+        raise ProtocolError("not a packing plan: a number of a container or task is none")
+    if not all(type(each) is str for each in (plan.topology, *(x.component for x in every))):
+        raise ProtocolError("not a packing plan: a name is no text")
+    if len({each.task for each in every}) != len(every):
+        raise ProtocolError("not a packing plan: a task stands there twice")
+    if len({each.id for each in plan.containers}) != len(plan.containers):
+        raise ProtocolError("not a packing plan: a container stands there twice")
+
+
 def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
     """The physical plan as JSON values, as it stands under /pplans and travels in messages."""
     return {
@@ -166,14 +198,26 @@ def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
 
 
 def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
-    """The inverse of `physical_to_json`."""
-    return PhysicalPlan(
-        data["topology"],
-        data["epoch"],
-        data["state"],
-        packing_from_json(data["packing"]),
-        {int(key): value for key, value in data["stream_managers"].items()},
-    )
+    """The inverse of `physical_to_json`; ProtocolError naming what is wrong with `data`."""
+    try:
+        plan = PhysicalPlan(
+            data["topology"],
+            data["epoch"],
+            data["state"],
+            packing_from_json(data["packing"]),
+            {int(key): value for key, value in data["stream_managers"].items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(f"not a physical plan: {error!r:.200}") from error
+    if type(plan.epoch) is not int or not 0 <= plan.epoch <= EPOCH_MAX:
+        raise ProtocolError(f"not a physical plan: its epoch is {reprlib.repr(plan.epoch):.200}")
+    if plan.state not in (TopologyState.RUNNING, TopologyState.PAUSED):
+        raise ProtocolError(f"not a physical plan: its state is {reprlib.repr(plan.state):.200}")
+    if type(plan.topology) is not str:
+        raise ProtocolError("not a physical plan: its topology's name is no text")
+    if not all(type(address) is str for address in plan.stream_managers.values()):
+        raise ProtocolError("not a physical plan: an address of a stream manager is no text")
+    return plan
 
 
 def _resource_to_json(resource: Resource) -> dict[str, Any]:
@@ -185,4 +229,9 @@ def _resource_to_json(resource: Resource) -> dict[str, Any]:
 
 
 def _resource_from_json(data: Mapping[str, Any]) -> Resource:
-    return Resource(data["cpu"], data["ram_bytes"], data["disk_bytes"])
+    found = Resource(data["cpu"], data["ram_bytes"], data["disk_bytes"])
+    if not all(
+        type(each) in (int, float) for each in (found.cpu, found.ram_bytes, found.disk_bytes)
+    ):
+        raise ValueError(f"a resource of {reprlib.repr(data):.200}")
+    return found

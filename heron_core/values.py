@@ -58,9 +58,12 @@ def _from_extension(depth: int, code: int, data: bytes) -> Any:
 
 
 def _packer(depth: int) -> Pack:
-    default = partial(_extension, depth)
+    default = _PACK_EXTENSION[depth]
     pack: Pack = msgpack.Packer(autoreset=True, strict_types=True, default=default).pack
     return pack
+
+
+_PACK_EXTENSION = [partial(_extension, depth) for depth in range(EXTENSIONS_DEEP_MAX + 1)]
 
 
 def packer() -> Pack:

@@ -15,8 +15,11 @@ from typing import Any, Protocol
 import zmq
 
 from heron_core import messages
+from heron_core.errors import ProtocolError
 from heron_core.plans import TopologyState
 from heron_io.processes import EXIT_SUPERSEDED, Waker
+
+log = logging.getLogger("heron_instance")
 
 
 class Control:
@@ -126,8 +129,18 @@ class SideThread(threading.Thread):
             while self._outgoing:
                 self._send(self._outgoing.popleft())
             if self._socket in ready:
-                message = messages.decode(self._socket.recv())
-                self._by_type[type(message)](message)
+                self._receive(self._socket.recv())
+
+    def _receive(self, data: bytes) -> None:
+        """This thread must not die of a message: nobody would beat the heart any more."""
+        try:
+            message = messages.decode(data)
+        except ProtocolError as error:
+            log.warning("dropped a message: %s", error)
+            return
+        act = self._by_type.get(type(message))
+        if act is not None:
+            act(message)
 
     def _send(self, message: messages.FromInstance) -> None:
         try:
@@ -159,7 +172,7 @@ class SideThread(threading.Thread):
 
     def _stop(self, message: messages.Stop) -> None:
         """We are a zombie: nothing that we do counts any more, so nothing is worth finishing."""
-        logging.getLogger("heron_instance").error("this process ends: %s", message.reason)
+        log.error("this process ends: %s", message.reason)
         os._exit(EXIT_SUPERSEDED)
 
     def _resync(self, message: messages.Resync) -> None:

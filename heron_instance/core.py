@@ -12,7 +12,16 @@ from itertools import islice, repeat
 from typing import Any
 
 from heron_core.errors import ComponentError, ProtocolError
-from heron_core.frames import Flag, Frames, Header, Kind, parse_header, words
+from heron_core.frames import (
+    Flag,
+    Frames,
+    Header,
+    Kind,
+    check_batch,
+    parse_header,
+    roots_of,
+    words,
+)
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_instance.collector import BoltCollector, SpoutCollector
@@ -29,6 +38,8 @@ Process = Callable[[HeronTuple], None]
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has each of its tuples timed, for the percentiles."""
 
+ROOTS_FRAMES = 2
+"""What tells of roots has a header and the roots."""
 ERRORS_LOGGED_PER_SEC = 5
 LAST_ERROR_CHARACTERS = 2000
 """Of a traceback, for the master: its end tells most."""
@@ -150,6 +161,7 @@ class BoltCore(Core):
         head = parse_header(frames[0])
         if head.kind != Kind.DATA:
             raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
+        check_batch(head, frames)
         if head.epoch < self.outbox.epoch:
             self.metrics.fenced += 1
             self._fail_batch(head, frames)
@@ -173,11 +185,7 @@ class BoltCore(Core):
 
     def _fail_batch(self, head: Header, frames: Frames) -> None:
         """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
-        if head.flags & Flag.TRACKED:
-            roots = set(words(frames[2])[::2])
-            if head.flags & Flag.MULTI_ROOT:
-                roots |= set(words(frames[-1])[1::2])
-            self.outbox.fails.extend(roots - {0})
+        self.outbox.fails.extend(roots_of(head, frames))
 
     def _run_batch(
         self, head: Header, frames: Frames, batch: list[list[Any]], started: float
@@ -301,8 +309,8 @@ class BoltCore(Core):
             stream = names[head.stream]
         except (KeyError, IndexError) as error:
             raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
-        if head.items != len(batch) or (ids is not None and len(ids) != 2 * len(batch)):
-            raise ProtocolError("a batch whose parts differ in length")
+        if type(batch) is not list or head.items != len(batch):
+            raise ProtocolError(f"a body that is no list of {head.items} tuples")
         return component, stream, ids
 
     def _careful(
@@ -537,6 +545,8 @@ class SpoutCore(Core):
     def deliver(self, frames: Frames) -> None:
         """What became of roots: call ack or fail for each tuple id once."""
         head = parse_header(frames[0])
+        if len(frames) != ROOTS_FRAMES:
+            raise ProtocolError(f"a spout was sent a message of {len(frames)} frames")
         roots = words(frames[1])
         if head.kind == Kind.ACKED:
             self._acked(roots)

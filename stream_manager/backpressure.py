@@ -137,7 +137,7 @@ class BackPressure:
         return bool(self._pauses[task].causes)
 
     def seen(self, task: int, now: float) -> None:
-        """A process of a local task registers: from the first one on, shares of time are counted."""
+        """A process of a local task registers: shares of time count from the first one on."""
         if self._pauses[task].seen is None:
             self._pauses[task].seen = now
 

@@ -17,9 +17,13 @@ from heron_core.frames import (
     Frames,
     Header,
     Kind,
+    check_batch,
     header,
+    pairs,
     parse_header,
     root_owner,
+    roots_of,
+    tasks,
     words,
 )
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, physical_from_json
@@ -27,13 +31,12 @@ from heron_core.topology import TopologySpec
 from stream_manager import events
 from stream_manager.acks import Trees
 from stream_manager.backpressure import BackPressure
+from stream_manager.fanout import check_fanout, split
 from stream_manager.options import Options
 from stream_manager.queues import InstanceQueue, PeerQueue
 
 Out = list[events.Instruction]
 
-TASK_BYTES = 4
-"""Of each target in a fan-out."""
 TOLD_EVERY_SECS = 60.0
 """Malformed messages are counted each, and told of once a minute."""
 
@@ -99,6 +102,7 @@ class StreamManager:
             events.FromPeer: self._from_peer,
             events.FromInstanceControl: self._instance_control,
             events.FromMaster: self._from_master,
+            events.Malformed: lambda event, now, out: self._malformed(event.reason, out),
             events.MasterConnected: self._master_connected,
             events.PeerBlocked: self._peer_blocked,
             events.PeerWritable: self._peer_writable,
@@ -115,16 +119,20 @@ class StreamManager:
     # --- data plane ---------------------------------------------------------------------------
 
     def _from_instance(self, event: events.FromInstance, now: float, out: Out) -> None:
-        if self._is_zombie(event.task, event.incarnation, out):
+        if self._is_stranger(event.task, event.incarnation, out):
             return
         head = self._message(event.frames, out)
         if head is not None and head.consumed:
             self._consumed(event.task, head.consumed, out)
 
-    def _is_zombie(self, task: int, incarnation: int, out: Out) -> bool:
-        """Whether this comes from a process that another one has replaced: it is told to end."""
+    def _is_stranger(self, task: int, incarnation: int, out: Out) -> bool:
+        """Whether this comes from a process that is not of this container, or that another one has
+        replaced: that one is told to end."""
         queue = self._queues.get(task)
-        if queue is None or incarnation not in queue.superseded:
+        if queue is None:
+            self._malformed(f"task {task} is not in this container", out)
+            return True
+        if incarnation not in queue.superseded:
             return False
         self.counters["superseded"] += 1
         out.append(
@@ -143,13 +151,17 @@ class StreamManager:
             self._by_kind[head.kind](head, frames, out)
             return head
         except (ProtocolError, KeyError, IndexError, ValueError) as error:
-            self.counters["malformed"] += 1
-            if self._now >= self._tell_malformed_at:
-                self._tell_malformed_at = self._now + TOLD_EVERY_SECS
-                out.append(events.Log(f"dropped a malformed message: {error!r}"))
+            self._malformed(repr(error), out)
             return None
 
+    def _malformed(self, reason: str, out: Out) -> None:
+        self.counters["malformed"] += 1
+        if self._now >= self._tell_malformed_at:
+            self._tell_malformed_at = self._now + TOLD_EVERY_SECS
+            out.append(events.Log(f"dropped a malformed message: {reason}"))
+
     def _data(self, head: Header, frames: Frames, out: Out) -> None:
+        check_batch(head, frames)
         if head.flags & Flag.BEGINS and head.source in self._trees:
             self._trees[head.source].begin(words(frames[2]))
         if head.epoch < self.epoch:
@@ -178,28 +190,18 @@ class StreamManager:
 
     def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
         """One batch for several tasks of one container: split there, each with its own edges."""
+        targets = tasks(frames[1])
+        check_fanout(head, frames, targets, self._container_of)
         if head.epoch < self.epoch:
             self._fence(head, [frames[0], *frames[2:]], out)
         elif head.destination != self.container:
             self.counters["forwarded"] += 1
             # They all are of one component, so any of them will do as a cause.
-            self._to_peer(head.destination, array("I", frames[1])[0], frames, out)
+            self._to_peer(head.destination, targets[0], frames, out)
         else:
-            self._split(head, frames, out)
-
-    def _split(self, head: Header, frames: Frames, out: Out) -> None:
-        targets = array("I")
-        targets.frombytes(frames[1])
-        tracked = bool(head.flags & Flag.TRACKED)
-        block_bytes = head.items * 16
-        rest = frames[4:] if tracked else frames[3:]
-        for at, task in enumerate(targets):
-            ids = [frames[3][at * block_bytes : (at + 1) * block_bytes]] if tracked else []
-            first = header(
-                Kind.DATA, head.epoch, head.source, task, head.items, head.stream, head.flags
-            )
-            self.counters["forwarded"] += 1
-            self._to_instance(task, [first, frames[2], *ids, *rest], out)
+            for task, found in split(head, frames, targets):
+                self.counters["forwarded"] += 1
+                self._to_instance(task, found, out)
 
     def _to_peer(self, container: int, destination: int, frames: Frames, out: Out) -> None:
         queue = self._peers[container]
@@ -242,26 +244,20 @@ class StreamManager:
     def _fence(self, head: Header, frames: Frames, out: Out) -> None:
         """A leftover of an older plan is not delivered; its roots fail, so they are replayed."""
         self.counters["fenced"] += 1
-        if head.flags & Flag.TRACKED:
-            self._fail_roots(frames, out)
+        self._fail_roots(frames, out)
 
     def _drop(self, frames: Frames, out: Out) -> None:
         """Mode drop: what finds the queue full is lost, and its roots are told so."""
         head = parse_header(frames[0])
         fanned_out = head.kind == Kind.FANOUT
-        copies = len(frames[1]) // TASK_BYTES if fanned_out else 1
+        copies = len(tasks(frames[1])) if fanned_out else 1
         self.counters["dropped"] += head.items * copies
-        if head.flags & Flag.TRACKED:
-            self._fail_roots([frames[0], *frames[2:]] if fanned_out else frames, out)
+        self._fail_roots([frames[0], *frames[2:]] if fanned_out else frames, out)
 
     def _fail_roots(self, frames: Frames, out: Out) -> None:
         """Fail all roots of a batch that is lost, at the spouts that own them."""
-        roots = set(words(frames[2])[::2]) - {0}
-        head = parse_header(frames[0])
-        if head.flags & Flag.MULTI_ROOT:
-            roots |= set(words(frames[-1])[1::2])
         owners: dict[int, list[int]] = {}
-        for root in roots:
+        for root in roots_of(parse_header(frames[0]), frames):
             owners.setdefault(root_owner(root), []).append(root)
         for owner, failed in owners.items():
             first = header(Kind.FAIL, self.epoch, 0, owner, len(failed))
@@ -270,7 +266,7 @@ class StreamManager:
     # --- acks ---------------------------------------------------------------------------------
 
     def _init(self, head: Header, frames: Frames, out: Out) -> None:
-        self._trees[head.source].begin(words(frames[1]))
+        self._trees[head.source].begin(pairs(frames[1]))
 
     def _settle(self, head: Header, frames: Frames, out: Out) -> None:
         """Acks and fails go to the stream manager that holds the trees of the owning spout."""
@@ -280,7 +276,7 @@ class StreamManager:
             return
         trees = self._trees[head.destination]
         if head.kind == Kind.ACK:
-            self._tell_spout(Kind.ACKED, head.destination, trees.apply(words(frames[1])), out)
+            self._tell_spout(Kind.ACKED, head.destination, trees.apply(pairs(frames[1])), out)
         else:
             self._tell_spout(Kind.FAILED, head.destination, trees.fail(words(frames[1])), out)
 
@@ -321,8 +317,9 @@ class StreamManager:
 
     def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
         message = messages.decode(frames[1])
-        if isinstance(message, messages.Cause):
-            self._apply_cause(head.source, message, out)
+        if not isinstance(message, messages.Cause) or head.source not in self._peers:
+            raise ProtocolError(f"no word of a peer: {message!r:.100} from {head.source}")
+        self._apply_cause(head.source, message, out)
 
     def _apply_cause(self, announcer: int, cause: messages.Cause, out: Out) -> None:
         change = self._pressure.on if cause.on else self._pressure.off
@@ -351,13 +348,15 @@ class StreamManager:
 
     def _instance_control(self, event: events.FromInstanceControl, now: float, out: Out) -> None:
         message = event.message
-        if self._is_zombie(event.task, event.incarnation, out):
+        if self._is_stranger(event.task, event.incarnation, out):
             return
         match message:
+            case _ if getattr(message, "task", None) != event.task:
+                self._malformed(f"task {event.task} speaks for another: {message!r:.100}", out)
             case messages.Hello():
                 self._hello(message, out)
             case messages.Beat(task, metrics):
-                self._beat(task, metrics, out)
+                self._beat(task, event.incarnation, metrics, out)
             case messages.Counts(task):
                 # The numbers that the master shows at the end are those it counted.
                 latest = {task: self._snapshots[task]} if task in self._snapshots else {}
@@ -369,20 +368,16 @@ class StreamManager:
             case messages.SpoutFinished() | messages.InstanceFailed():
                 out.append(events.ToMaster(message))
 
-    def _beat(self, task: int, metrics: messages.Json, out: Out) -> None:
+    def _beat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
         if task not in self._snapshots:
             self._next_heartbeat = 0.0  # the master shall know at once that it is there
         self._snapshots[task] = metrics
-        queue = self._queues.get(task)
-        if queue is not None and queue.incarnation is None:
+        if self._queues[task].incarnation is None:
             # It was served by the stream manager that died before us.
-            out.append(events.ToLocalControl(task, metrics["incarnation"], messages.Resync()))
+            out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
 
     def _hello(self, hello: messages.Hello, out: Out) -> None:
-        queue = self._queues.get(hello.task)
-        if queue is None:
-            out.append(events.Log(f"refused task {hello.task}: it is not in this container"))
-            return
+        queue = self._queues[hello.task]
         if queue.incarnation == hello.incarnation:
             return
         if hello.task in self._trees and queue.incarnation is not None:
@@ -392,8 +387,7 @@ class StreamManager:
         lost = queue.replaced(hello.incarnation)
         for frames in lost:
             self.counters["lost"] += 1
-            if parse_header(frames[0]).flags & Flag.TRACKED:
-                self._fail_roots(frames, out)
+            self._fail_roots(frames, out)
         self._pressure.seen(hello.task, self._now)
         # Before the plan, which lets it emit. It may also have been paused by the stream manager
         # before us, for a cause that is gone.
@@ -423,7 +417,10 @@ class StreamManager:
         self._master_seen = now
         match event.message:
             case messages.Plan(plan):
-                self._take_plan(plan, out)
+                try:
+                    self._take_plan(plan, out)
+                except ProtocolError as error:
+                    self._malformed(str(error), out)
             case messages.Probe() as probe:
                 self._wave = probe
                 self._to_all(probe, out)
@@ -438,6 +435,8 @@ class StreamManager:
 
     def _take_plan(self, data: messages.Json, out: Out) -> None:
         plan = physical_from_json(data)
+        if not plan.stream_managers.keys() >= self._peers.keys():
+            raise ProtocolError("a physical plan without some of the stream managers")
         if plan.epoch < self.epoch:
             return
         known = self.plan.stream_managers if self.plan is not None else {}

@@ -40,6 +40,13 @@ class FromMaster:
 
 
 @dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes came that are no message; `reason` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class MasterConnected:
     """A connection to a topology master was opened; it is to be told who we are."""
 
@@ -69,6 +76,7 @@ Event = (
     | FromPeer
     | FromInstanceControl
     | FromMaster
+    | Malformed
     | MasterConnected
     | PeerBlocked
     | PeerWritable

@@ -19,7 +19,7 @@ from typing import Any
 import zmq
 
 from heron_core import messages
-from heron_core.errors import StateStoreError
+from heron_core.errors import ProtocolError, StateStoreError
 from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -149,7 +149,7 @@ class Server:
                 self._handle(events.FromPeer(message[1:]))
         if self._master is not None and self._master in ready:
             for message in drain(self._master, DRAIN_MESSAGES):
-                self._handle(events.FromMaster(messages.decode(message[0])))
+                self._from_master(message)
         for container, (_, peer) in list(self._peers.items()):
             if ready.get(peer, 0) & zmq.POLLOUT:
                 self._handle(events.PeerWritable(container))
@@ -163,8 +163,14 @@ class Server:
             else:
                 message_in = messages.decode(message[1])
                 self._handle(events.FromInstanceControl(task, incarnation, message_in))
-        except (struct.error, ValueError) as error:
-            log.warning("dropped a message of a stranger: %s", error)
+        except (struct.error, ProtocolError) as error:
+            self._handle(events.Malformed(str(error)))
+
+    def _from_master(self, message: Frames) -> None:
+        try:
+            self._handle(events.FromMaster(messages.decode(message[0])))
+        except ProtocolError as error:
+            self._handle(events.Malformed(str(error)))
 
     def _handle(self, event: events.Event) -> None:
         unsent: dict[int, list[tuple[int, Frames]]] = {}
@@ -217,7 +223,12 @@ class Server:
                     self._poller.unregister(known[1])
                     self._watched.discard(container)
                 known[1].close(linger=0)
-            peer = connect_dealer(self._context, address, PEER_HWM, self._place.keys)
+            try:
+                peer = connect_dealer(self._context, address, PEER_HWM, self._place.keys)
+            except zmq.ZMQError as error:
+                log.error("no address of stream manager %d: %r: %s", container, address, error)
+                self._peers.pop(container, None)
+                continue
             self._peers[container] = (address, peer)
             self._handle(events.PeerWritable(container))
 
@@ -237,12 +248,12 @@ class Server:
 
     def _known_master(self) -> Any | None:
         """The master's node; None while there is none, or no state store to ask: data goes on."""
-        if self._store is None:
-            self._store = open_store(self._place.store_url)
-            self._store.on_session(self._session_changed)
-        if self._session != CONNECTED:
-            return None
         try:
+            if self._store is None:
+                self._store = open_store(self._place.store_url)
+                self._store.on_session(self._session_changed)
+            if self._session != CONNECTED:
+                return None
             return self._store.get(master_path(self._topology.name))
         except StateStoreError as error:
             log.warning("cannot look for the topology master: %s", error)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core import messages
+from heron_core.errors import ProtocolError
 from heron_core.plans import (
     MASTER_CONTAINER,
     PackingPlan,
@@ -20,10 +21,13 @@ from heron_core.plans import (
 from heron_core.topology import TopologySpec
 from topology_master import events
 from topology_master.ending import Phase, Waves, finish_levels
-from topology_master.metrics import RollUp
+from topology_master.metrics import RollUp, check_manager_metrics, check_snapshot
 from topology_master.options import Options
 
 Out = list[events.Instruction]
+
+TOLD_EVERY_SECS = 60.0
+"""Malformed messages are counted each, and told of once a minute."""
 
 
 @dataclass(slots=True)
@@ -68,6 +72,9 @@ class TopologyMaster:
         """container -> its instances that were ever paused"""
         self._manager_stats: dict[int, Any] = {}
         self._errors: dict[int, str] = {}
+        self._tell_malformed_at = float("-inf")
+        self.counters = {"malformed": 0, "refused": 0}
+        """Messages that were dropped, and (counted by the server) connections without the key."""
         self.rollup = RollUp(topology, packing)
         self._spouts = {
             task
@@ -91,11 +98,23 @@ class TopologyMaster:
     def handle(self, event: events.Event, now: float) -> Out:
         """What to do about `event`; `now` in seconds of any monotonic clock."""
         out: Out = []
-        if isinstance(event, events.Timer):
-            self._timer(now, out)
-        else:
-            self._received(event.sender, event.message, now, out)
+        match event:
+            case events.Timer():
+                self._timer(now, out)
+            case events.Malformed(reason):
+                self._malformed(reason, now, out)
+            case events.Received(sender, message):
+                try:
+                    self._received(sender, message, now, out)
+                except ProtocolError as error:
+                    self._malformed(str(error), now, out)
         return out
+
+    def _malformed(self, reason: str, now: float, out: Out) -> None:
+        self.counters["malformed"] += 1
+        if now >= self._tell_malformed_at:
+            self._tell_malformed_at = now + TOLD_EVERY_SECS
+            out.append(events.Log(f"dropped a malformed message: {reason}"))
 
     def _received(self, sender: bytes, message: object, now: float, out: Out) -> None:
         match message:
@@ -109,16 +128,22 @@ class TopologyMaster:
                 self._waves.answer(message, now)
                 self._go_on(now, out)
             case messages.SpoutFinished(task, finished):
+                if task not in self._spouts:
+                    raise ProtocolError(f"task {task} is no spout, it cannot finish as one")
                 (self._finished.add if finished else self._finished.discard)(task)
                 self._go_on(now, out)
             case messages.BoltFinished(task):
                 self._level_left.discard(task)
                 self._go_on(now, out)
             case messages.InstanceFailed(task, error):
+                if task not in self.packing.instances:
+                    raise ProtocolError(f"task {task} is not in the packing plan")
                 self._errors[task] = error
                 out.append(events.Log(f"task {task} failed: {error}"))
             case messages.Command():
                 self._command(sender, message, now, out)
+            case _:
+                raise ProtocolError(f"no message for a master: {message!r:.100}")
 
     # --- membership and the physical plan -----------------------------------------------------
 
@@ -201,17 +226,34 @@ class TopologyMaster:
                 # A zombie: it was stopped, and another has taken its place since.
                 out.append(events.Send(sender, messages.Refused(_taken(manager.who))))
             return
-        self._paused[beat.container] = {
-            task: messages.Paused(*found) for task, found in beat.paused.items()
-        }
-        self._manager_stats[beat.container] = beat.metrics
-        for task, snapshot in beat.instances.items():
-            self.rollup.update(task, snapshot, now)
-            if snapshot["finished"] and task in self._spouts:
-                # A master that took over was not told when it happened.
-                self._finished.add(task)
-        self._go_on(now, out)
         out.append(events.Send(sender, messages.HeartbeatSeen()))
+        self._take_metrics(beat)
+        for task, snapshot in beat.instances.items():
+            try:
+                self._take_snapshot(beat.container, task, snapshot, now)
+            except ProtocolError as error:
+                self._malformed(str(error), now, out)
+        self._go_on(now, out)
+
+    def _take_metrics(self, beat: messages.Heartbeat) -> None:
+        check_manager_metrics(beat.metrics)
+        paused = {task: messages.Paused(*found) for task, found in beat.paused.items()}
+        named = {*paused, *(cause for each in paused.values() for cause in each.causes)}
+        if not named <= self.packing.instances.keys():
+            raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
+        self._paused[beat.container] = paused
+        self._manager_stats[beat.container] = beat.metrics
+
+    def _take_snapshot(
+        self, container: int, task: int, snapshot: messages.Json, now: float
+    ) -> None:
+        if self.packing.container_of.get(task) != container:
+            raise ProtocolError(f"a snapshot of task {task}, which is not in {container}")
+        check_snapshot(snapshot)
+        self.rollup.update(task, snapshot, now)
+        if snapshot["finished"] and task in self._spouts:
+            # A master that took over was not told when it happened.
+            self._finished.add(task)
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -269,9 +311,10 @@ class TopologyMaster:
                 for task, each in paused.items()
             },
             "stream_managers": dict(self._manager_stats),
+            "master": dict(self.counters),
             "errors": dict(self._errors),
         }
-        if component in self.topology.by_name:
+        if isinstance(component, str) and component in self.topology.by_name:
             found["instances"] = self.rollup.instances(component, self._queues())
         return found
 

@@ -28,6 +28,9 @@ class Waves:
     lost: int = 0
     """Deliveries that were sent and never processed, once quiet."""
     _last: tuple[int, int] | None = None
+    _accepted: int = 0
+    """By how much the counts differ, once quiet; negative if the dead had sent more than they had
+    processed."""
     _unchanged_since: float = 0.0
 
     def begin(self) -> None:
@@ -71,9 +74,10 @@ class Waves:
             self._last, self._unchanged_since = total, now
             return
         missing = total[0] - total[1]
-        # What was found lost before is not waited for again when the bolts say their last words.
-        if missing in (0, self.lost) or now - self._unchanged_since >= self.quiet_secs:
+        # What was found missing before is not waited for again when the bolts say their last words.
+        if missing in (0, self._accepted) or now - self._unchanged_since >= self.quiet_secs:
             self.quiet = True
+            self._accepted = missing
             self.lost = max(0, missing)
 
 

@@ -15,11 +15,18 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes came that are no message; `reason` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Timer:
     """Time has passed; comes many times a second."""
 
 
-Event = Received | Timer
+Event = Received | Malformed | Timer
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ An instance that was restarted counts from zero again: what its predecessor had 
 a base, so a component's numbers never fall.
 """
 
-from collections.abc import Iterable, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from heron_core.errors import ProtocolError
 from heron_core.histogram import merged, percentile_secs
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -15,6 +17,59 @@ Snapshot = Mapping[str, Any]
 
 SUMS = ("executed", "acked", "failed", "expired", "ticks", "errors", "fenced", "late")
 KINDS = ("execute", "process", "complete")
+
+
+NUMBER_MAX = float(1 << 50)
+"""Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
+numbers still fit into the 64 bits of a message."""
+BUCKET_MAX = 400
+"""10^23 seconds."""
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= NUMBER_MAX  # type: ignore[operator]
+
+
+def _are_numbers(value: object) -> bool:
+    return type(value) is dict and all(map(_is_number, value.values()))
+
+
+def _is_latency(value: Any) -> bool:
+    """What heron_instance.metrics.Latencies.snapshot makes."""
+    if type(value) is not dict or not value.keys() >= {"total_secs", "number", "histogram"}:
+        return False
+    histogram = value["histogram"]
+    if not (_is_number(value["total_secs"]) and _is_number(value["number"])):
+        return False
+    return _are_numbers(histogram) and all(
+        type(bucket) is int and 0 <= bucket <= BUCKET_MAX for bucket in histogram
+    )
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys((*SUMS, "pending", "busy_secs", "at"), _is_number),
+    **dict.fromkeys(KINDS, _is_latency),
+    "emitted": _are_numbers,
+    "incarnation": lambda value: type(value) is int,
+    "pid": lambda value: type(value) is int,
+    "finished": lambda value: type(value) is bool,
+    "last_error": lambda value: value is None or type(value) is str,
+}
+
+
+def check_snapshot(snapshot: Snapshot) -> None:
+    """ProtocolError if an instance's snapshot lacks something that is rolled up, or holds nonsense
+    there: a number that is none, or so large that sums would not fit into a message."""
+    for key, is_valid in _CHECKS.items():
+        if key not in snapshot or not is_valid(snapshot[key]):
+            raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+
+
+def check_manager_metrics(metrics: Mapping[str, Any]) -> None:
+    """ProtocolError if a stream manager does not tell the bytes that wait for each task."""
+    waiting = metrics.get("waiting_bytes")
+    if not _are_numbers(waiting):
+        raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
 
 
 class Rates:

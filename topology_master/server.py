@@ -152,7 +152,11 @@ class Server:
     def _serve(self) -> None:
         self._store.on_session(self._session_changed)
         known = self._store.get(physical_path(self._topology.name))
-        previous = None if known is None else physical_from_json(known)
+        try:
+            previous = None if known is None else physical_from_json(known)
+        except ProtocolError as error:
+            self._end(f"{physical_path(self._topology.name)} in the state store is {error}", 1)
+            return
         self._execution = self._store.get(execution_path(self._topology.name)) or {}
         options = Options.of(self._topology.config)
         self._core = TopologyMaster(self._topology, self._packing, options, previous)
@@ -171,6 +175,7 @@ class Server:
             if self._ties.lifeline in ready:
                 self._end("the parent process is gone", EXIT_ORPHANED)
             self._door.serve(ready, now)
+            self._core.counters["refused"] = self._door.refused
             if self._router in ready:
                 for message in drain(self._router, DRAIN_MESSAGES):
                     self._receive(message)
@@ -179,7 +184,7 @@ class Server:
         try:
             received = events.Received(message[0], messages.decode(message[1]))
         except (ProtocolError, IndexError) as error:
-            log.warning("dropped a message: %s", error)
+            self._handle(events.Malformed(str(error)))
             return
         self._handle(received)
 

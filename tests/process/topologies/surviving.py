@@ -1,8 +1,8 @@
 """Counts the words of numbered lines; each line is acked in the end, whatever dies meanwhile.
 
 Config: `surviving.folder` takes the records; `surviving.lines` lines are due `surviving.rate` a
-second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share);
-`surviving.sleep.secs` is what the last bolt takes for each word.
+second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share), always
+`surviving.burst` at once; `surviving.sleep.secs` is what the last bolt takes for each word.
 
 A record is one short write to a file that is only appended to: it survives the kill -9 of its
 writer, who may be a zombie beside its successor.
@@ -45,6 +45,7 @@ class Lines(Spout):
     def initialize(self, config, context):
         self.rate = float(config["surviving.rate"])
         self.begin = float(config["surviving.begin"])
+        self.burst = int(config.get("surviving.burst", 1))
         self.acked = Records(config, "acked", context)
         self.failed = Records(config, "failed", context)
         done = set(map(int, self.acked.read()))
@@ -60,8 +61,11 @@ class Lines(Spout):
             self.emit_line(self.again.popleft())
         elif not self.waiting:
             self.finish()
-        elif time.monotonic() >= self.begin + self.waiting[0] / self.rate:
+        elif time.monotonic() >= self.due(self.waiting[0]):
             self.emit_line(self.waiting.popleft())
+
+    def due(self, line):
+        return self.begin + line // self.burst * self.burst / self.rate
 
     def emit_line(self, line):
         self.emitted_at[line] = time.monotonic()

@@ -1,0 +1,97 @@
+"""Two branches that have nothing to do with each other; the bolt of the left one may be slow.
+
+Config: `benchmark.right.rate`, `benchmark.left.rate` tuples a second (0: no tuples), and
+`benchmark.left.sleep`, seconds that the left bolt sleeps for each tuple.
+"""
+
+import time
+from typing import Any
+
+from benchmarks import workload
+from benchmarks.reports import report
+from heronpy_compat import Bolt, Spout, Topology
+
+RIGHT_RATE_KEY = "benchmark.right.rate"
+LEFT_RATE_KEY = "benchmark.left.rate"
+LEFT_SLEEP_KEY = "benchmark.left.sleep"
+REPORT_SECONDS = 0.5
+SHORT_PAYLOAD = workload.message(0)
+LONG_PAYLOAD = 10 * workload.message(0)
+"""1,000 bytes: the slow branch fills its queues in a moment, so what follows is measured."""
+BEHIND_SECONDS = 0.01
+"""A paced spout makes up for no more than that: what a pause took away is lost."""
+
+
+class Paced(Spout):
+    """So many tuples a second."""
+
+    outputs = ["payload"]
+
+    def start(self, rate: float, payload: bytes | str) -> None:
+        """The first tuple is due at once."""
+        self.rate, self.payload, self.due = rate, payload, 0.0
+
+    def next_tuple(self) -> None:
+        """One tuple, if it is time."""
+        if not self.rate:
+            return
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = max(self.due, now - BEHIND_SECONDS) + 1 / self.rate
+            self.emit([self.payload])
+
+
+class Left(Paced):
+    """The branch that may be slow."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Its speed is in the config."""
+        self.start(float(config[LEFT_RATE_KEY]), LONG_PAYLOAD)
+
+
+class Right(Paced):
+    """The branch that is measured."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Its speed is in the config."""
+        self.start(float(config[RIGHT_RATE_KEY]), SHORT_PAYLOAD)
+
+
+class LeftBolt(Bolt):
+    """It sleeps for each tuple, or does not."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """How long is in the config."""
+        self.seconds = float(config[LEFT_SLEEP_KEY])
+
+    def process(self, tup: Any) -> None:
+        """One message."""
+        if self.seconds:
+            time.sleep(self.seconds)
+
+
+class RightBolt(Bolt):
+    """Counts, and tells the count twice a second."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Nothing has come."""
+        self.config, self.count = config, 0
+
+    def process(self, tup: Any) -> None:
+        """One message."""
+        self.count += 1
+
+    def process_tick(self, tup: Any) -> None:
+        """The count so far."""
+        report(self.config, "count", count=self.count)
+
+
+class Branches(Topology):
+    """left -> left_bolt; right -> right_bolt"""
+
+    left = Left.spec()
+    left_bolt = LeftBolt.spec(inputs=[left])
+    right = Right.spec()
+    right_bolt = RightBolt.spec(
+        inputs=[right], config={"topology.tick.tuple.freq.secs": REPORT_SECONDS}
+    )

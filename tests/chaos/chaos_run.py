@@ -1,0 +1,246 @@
+"""One chaos run: a word count while its processes are killed and stopped, and what became of it."""
+
+import random
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.process.process_support import GONE_SECS, Place, Running, until
+from tests.process.survival import TOPOLOGY, Survey, acked, settings, survey
+
+LINES_PER_SEC = 250
+"""Of five words each, which leaves two shared cores time for the recoveries."""
+BURST_LINES = 125
+SLEEP_SECS = 0.0003
+"""The last bolt is busy for most of the half second between two bursts, so most faults find tuples
+on their way and in queues."""
+PAUSE_SECS = (1.0, 3.0)
+"""Between two faults: every two seconds on the average."""
+STOPPED_SECS = (0.2, 3.0)
+STOP_SHARE = 0.3
+"""Of the faults that are a SIGSTOP with a later SIGCONT; the others are a kill -9."""
+QUIET_END_SECS = 4.0
+"""The last line is due so long before the killing ends: some faults fall into the run's end."""
+END_SECS = 60.0
+"""After the end of the killing, to the end of the run."""
+TIMEOUT_SECS = 30.0
+"""The default message timeout: a tuple that fails as late as that was not missed any sooner."""
+
+KINDS = {
+    "topology master": "heron: topology master",
+    "stream manager": "heron: stream manager",
+    "executor": "heron: container",
+    "instance": "heron: ",
+}
+"""Kind -> beginning of the titles; the first that fits counts."""
+WEIGHTS = {"topology master": 1, "stream manager": 3, "executor": 2, "instance": 4}
+"""How often each kind is chosen: most often those who have tuples."""
+SPARED = "heron: scheduler"
+
+_never = threading.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How long, from which seed, on how many containers, with the state where."""
+
+    seed: int
+    seconds: float
+    containers: int = 3
+    zookeeper: str | None = None
+    """As `heronpy run --zookeeper` takes it; None: the state is in files."""
+
+    @property
+    def lines(self) -> int:
+        """How many lines there are to count."""
+        return int((self.seconds - QUIET_END_SECS) * LINES_PER_SEC)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What was done to whom, in seconds since the first line was due."""
+
+    at_secs: float
+    title: str
+    stopped_secs: float | None = None
+    """None: kill -9"""
+
+    def __str__(self) -> str:
+        what = "killed" if self.stopped_secs is None else f"stopped for {self.stopped_secs:.2f} s"
+        return f"{self.at_secs:7.2f} s  {self.title.removeprefix('heron: ')} {what}"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a chaos run came to."""
+
+    wishes: Wishes
+    faults: list[Fault] = field(default_factory=list)
+    ended_secs: float = 0.0
+    """From the end of the killing to the end of the run."""
+    total_secs: float = 0.0
+    code: int | None = None
+    """Exit code of the command; None: it did not end."""
+    found: Survey | None = None
+    """What the records say in the end."""
+    errors: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether the run ended by itself and lost nothing."""
+        return self.code == 0 and self.found is not None and self.found.complete
+
+    def __str__(self) -> str:
+        killed = _by_kind(each for each in self.faults if each.stopped_secs is None)
+        stopped = _by_kind(each for each in self.faults if each.stopped_secs is not None)
+        end = f"exit code {self.code}" if self.code is not None else "DID NOT END"
+        return (
+            f"seed {self.wishes.seed}: {'ok' if self.good else 'FAILED'}; killed {killed}; "
+            f"stopped {stopped}; {self._lines()}; {end} {self.ended_secs:.1f} s after the "
+            f"killing, {self.total_secs:.1f} s in all"
+        )
+
+    def _lines(self) -> str:
+        if self.found is None:
+            return "no records"
+        late = sum(each.age_secs >= TIMEOUT_SECS for each in self.found.failures)
+        return (
+            f"{self.found.lines} lines, {self.found.unacked} not acked, "
+            f"{self.found.unseen} words lost, {self.found.duplicates} duplicates, "
+            f"{len(self.found.failures)} lines failed, {late} of them by timeout"
+        )
+
+    def history(self) -> str:
+        """Every fault, one a line, and what the command said."""
+        return "\n".join([str(self), *map(str, self.faults), self.errors])
+
+
+def _by_kind(faults: Iterator[Fault]) -> str:
+    found = Counter(kind_of(each.title) for each in faults)
+    told = ", ".join(f"{kind} {number}" for kind, number in sorted(found.items()))
+    return f"{found.total()} ({told})" if found else "0"
+
+
+def kind_of(title: str) -> str:
+    """The kind of process that has this title."""
+    return next(kind for kind, beginning in KINDS.items() if title.startswith(beginning))
+
+
+class Chaos:
+    """The faults of one run, all of them drawn from its seed."""
+
+    def __init__(self, running: Running, wishes: Wishes, begin: float) -> None:
+        self.faults: list[Fault] = []
+        self._running = running
+        self._chance = random.Random(wishes.seed)
+        self._begin = begin
+        self._until = begin + wishes.seconds
+        self._stopped: list[tuple[float, psutil.Process]] = []
+        self._titles: dict[str, list[str]] = {}
+
+    def go_on_until_over(self) -> None:
+        """Harm somebody now and then, until the time is over or the run has ended."""
+        self._titles = self._titles_now()
+        while self._rest(self._chance.uniform(*PAUSE_SECS)):
+            self._harm_somebody()
+        for _, process in self._stopped:
+            _signal(process, signal.SIGCONT)
+
+    def _titles_now(self) -> dict[str, list[str]]:
+        """kind -> titles: they outlive the processes, so the seed alone chooses among them."""
+        titles = sorted(title for title in self._processes() if not title.startswith(SPARED))
+        return {kind: [each for each in titles if kind_of(each) == kind] for kind in KINDS}
+
+    def _processes(self) -> dict[str, psutil.Process]:
+        found = {}
+        for each in self._running.processes():
+            with suppress(psutil.Error):
+                title = " ".join(each.cmdline()).rstrip()
+                if title.startswith("heron: "):
+                    found[title] = each
+        return found
+
+    def _rest(self, secs: float) -> bool:
+        """Wait, and wake those whose time has come; False when it is over."""
+        end = min(time.monotonic() + secs, self._until)
+        while (now := time.monotonic()) < end and self._running.process.poll() is None:
+            self._wake(now)
+            _never.wait(min([end, *(at for at, _ in self._stopped)]) - now)
+        return end < self._until and self._running.process.poll() is None
+
+    def _wake(self, now: float) -> None:
+        for each in [each for each in self._stopped if each[0] <= now]:
+            self._stopped.remove(each)
+            _signal(each[1], signal.SIGCONT)
+
+    def _harm_somebody(self) -> None:
+        # All choices are made whoever is there now, so that one seed is one sequence of faults.
+        (kind,) = self._chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        title = self._chance.choice(self._titles[kind])
+        stops = self._chance.random() < STOP_SHARE
+        secs = self._chance.uniform(*STOPPED_SECS)
+        process = self._processes().get(title)
+        if process is None or not _signal(process, signal.SIGSTOP if stops else signal.SIGKILL):
+            return
+        now = time.monotonic()
+        if stops:
+            self._stopped.append((now + secs, process))
+        self.faults.append(Fault(now - self._begin, title, secs if stops else None))
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> bool:
+    """Send it unless the process is gone, even if another one has its number now."""
+    try:
+        process.send_signal(number)
+    except psutil.Error:
+        return False
+    return True
+
+
+def run(wishes: Wishes, tell: Callable[[str], object] = print) -> Report:
+    """One run, whatever comes of it; when it is not good its folder is kept and told."""
+    folder = Path(tempfile.mkdtemp(prefix="heron-chaos-"))
+    place = Place(folder)
+    report = Report(wishes)
+    try:
+        _run(place, wishes, report)
+        report.found = survey(folder, wishes.lines)
+        if report.good:
+            place.nothing_is_left(GONE_SECS)
+    finally:
+        place.close()
+        if report.good:
+            shutil.rmtree(folder)
+        else:
+            tell(f"logs and records of seed {wishes.seed}: {folder}")
+    return report
+
+
+def _run(place: Place, wishes: Wishes, report: Report) -> None:
+    options, begin = settings(
+        place.path, wishes.lines, LINES_PER_SEC, burst=BURST_LINES, sleep_secs=SLEEP_SECS
+    )
+    if wishes.zookeeper is not None:
+        options += ["--zookeeper", wishes.zookeeper]
+    running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
+    until(lambda: acked(place.path), "the first line is acked")
+    chaos = Chaos(running, wishes, begin)
+    report.faults = chaos.faults
+    chaos.go_on_until_over()
+    calm_since = time.monotonic()
+    try:
+        report.code = running.wait(END_SECS).code
+    except AssertionError:  # the report says so
+        pass
+    report.errors = running.err
+    report.ended_secs = time.monotonic() - calm_since
+    report.total_secs = time.monotonic() - begin

@@ -1,0 +1,1 @@
+"""Mutated frames and messages against everything that takes bytes from another process."""

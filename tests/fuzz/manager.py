@@ -1,0 +1,237 @@
+"""A stream manager between instances, peers and a master that say anything.
+
+Around the core stands what stream_manager/server.py does with bytes and with instructions.
+"""
+
+from array import array
+from random import Random
+from typing import Any
+
+from heron_core import config as keys
+from heron_core import messages
+from heron_core.errors import ProtocolError
+from heron_core.frames import Flag, Frames, Kind, header, size_of, with_consumed
+from heron_io.transport import CONTROL, DATA, identity
+from stream_manager import events
+from stream_manager.core import StreamManager
+from stream_manager.options import Options
+
+from . import world
+from .mutate import mutated_frames, mutated_message, some
+
+HIGH_BYTES, LOW_BYTES, WINDOW_BYTES = 6000, 2000, 4000
+STEPS_MAX = 30
+INCARNATION = 1 << 60
+"""Of the processes that come at the end: nobody used it before."""
+ROUNDS_MAX = 1000
+
+
+def manager_steps(rng: Random) -> list[Any]:
+    """A mode of back-pressure, then what arrives."""
+    steps: list[Any] = [("mode", some(rng, (keys.STAGE, keys.STAGE, keys.SPOUT, keys.DROP)))]
+    if rng.randrange(4):
+        steps.extend(_beginning())
+    steps.extend(_step(rng) for _ in range(rng.randrange(1, STEPS_MAX)))
+    return steps
+
+
+def _beginning() -> list[Any]:
+    hellos = [("control", task, 100 + task, messages.encode(messages.Hello(task, 100 + task, 1)))
+              for task in (world.SPOUT, world.SPLIT, world.EVERY)]  # fmt: skip
+    return [("connected",), ("master", messages.encode(messages.Plan(world.plan()))), *hellos]
+
+
+def _step(rng: Random) -> Any:
+    task = some(rng, (world.SPOUT, world.SPLIT, world.EVERY, rng.randrange(8)))
+    incarnation = some(rng, (100 + task, 100 + task, 7))
+    match rng.randrange(10):
+        case 0 | 1 | 2:
+            frames = mutated_frames(rng, some(rng, some(rng, world.kinds_to_managers())))
+            if frames and len(frames[0]) == 24 and rng.randrange(2):
+                frames[0] = with_consumed(frames[0], some(rng, (1, 2, 5, 65535)))
+            return ("instance", task, incarnation, frames)
+        case 3 | 4:
+            return ("peer", mutated_frames(rng, some(rng, some(rng, world.kinds_to_managers()))))
+        case 5:
+            return ("control", task, incarnation, _message(rng, messages.FromInstance))
+        case 6:
+            return ("master", _message(rng, messages.ToStreamManager))
+        case 7:
+            return ("timer", some(rng, (0.1, 1.0, 1.1, 6.0)))
+        case 8:
+            return ("full", rng.randrange(2) == 0)
+        case _:
+            return some(rng, (("writable",), ("connected",)))
+
+
+def _message(rng: Random, expected: Any) -> bytes:
+    """Mostly of a class that is expected there."""
+    options = world.messages_of(expected) if rng.randrange(8) else world.control_messages()
+    return mutated_message(rng, messages.encode(some(rng, options)))
+
+
+class Fake:
+    """The server around the core: what it sends is encoded, peers refuse while they are full."""
+
+    def __init__(self, mode: str) -> None:
+        config = {
+            keys.BACKPRESSURE_MODE: mode,
+            keys.BACKPRESSURE_HIGH_BYTES: HIGH_BYTES,
+            keys.BACKPRESSURE_LOW_BYTES: LOW_BYTES,
+        }
+        self.topology = world.topology(**config)
+        known = Options.of(self.topology.config)
+        options = Options(
+            known.message_timeout_secs, known.backpressure, known.high_water_bytes,
+            known.low_water_bytes, known.frame_bytes_max, window_bytes=WINDOW_BYTES,
+        )  # fmt: skip
+        register = messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7)
+        self.core = StreamManager(self.topology, world.PACKING, register, options)
+        self.now = 0.0
+        self.full = False
+        self.to_locals: list[events.ToLocal] = []
+
+    def handle(self, event: events.Event) -> None:
+        """As Server._handle."""
+        unsent: list[tuple[int, Frames]] = []
+        for each in self.core.handle(event, self.now):
+            match each:
+                case events.ToPeer(container, destination, frames):
+                    assert container == 2
+                    if self.full or unsent:
+                        unsent.append((destination, frames))
+                case events.ToLocal(task, incarnation, _):
+                    identity(DATA, task, incarnation)
+                    self.to_locals.append(each)
+                case events.ToLocalControl(task, incarnation, message):
+                    identity(CONTROL, task, incarnation)
+                    messages.decode(messages.encode(message))
+                case events.ToMaster(message):
+                    messages.decode(messages.encode(message))
+        if unsent:
+            self.handle(events.PeerBlocked(2, unsent))
+
+    def take(self, step: Any) -> None:
+        """One step."""
+        match step:
+            case "mode", _:
+                pass
+            case "instance", task, incarnation, frames:
+                self.handle(events.FromInstance(task, incarnation, list(frames)))
+            case "peer", frames:
+                self.handle(events.FromPeer(list(frames)))
+            case "control", task, incarnation, data:
+                self._decoded(
+                    data, lambda found: events.FromInstanceControl(task, incarnation, found)
+                )
+            case "master", data:
+                self._decoded(data, events.FromMaster)
+            case "timer", secs:
+                self.now += secs
+                self.handle(events.Timer())
+            case "full", full:
+                self.full = full
+            case ("writable",):
+                if 2 in self.core.blocked_peers():
+                    self.handle(events.PeerWritable(2))
+            case ("connected",):
+                self.handle(events.MasterConnected())
+
+    def _decoded(self, data: bytes, event: Any) -> None:
+        try:
+            made = event(messages.decode(data))
+        except ProtocolError as error:
+            made = events.Malformed(str(error))
+        self.handle(made)
+
+
+def run_manager(steps: list[Any]) -> None:
+    """Nothing raises, the state fits together after each step, and sound messages work after it."""
+    fake = Fake(next((step[1] for step in steps if step[0] == "mode"), keys.STAGE))
+    for step in steps:
+        before = sum(fake.core.counters.values())
+        fake.take(step)
+        assert sum(fake.core.counters.values()) >= before
+        validate(fake.core, fake.now)
+    _still_works(fake)
+
+
+def validate(core: Any, now: float) -> None:
+    """What must hold between two events; the core's own fields are looked at."""
+    options = core.options
+    for task, queue in core._queues.items():
+        assert queue.waiting_bytes == sum(map(size_of, queue.waiting))
+        assert queue.handed_bytes == sum(map(size_of, queue.handed))
+        assert not (queue.waiting and queue.open), f"task {task} waits for nothing"
+        named = task in core._causes
+        if options.backpressure != keys.DROP:
+            assert named or queue.waiting_bytes <= options.high_water_bytes
+        assert not named or queue.waiting_bytes > options.low_water_bytes
+    for queue in core._peers.values():
+        assert queue.waiting_bytes == sum(size_of(frames) for _, frames in queue.waiting)
+        assert queue.blocked or not queue.waiting
+        assert not queue.causes or queue.waiting_bytes > options.low_water_bytes
+    _validate_pauses(core, now)
+    assert core._causes <= core._queues.keys()
+    assert core._snapshots.keys() <= core._queues.keys()
+    assert core._finishing <= core._queues.keys()
+    assert min(core.counters.values()) >= 0
+    assert core.plan is None or core.plan.epoch == core.epoch
+    assert all(0 not in bucket for trees in core._trees.values()
+               for bucket in (trees._newest, *trees._older))  # fmt: skip
+
+
+def _validate_pauses(core: Any, now: float) -> None:
+    own = core._causes.union(*(queue.causes for queue in core._peers.values()))
+    for task, pauses in core._pressure._pauses.items():
+        assert {announcer for announcer, _ in pauses.causes} <= {core.container, *core._peers}
+        assert {cause for announcer, cause in pauses.causes if announcer == core.container} == {
+            cause for cause in own if task in core._pressure._paused_by.get(cause, ())
+        }
+        assert not pauses.causes or pauses.since <= now
+        assert pauses.total_secs >= 0
+
+
+def _still_works(fake: Fake) -> None:
+    """New processes say Hello; a batch arrives, is acked, and its spout hears of it."""
+    core = fake.core
+    fake.full = False
+    for _ in range(ROUNDS_MAX):
+        if not core.blocked_peers():
+            break
+        fake.handle(events.PeerWritable(2))
+    assert not core.blocked_peers(), "the peer's queue does not empty"
+    for task in (world.SPOUT, world.SPLIT, world.EVERY):
+        hello = messages.Hello(task, INCARNATION, 1)
+        fake.handle(events.FromInstanceControl(task, INCARNATION, hello))
+        _consume(fake, task)
+    root, edge = (world.SPOUT << 44) + 12345, 99
+    ids = array("Q", (root, edge)).tobytes()
+    flags = Flag.TRACKED | Flag.BEGINS
+    head = header(Kind.DATA, core.epoch, world.SPOUT, world.SPLIT, 1, 0, flags)
+    _arrives(fake, world.SPLIT, world.SPOUT, [head, b"\xdd\0\0\0\1\x92\1\2", ids])
+    ack = [header(Kind.ACK, core.epoch, world.SPLIT, world.SPOUT, 1), ids]
+    told = _arrives(fake, world.SPOUT, world.SPLIT, ack)
+    assert told[1] == ids[:8]
+    validate(core, fake.now)
+
+
+def _consume(fake: Fake, task: int) -> None:
+    """The instance reports what it has, until nothing waits for it."""
+    head = with_consumed(header(Kind.CONSUMED, fake.core.epoch, task, 0, 0), 65535)
+    queue = fake.core._queues[task]
+    for _ in range(ROUNDS_MAX):
+        fake.handle(events.FromInstance(task, INCARNATION, [head]))
+        if not queue.waiting and not queue.handed:
+            return
+    raise AssertionError(f"the queue of task {task} does not empty")
+
+
+def _arrives(fake: Fake, receiver: int, sender: int, frames: Frames) -> Frames:
+    fake.to_locals.clear()
+    before = fake.core.counters["malformed"]
+    fake.handle(events.FromInstance(sender, INCARNATION, frames))
+    assert fake.core.counters["malformed"] == before
+    (told,) = fake.to_locals
+    assert (told.task, told.incarnation) == (receiver, INCARNATION)
+    return told.frames

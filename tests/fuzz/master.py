@@ -1,0 +1,110 @@
+"""A topology master to which anybody says anything."""
+
+import json
+from random import Random
+from typing import Any
+
+from heron_core import messages
+from heron_core.errors import ProtocolError
+from topology_master import events
+from topology_master.core import TopologyMaster
+from topology_master.options import Options
+
+from . import world
+from .mutate import mutated_message, some
+
+STEPS_MAX = 30
+SENDERS = (b"one", b"two", b"three")
+
+
+def master_steps(rng: Random) -> list[Any]:
+    """What arrives, from whom, and how time passes."""
+    steps: list[Any] = []
+    if rng.randrange(4):
+        registers = [each for each in world.control_messages() if type(each) is messages.Register]
+        steps = [(SENDERS[at], messages.encode(each)) for at, each in enumerate(registers)]
+    for _ in range(rng.randrange(1, STEPS_MAX)):
+        if rng.randrange(5) == 0:
+            steps.append(some(rng, (0.01, 0.6, 3.0)))
+        else:
+            expected = world.messages_of(messages.FromStreamManager | messages.Command)
+            options = expected if rng.randrange(8) else world.control_messages()
+            data = mutated_message(rng, messages.encode(some(rng, options)))
+            steps.append((some(rng, SENDERS), data))
+    return steps
+
+
+class Fake:
+    """The server around the core."""
+
+    def __init__(self) -> None:
+        self.core = TopologyMaster(world.topology(), world.PACKING, Options("RUNNING"))
+        self.now = 0.0
+        self.sent: list[events.Send] = []
+
+    def receive(self, sender: bytes, data: bytes) -> None:
+        """As Server._receive."""
+        try:
+            event: events.Event = events.Received(sender, messages.decode(data))
+        except ProtocolError as error:
+            event = events.Malformed(str(error))
+        self.handle(event)
+
+    def handle(self, event: events.Event) -> None:
+        """What it sends can be encoded, what it stores is JSON."""
+        for each in self.core.handle(event, self.now):
+            match each:
+                case events.Send(_, message):
+                    messages.decode(messages.encode(message))
+                    self.sent.append(each)
+                case events.StorePlan(plan):
+                    json.dumps(plan)
+
+    def passes(self, secs: float) -> None:
+        """Time goes by."""
+        self.now += secs
+        self.handle(events.Timer())
+
+
+def run_master(steps: list[Any]) -> None:
+    """Nothing raises, nobody unknown gets into the state, and a command is answered after it."""
+    fake = Fake()
+    for step in steps:
+        if isinstance(step, float):
+            fake.passes(step)
+        else:
+            fake.receive(*step)
+        validate(fake.core)
+    _still_works(fake)
+
+
+def validate(core: Any) -> None:
+    """What must hold between two events; the core's own fields are looked at."""
+    tasks, containers = core.packing.instances.keys(), core._expected
+    assert core._managers.keys() <= containers
+    assert core._candidates.keys() <= core._managers.keys()
+    assert core._manager_stats.keys() <= containers
+    assert core._finished <= core._spouts
+    assert core._level_left <= tasks
+    assert core._errors.keys() <= tasks
+    assert core.rollup._newest.keys() <= tasks
+    assert {task for paused in core._paused.values() for task in paused} <= tasks
+
+
+def _still_works(fake: Fake) -> None:
+    """New stream managers get their places, and `stats` shows them."""
+    core = fake.core
+    for container in (1, 2):
+        register = messages.Register(container, 9, f"tcp://127.0.0.1:{container}", "new", 1)
+        fake.receive(b"new-%d" % container, messages.encode(register))
+    fake.passes(1.0)
+    assert {each.connection for each in core._managers.values()} == {b"new-1", b"new-2"}
+    for container in (1, 2):
+        beat = messages.Heartbeat(container, {"waiting_bytes": {}}, {}, {})
+        fake.receive(b"new-%d" % container, messages.encode(beat))
+    fake.sent.clear()
+    fake.receive(b"somebody", messages.encode(messages.Command("stats", {"component": "split"})))
+    (answer,) = fake.sent
+    assert isinstance(answer.message, messages.Reply)
+    assert answer.message.ok
+    assert json.loads(json.dumps(dict(answer.message.data)))["containers"] == [1, 2]

@@ -1,0 +1,274 @@
+"""The topology that is fuzzed, and valid messages of it, made by the real instances."""
+
+import datetime
+import decimal
+import logging
+from functools import cache
+from itertools import count
+from random import Random
+from typing import Any
+
+from heron_core import config as keys
+from heron_core import messages
+from heron_core.frames import Flag, Frames, Kind, header, parse_header
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Resource,
+    TopologyState,
+    physical_to_json,
+)
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from heron_instance.build import Instance, World, build
+from heronpy_compat import Bolt, Spout
+
+EPOCH = 3
+SPOUT, SPLIT, EVERY = 1, 2, 3
+"""Tasks of container 1, which is fuzzed; 4 to 6 are their siblings in container 2."""
+NOTHING = Resource(0.0, 0, 0)
+
+quiet = logging.getLogger("fuzz")
+quiet.addHandler(logging.NullHandler())
+quiet.propagate = False
+
+VALUES: tuple[Any, ...] = (
+    7, "word", b"\x00\xff", None, 2.5, -1, 1 << 63, ("a", (1, 2)), {1, 2}, frozenset("x"),
+    {"key": [1, 2]}, [[]], decimal.Decimal("1.5"), datetime.date(2020, 1, 1), 1 << 70,
+)  # fmt: skip
+
+
+class Source(Spout):
+    """Emits one of VALUES with each call."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.numbers = count()
+        self.settled: list[Any] = []
+
+    def next_tuple(self) -> None:
+        number = next(self.numbers)
+        values = [VALUES[number % len(VALUES)], number]
+        stream = "extra" if number % 5 == 4 else "default"
+        self.emit(values, tup_id=number, stream=stream)
+
+    def ack(self, tup_id: Any) -> None:
+        self.settled.append(tup_id)
+
+    def fail(self, tup_id: Any) -> None:
+        self.settled.append(tup_id)
+
+
+class Split(Bolt):
+    """Anchors what it emits to the tuple and to the one before it."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.before: list[Any] = []
+        self.processed = 0
+
+    def process(self, tup: Any) -> None:
+        self.processed += 1
+        value, number = tup.values
+        if number % 7 == 3:
+            self.fail(tup)
+            return
+        self.emit([value, number], anchors=[tup, *self.before])
+        for each in self.before:
+            self.ack(each)
+        self.before = [tup]
+
+
+def topology(**config: Any) -> TopologySpec:
+    """Two spouts, two bolts with a shuffle of both streams, two that get everything of those."""
+    here = __name__
+    two = (StreamSpec("default", ("value", "number")), StreamSpec("extra", ("value", "number")))
+    shuffle, everything = GroupingSpec(GroupingKind.SHUFFLE), GroupingSpec(GroupingKind.ALL)
+    inputs = tuple(InputSpec("source", each.name, shuffle) for each in two)
+    return TopologySpec(
+        "fuzzed",
+        (
+            ComponentSpec("source", True, f"{here}.Source", 2, two),
+            ComponentSpec("split", False, f"{here}.Split", 2, two[:1], inputs),
+            ComponentSpec(
+                "every", False, f"{here}.Split", 2, two[:1],
+                (InputSpec("split", "default", everything),),
+            ),
+        ),
+        {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, keys.MESSAGE_TIMEOUT_SECS: 5, **config},
+    )  # fmt: skip
+
+
+def _container(number: int) -> ContainerPlan:
+    first = 3 * (number - 1)
+    names = ("source", "split", "every")
+    return ContainerPlan(
+        number,
+        tuple(
+            InstancePlan(first + at, name, number - 1, NOTHING) for at, name in enumerate(names, 1)
+        ),
+        NOTHING,
+    )
+
+
+PACKING = PackingPlan("fuzzed", (_container(1), _container(2)))
+
+
+def plan(epoch: int = EPOCH, **changed: Any) -> dict[str, Any]:
+    """The physical plan as JSON values."""
+    addresses = {1: "tcp://127.0.0.1:1", 2: "tcp://127.0.0.1:2"}
+    made = PhysicalPlan("fuzzed", epoch, TopologyState.RUNNING, PACKING, addresses)
+    return {**physical_to_json(made), **changed}
+
+
+class Process:
+    """One instance of the topology, its wire and its clock."""
+
+    def __init__(self, task: int, seed: int = 0) -> None:
+        self.sent: list[Frames] = []
+        self.now = 0.0
+        world = World(self._clock, Random(seed), self.sent.append, lambda: None, quiet)
+        self.instance: Instance = build(topology(), PACKING, task, world)
+        self.core: Any = self.instance.core
+        self.component: Any = self.instance.component
+        self.core.plan_changed(EPOCH)
+
+    def _clock(self) -> float:
+        self.now += 0.0001
+        return self.now
+
+
+def _of_spout(task: int) -> Process:
+    process = Process(task)
+    process.core.set_active(True)
+    for _ in range(30):
+        process.core.turn(process.now + 0.001)
+    return process
+
+
+def by_kind(many: tuple[Frames, ...]) -> tuple[tuple[Frames, ...], ...]:
+    """The same with each kind and each set of flags together, so that none is rarely chosen."""
+    found: dict[tuple[int, int], list[Frames]] = {}
+    for frames in many:
+        head = parse_header(frames[0])
+        found.setdefault((head.kind, head.flags), []).append(frames)
+    return tuple(map(tuple, found.values()))
+
+
+@cache
+def kinds_to_managers() -> tuple[tuple[Frames, ...], ...]:
+    """`frames_to_managers` by kind."""
+    return by_kind(frames_to_managers())
+
+
+@cache
+def messages_of(union: Any) -> tuple[messages.Message, ...]:
+    """The control messages that are of a union of heron_core.messages."""
+    return tuple(each for each in control_messages() if isinstance(each, union))
+
+
+@cache
+def frames_to_managers() -> tuple[Frames, ...]:
+    """Messages as instances and peers send them to a stream manager: batches, fan-outs, acks."""
+    found = [*_of_spout(SPOUT).sent, *_of_spout(SPOUT + 3).sent]
+    split = Process(SPLIT)
+    for frames in found:
+        if parse_header(frames[0]).kind == Kind.DATA:
+            split.core.deliver(frames)
+            split.core.flush()
+    found += split.sent
+    every = Process(EVERY)
+    for frames in split.sent:
+        if parse_header(frames[0]).kind == Kind.DATA:
+            every.core.deliver(frames)
+            every.core.flush()
+    found += every.sent
+    cause = messages.encode(messages.Cause(SPLIT + 3, True))
+    found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
+    found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + 3, 1), cause])
+    return tuple(found)
+
+
+@cache
+def frames_to_bolts() -> tuple[Frames, ...]:
+    """Batches for a bolt: plain, of several streams, of several roots."""
+    found = [each for each in frames_to_managers() if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+    single = []
+    for frames in found:
+        head = parse_header(frames[0])
+        if head.kind == Kind.FANOUT:
+            blocks = len(frames[1]) // 4
+            ids = frames[3][: len(frames[3]) // blocks]
+            data = head._replace(kind=int(Kind.DATA), destination=EVERY)
+            single.append([_packed(data), frames[2], ids, *frames[4:]])
+        else:
+            single.append(frames)
+    return tuple(single)
+
+
+def _packed(head: Any) -> bytes:
+    return header(
+        head.kind, head.epoch, head.source, head.destination, head.items, head.stream, head.flags
+    )
+
+
+@cache
+def frames_to_spouts() -> tuple[Frames, ...]:
+    """What became of roots of the spout's."""
+    roots = b"".join(each[2][:8] for each in frames_to_bolts() if each[0][3] & Flag.TRACKED)
+    kinds = (Kind.ACKED, Kind.FAILED, Kind.EXPIRED)
+    return tuple([header(kind, EPOCH, 0, SPOUT, len(roots) // 8), roots] for kind in kinds)
+
+
+@cache
+def snapshot(task: int) -> dict[str, Any]:
+    """An instance's metrics as it tells them."""
+    process = Process(task)
+    if task in (SPOUT, SPOUT + 3):
+        process = _of_spout(task)
+    found = process.core.statistics()
+    return {**found, "user": {}, "at": process.now, "incarnation": 100 + task, "pid": task}
+
+
+@cache
+def control_messages() -> tuple[messages.Message, ...]:
+    """One or two of each class."""
+    snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
+    return (
+        *(messages.Hello(task, 100 + task, task) for task in (SPOUT, SPLIT, EVERY)),
+        *(messages.Beat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
+        messages.Counts(SPOUT, 1, 10, 0, True),
+        messages.Counts(SPLIT, 1, 10, 10, True),
+        messages.SpoutFinished(SPOUT, True),
+        messages.SpoutFinished(SPOUT + 3, True),
+        messages.BoltFinished(SPLIT),
+        messages.InstanceFailed(SPLIT, "it failed"),
+        messages.Plan(plan()),
+        messages.Plan(plan(EPOCH + 1, stream_managers={"1": "tcp://a:1", "2": "tcp://b:2"})),
+        messages.Pause(True),
+        messages.Resync(),
+        messages.Probe(1),
+        messages.FinishBolts((SPLIT, EVERY)),
+        messages.Stop("somebody else came"),
+        messages.Cause(SPLIT + 3, True),
+        messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7),
+        messages.Register(2, 6, "tcp://127.0.0.1:2", "here", 8),
+        messages.Refused("no"),
+        messages.AreYouThere(),
+        messages.IAmHere(1),
+        messages.Heartbeat(
+            1, {"waiting_bytes": {SPLIT: 10}, "malformed": 0}, snapshots,
+            {SPLIT: messages.Paused((SPLIT + 3,), 1.5, 0.5, 0.25)},
+        ),
+        messages.Heartbeat(2, {"waiting_bytes": {}}, {SPOUT + 3: snapshot(SPOUT + 3)}, {}),
+        messages.HeartbeatSeen(),
+        *(messages.Command(name, {"component": "split"}) for name in
+          ("stats", "activate", "deactivate", "drain", "nonsense")),
+        messages.Reply(True, {}),
+    )  # fmt: skip

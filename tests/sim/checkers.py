@@ -1,0 +1,201 @@
+"""What must hold in every cluster whatever happens: the journal of all tuples, and the rules.
+
+User code of the simulation reports each emit, delivery, ack and callback here; a broken rule
+raises Violation at the very step that broke it. `origin` is the process that emitted, so numbers
+start anew with each process; `number` counts the emits of one origin over all of its streams.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from heron_core.plans import PackingPlan
+from heron_core.topology import GroupingKind, TopologySpec
+
+ROOTS_PER_PROCESS = 1_000_000
+
+
+class Violation(BaseException):
+    """A rule is broken. Not an Exception, so that no `except Exception` on the way hides it."""
+
+
+def require(holds: object, text: str) -> None:
+    """Raise Violation with `text` unless the rule holds."""
+    if not holds:
+        raise Violation(text)
+
+
+class Journal:
+    """Every tuple of one run: where it is to go, where it went, what became of its root."""
+
+    def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
+        self.topology = topology
+        self.packing = packing
+        self.calm = False
+        """Faults are over: user code fails and holds back nothing any more."""
+        self.lossy = False
+        """A process was killed: tuples may be lost, never doubled, never reordered."""
+        self.deliveries = 0
+        self._copies = {
+            (component.name, stream.name): self._consumers(component.name, stream.name)
+            for component in topology.components
+            for stream in component.outputs
+        }
+        self._left: dict[tuple[int, int], dict[str, int]] = {}
+        self._latest: dict[tuple[int, int], int] = {}
+        self._keyed: dict[tuple[str, str, str, object], int] = {}
+        self._shuffled: dict[tuple[int, str, str], dict[int, int]] = {}
+        self._numbers: dict[int, int] = defaultdict(int)
+        self._roots: dict[int, int] = defaultdict(int)
+        self._unprocessed: dict[int, int] = {}
+        """root -> deliveries anchored to it that no bolt has acked"""
+        self._failed: set[int] = set()
+        self._settled: dict[int, str] = {}
+        self._done: set[tuple[str, int]] = set()
+        """(leaf, ident) that were fully processed"""
+
+    def _consumers(self, component: str, stream: str) -> dict[str, tuple[GroupingKind, int]]:
+        found = {}
+        for consumer, each in self.topology.consumers.get((component, stream), ()):
+            kind = each.grouping.kind
+            copies = consumer.parallelism if kind is GroupingKind.ALL else 1
+            found[consumer.name] = (kind, copies)
+        return found
+
+    # --- emits and deliveries -----------------------------------------------------------------
+
+    def new_root(self, origin: int) -> int:
+        """The id that a spout gives to one tracked emit."""
+        self._roots[origin] += 1
+        root = origin * ROOTS_PER_PROCESS + self._roots[origin]
+        self._unprocessed[root] = 0
+        return root
+
+    def emitted(self, origin: int, component: str, stream: str, roots: Sequence[int]) -> int:
+        """An emit is about to happen, anchored to `roots`; returns its number."""
+        self._numbers[origin] += 1
+        number = self._numbers[origin]
+        copies = self._copies[component, stream]
+        if copies:
+            self._left[origin, number] = {name: count for name, (_, count) in copies.items()}
+        total = sum(count for _, count in copies.values())
+        for root in roots:
+            self._unprocessed[root] += total
+        return number
+
+    def expected_copies(self, component: str, stream: str) -> int:
+        """To how many tasks a tuple of the stream goes."""
+        return sum(count for _, count in self._copies[component, stream].values())
+
+    def received(
+        self,
+        origin: int,
+        number: int,
+        source: tuple[str, str, int],
+        receiver: tuple[str, int, int],
+        key: object,
+    ) -> None:
+        """A delivery from `source` (component, stream, task) to (component, task, process)."""
+        self.deliveries += 1
+        consumer, task, process = receiver
+        where = f"tuple {number} of process {origin} of {source} at task {task} ({consumer})"
+        require(
+            number > self._latest.get((origin, process), 0),
+            f"{where} is late or doubled: number {self._latest.get((origin, process))} was there",
+        )
+        self._latest[origin, process] = number
+        left = self._left.get((origin, number), {})
+        require(left.get(consumer, 0) > 0, f"{where} came more often than it was sent: {left}")
+        left[consumer] -= 1
+        if not any(left.values()):
+            del self._left[origin, number]
+        self._check_grouping(origin, source, consumer, task, key, where)
+
+    def _check_grouping(
+        self,
+        origin: int,
+        source: tuple[str, str, int],
+        consumer: str,
+        task: int,
+        key: object,
+        where: str,
+    ) -> None:
+        component, stream, source_task = source
+        kind, _ = self._copies[component, stream][consumer]
+        tasks = self.packing.tasks_of[consumer]
+        if kind is GroupingKind.FIELDS:
+            first = self._keyed.setdefault((component, stream, consumer, key), task)
+            require(first == task, f"{where}: key {key!r} went to task {first} before")
+        elif kind is GroupingKind.GLOBAL:
+            require(task == tasks[0], f"{where}: not the lowest task")
+        elif kind is GroupingKind.LOCAL_OR_SHUFFLE:
+            home = self.packing.container_of
+            local = [each for each in tasks if home[each] == home[source_task]]
+            require(not local or task in local, f"{where}: not local, though {local} are")
+        elif kind is GroupingKind.SHUFFLE:
+            counts = self._shuffled.setdefault((origin, stream, consumer), dict.fromkeys(tasks, 0))
+            counts[task] += 1
+
+    # --- trees --------------------------------------------------------------------------------
+
+    def processed(self, roots: Sequence[int]) -> None:
+        """A delivery anchored to `roots` is about to be acked."""
+        for root in roots:
+            self._unprocessed[root] -= 1
+
+    def failed(self, roots: Sequence[int]) -> None:
+        """A delivery anchored to `roots` is about to be failed."""
+        self._failed.update(roots)
+
+    def leaf_done(self, leaf: str, idents: Sequence[int]) -> None:
+        """A leaf has processed what came of these idents."""
+        self._done.update((leaf, ident) for ident in idents)
+
+    def settled(self, root: int, outcome: str, tracked: bool) -> None:
+        """A spout's ack or fail is called for one emit."""
+        before = self._settled.get(root)
+        require(before is None, f"root {root} was {before} and is now {outcome}")
+        self._settled[root] = outcome
+        if tracked and outcome == "acked":
+            left = self._unprocessed[root]
+            require(left == 0, f"root {root} is acked, {left} deliveries are not")
+            require(root not in self._failed, f"root {root} is acked, though a bolt failed it")
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def check_roots(self, living: Sequence[int]) -> None:
+        """Each tracked emit of the processes that live ended in exactly one callback."""
+        for origin in living:
+            first = origin * ROOTS_PER_PROCESS + 1
+            for root in range(first, first + self._roots[origin]):
+                require(root in self._settled, f"nothing was heard of root {root}")
+
+    def check_deliveries(self) -> None:
+        """Where no process was killed nothing is missing, and shuffles were even."""
+        if self.lossy:
+            return
+        require(not self._left, f"never delivered: {dict(list(self._left.items())[:5])}")
+        for (origin, stream, consumer), counts in self._shuffled.items():
+            spread = max(counts.values()) - min(counts.values())
+            require(
+                spread <= 1, f"process {origin} shuffled {stream} for {consumer} unevenly: {counts}"
+            )
+
+    def check_idents(self, emitted: dict[str, dict[str, list[int]]]) -> None:
+        """At least once: every leaf that an ident can reach has processed it."""
+        for component, streams in emitted.items():
+            for stream, idents in streams.items():
+                for leaf in self.leaves_of(component, stream):
+                    missing = [each for each in idents if (leaf, each) not in self._done]
+                    require(not missing, f"{leaf} never processed {missing[:5]} of {component}")
+
+    def leaves_of(self, component: str, stream: str) -> set[str]:
+        """The last bolts that tuples of a stream come to."""
+        found: set[str] = set()
+        for consumer in self._copies[component, stream]:
+            onward = {
+                leaf
+                for each in self.topology.by_name[consumer].outputs
+                for leaf in self.leaves_of(consumer, each.name)
+            }
+            found |= onward or {consumer}
+        return found

@@ -1,0 +1,171 @@
+"""The cluster: all processes of one topology in one Python process, turned in random order."""
+
+from collections import deque
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from scheduler.packing import pack
+from sim.checkers import Journal
+from sim.clock import Clock
+from sim.network import Channel
+from sim.pressure import PressureRules
+from sim.processes import Instance, Manager, Master, Said
+from sim.topologies import Habits, random_config, random_topology
+from topology_master.ending import Phase
+
+CONTROL_DELAY_SECS = 0.01
+REPEATED_SHARE = 0.05
+ROUND_SECS = 0.0005
+IDLE_SECS = 0.02
+"""How time passes after a round in which something happened, and after one in which nothing did."""
+IDLE_CHECK_ROUNDS = 4
+TRACE_LINES = 60
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How the world of one run behaves."""
+
+    refusing_share: float
+    """How often a peer's socket takes no more although it has room."""
+    peer_messages_max: int
+    repeated_share: float
+    consumed_bytes: int
+    window_bytes: int
+
+
+class Cluster:
+    """All processes of one topology, made from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.rng = rng = Random(seed)
+        self.trace: deque[str] = deque(maxlen=TRACE_LINES)
+        self.clock = Clock(rng.choice((1e-5, 1e-4)))
+        self.habits = Habits(Random(rng.random()))
+        config = random_config(rng)
+        self.habits.tracked = config[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
+        self.habits.failing_share = rng.choice((0.0, 0.05)) if self.habits.tracked else 0.0
+        self.habits.holding_share = rng.choice((0.0, 0.3))
+        self.habits.children_max = rng.choice((1, 1, 2))
+        self.topology: TopologySpec = random_topology(rng, self.habits, config)
+        containers = min(
+            config[keys.STMGRS], sum(each.parallelism for each in self.topology.components)
+        )
+        self.topology = self.topology.with_config({keys.STMGRS: containers})
+        self.packing: PackingPlan = pack(self.topology)
+        self.journal = self.habits.journal = Journal(self.topology, self.packing)
+        self.manners = Manners(
+            refusing_share=rng.choice((0.0, 0.1, 0.5)),
+            peer_messages_max=rng.choice((2, 8, 64)),
+            repeated_share=rng.choice((0.0, REPEATED_SHARE)),
+            consumed_bytes=rng.choice((100, 1000)),
+            window_bytes=rng.choice((300, 1000, 5000)),
+        )
+        self.refusing_share = self.manners.refusing_share
+        self.rules = PressureRules(self)
+        self.rounds = 0
+        self._last_number = 0
+        self.managers: dict[int, Manager] = {}
+        self.instances: dict[int, Instance] = {}
+        self.master = Master(self)
+        for task in self.packing.instances:
+            data: Channel[Said] = Channel(self.clock, rng)
+            self.instances[task] = Instance(self, task, self.control_channel(), data)
+            if rng.random() < 0.2:
+                self.instances[task].speed = rng.choice((0.0, 0.02, 0.2))
+        for container in self.packing.containers:
+            self.start_manager(container.id)
+
+    def number(self) -> int:
+        """A number that no process had before."""
+        self._last_number += 1
+        return self._last_number
+
+    def control_channel(self) -> Channel[Any]:
+        """A connection for control messages."""
+        return Channel(self.clock, self.rng, CONTROL_DELAY_SECS, self.manners.repeated_share)
+
+    def note(self, text: str) -> None:
+        """Remember one line, shown when the run fails."""
+        self.trace.append(f"{self.clock.now - 1000:.4f} {text}")
+
+    # --- running ------------------------------------------------------------------------------
+
+    def round(self) -> None:
+        """Every process gets its turn, in any order; then time passes."""
+        self.rounds += 1
+        actors: list[Instance | Manager | Master] = [
+            *self.instances.values(),
+            *self.managers.values(),
+            self.master,
+        ]
+        self.rng.shuffle(actors)
+        busy = False
+        for actor in actors:
+            if actor.speed == 1.0 or self.rng.random() < actor.speed:
+                busy = actor.turn() or busy
+            elif isinstance(actor, Instance):
+                busy = actor.side() or busy
+        self.clock.advance(ROUND_SECS if busy else IDLE_SECS)
+        if not busy and self.rounds % IDLE_CHECK_ROUNDS == 0 and self._nothing_under_way:
+            self.rules.check_idle()
+
+    @property
+    def _nothing_under_way(self) -> bool:
+        """Whether every cause and every pause has arrived; beats do not matter."""
+        return (
+            {each.container: each.core.epoch for each in self.managers.values()}
+            == dict.fromkeys(self.packing.container_of.values(), self.master.core.epoch)
+            and not any(each.core.blocked_peers() for each in self.managers.values())
+            and not any(each.orders for each in self.managers.values())
+            and not any(any(each.inbound) for each in self.managers.values())
+            and not any(each.data or each.orders for each in self.instances.values())
+            and all(
+                each.incarnation == self.managers[home].core._queues[task].incarnation
+                for task, each in self.instances.items()
+                if (home := self.packing.container_of[task])
+            )
+        )
+
+    def become_calm(self) -> None:
+        """No faults from here on, and all consumers run."""
+        self.note("calm")
+        self.journal.calm = True
+        self.refusing_share = 0.0
+        for instance in self.instances.values():
+            instance.speed = 1.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the master found the topology done."""
+        return self.master.core.phase is Phase.ENDED
+
+    # --- faults -------------------------------------------------------------------------------
+
+    def kill_instance(self, task: int) -> None:
+        """An instance dies; its successor starts at once."""
+        self.note(f"kill task {task}")
+        self.journal.lossy = True
+        dead = self.instances[task]
+        dead.died()
+        self.instances[task] = Instance(self, task, dead.words, dead.data)
+        self.rules.process_changed()
+
+    def kill_manager(self, container: int) -> None:
+        """A stream manager dies; `start_manager` brings its successor."""
+        self.note(f"kill stream manager {container}")
+        self.journal.lossy = True
+        self.managers.pop(container).died()
+        self.rules.process_changed()
+
+    def start_manager(self, container: int) -> None:
+        """A new stream manager for a container."""
+        manager = Manager(self, container)
+        self.note(f"start stream manager {manager.address}")
+        self.managers[container] = manager
+        self.master.connections.append(manager)

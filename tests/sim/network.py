@@ -1,0 +1,67 @@
+"""Connections between simulated processes: each keeps its order, some delay or repeat.
+
+What zmq guarantees is kept (order within one connection, a message is whole or lost), what it does
+not guarantee is made to happen: delay, loss of what was under way when a process died, full
+sockets. A repeated message follows at once, as after a reconnect; never after a later one.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from random import Random
+from typing import Generic, TypeVar
+
+from sim.clock import Clock
+
+T = TypeVar("T")
+
+
+class Channel(Generic[T]):
+    """One direction of one connection."""
+
+    def __init__(
+        self, clock: Clock, rng: Random, delay_secs: float = 0.0, repeated_share: float = 0.0
+    ) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._delay_secs = delay_secs
+        self._repeated_share = repeated_share
+        self._latest_due = 0.0
+        self._under_way: deque[tuple[float, T]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def __iter__(self) -> Iterator[T]:
+        return (item for _, item in self._under_way)
+
+    def send(self, item: T) -> None:
+        """Put a message on the way."""
+        if self._delay_secs:
+            due = self._clock.now + self._rng.random() * self._delay_secs
+            self._latest_due = max(due, self._latest_due)
+        self._under_way.append((self._latest_due, item))
+        if self._repeated_share and self._rng.random() < self._repeated_share:
+            self._under_way.append((self._latest_due, item))
+
+    @property
+    def ready(self) -> bool:
+        """Whether a message has arrived."""
+        return bool(self._under_way) and self._under_way[0][0] <= self._clock.now
+
+    def take(self) -> T:
+        """The message that arrived first."""
+        return self._under_way.popleft()[1]
+
+    def lose_first(self) -> None:
+        """The receiver died: what had left the sender is lost, the rest is still there."""
+        for _ in range(self._rng.randint(0, len(self._under_way))):
+            self._under_way.popleft()
+
+    def lose_last(self) -> None:
+        """The sender died: what had not left it is lost, the rest arrives."""
+        for _ in range(self._rng.randint(0, len(self._under_way))):
+            self._under_way.pop()
+
+    def clear(self) -> None:
+        """Nothing of it arrives."""
+        self._under_way.clear()

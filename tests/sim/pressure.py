@@ -1,0 +1,141 @@
+"""The rules of back-pressure, checked while a simulated cluster runs.
+
+A queue over its high-water mark has to be named as a cause; who sends into a cause has to be paused
+as soon as the word can have reached it; so a queue never holds more than its mark, what was under
+way when it was named, and what was emitted until the pause arrived. The last is added up exactly.
+"""
+
+from array import array
+from typing import TYPE_CHECKING
+
+from heron_core.frames import Frames, Kind, parse_header, size_of
+from sim.checkers import require
+from stream_manager.backpressure import upstream_of
+from stream_manager.events import Instruction, ToLocalControl
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.processes import Instance, Manager
+
+PAUSE_ROUNDS = 25
+"""Longest way of a Pause: its delay (10 ms, and a round takes 0.5 ms at least), then one look."""
+
+
+class PressureRules:
+    """What queues may hold, and who may emit."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._upstream = upstream_of(cluster.topology)
+        self._allowance: dict[int, int] = {}
+        """local cause -> bytes it may hold over its mark"""
+        self._largest_bytes = 0
+        self._paused_since: dict[int, int] = {}
+        """task -> since which round its stream manager holds it for paused"""
+        self.pauses = 0
+        self.idle_checks = 0
+        self.peak_bytes = 0
+
+    def process_changed(self) -> None:
+        """A process died: what it held is not under way any more; causes start anew."""
+        self._paused_since.clear()
+
+    def emitted(self, instance: "Instance", frames: Frames) -> None:
+        """A batch leaves an instance: only one that cannot know of a pause yet may send it."""
+        since = self._paused_since.get(instance.task)
+        require(
+            since is None or self._cluster.rounds - since < PAUSE_ROUNDS,
+            f"task {instance.task} still emits, paused since round {since}",
+        )
+        size = size_of(frames)
+        self._largest_bytes = max(self._largest_bytes, size)
+        for task in _targets(frames):
+            if task in self._allowance:
+                self._allowance[task] += size
+
+    def after(self, manager: "Manager", instructions: list[Instruction]) -> None:
+        """One event was handled by a stream manager."""
+        core = manager.core
+        if any(type(each) is ToLocalControl for each in instructions):
+            self._follow_pauses(manager)
+        high = core.options.high_water_bytes
+        causes = core._causes
+        for task, queue in core._queues.items():
+            if not queue.waiting:
+                if task in self._allowance:
+                    del self._allowance[task]
+                continue
+            if task in causes and task not in self._allowance:
+                self._allowance[task] = self._under_way(task)
+            held = queue.waiting_bytes
+            self.peak_bytes = max(self.peak_bytes, held)
+            require(held <= high or task in causes, f"queue of task {task} is over, unnamed")
+            most = high + self._largest_bytes + self._allowance.get(task, 0)
+            require(held <= most, f"queue of task {task} holds {held} bytes, {most} at most")
+            handed_most = core.options.window_bytes + self._largest_bytes
+            require(queue.handed_bytes <= handed_most, f"task {task} was handed too much")
+        for container, peer in core._peers.items():
+            if peer.waiting_bytes > high:
+                unnamed = {task for task, frames in peer.waiting if _targets(frames)} - peer.causes
+                require(not unnamed, f"queue to {container} is over, {unnamed} unnamed")
+
+    def _follow_pauses(self, manager: "Manager") -> None:
+        pressure = manager.core._pressure
+        for task in manager.tasks:
+            if not pressure.is_paused(task) or manager.core._queues[task].incarnation is None:
+                self._paused_since.pop(task, None)
+            elif task not in self._paused_since:
+                self._paused_since[task] = self._cluster.rounds
+                self.pauses += 1
+
+    def _under_way(self, task: int) -> int:
+        """Bytes on their way to a task's queue now, the queue's own included."""
+        cluster = self._cluster
+        total = 0
+        for manager in cluster.managers.values():
+            for peer in manager.core._peers.values():
+                total += sum(_bytes_for(task, frames) for _, frames in peer.waiting)
+            for channel in manager.inbound:
+                total += sum(_bytes_for(task, frames) for frames in channel)
+            total += (
+                sum(size_of(each) for each in manager.core._queues[task].waiting)
+                if (task in manager.core._queues)
+                else 0
+            )
+        for instance in cluster.instances.values():
+            total += sum(_bytes_for(task, frames) for _, frames in instance.data)
+        return total
+
+    def check_idle(self) -> None:
+        """Nothing is under way: each pause has a cause that stands, each cause has its pauses."""
+        cluster = self._cluster
+        self.idle_checks += 1
+        named = {
+            task
+            for manager in cluster.managers.values()
+            for task in (
+                *manager.core._causes,
+                *(task for peer in manager.core._peers.values() for task in peer.causes),
+            )
+        }
+        components = {task: each.component for task, each in cluster.packing.instances.items()}
+        upstream = {name for task in named for name in self._upstream[components[task]]}
+        for task, instance in cluster.instances.items():
+            wanted = components[task] in upstream
+            require(
+                instance.paused == wanted,
+                f"task {task} is {'paused' if instance.paused else 'running'}, causes: {named}",
+            )
+
+
+def _targets(frames: Frames) -> list[int]:
+    head = parse_header(frames[0])
+    if head.kind == Kind.DATA:
+        return [head.destination]
+    if head.kind == Kind.FANOUT:
+        return list(array("I", frames[1]))
+    return []
+
+
+def _bytes_for(task: int, frames: Frames) -> int:
+    return size_of(frames) if task in _targets(frames) else 0

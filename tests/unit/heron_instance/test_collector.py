@@ -1,0 +1,355 @@
+"""emit, ack and fail: the fast way and the careful way come to the same, and nothing is lost."""
+
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from instance_support import (
+    OTHER,
+    SHUFFLE,
+    Comfortable,
+    Made,
+    Middle,
+    Source,
+    batch,
+    grouped,
+    make,
+    reads,
+)
+
+from heron_core.errors import ComponentError, ValueNotSerialisable
+from heron_core.frames import Flag, Kind, parse_header
+from heron_core.topology import GroupingKind, StreamSpec
+
+ROOT, OTHER_ROOT = (OTHER << 44) | 1, (OTHER << 44) | 2
+FIELDS = grouped(GroupingKind.FIELDS, "a")
+
+values_lists = st.lists(
+    st.tuples(st.integers(0, 5) | st.text(max_size=3), st.none() | st.integers() | st.floats()),
+    max_size=12,
+)
+
+
+def pair(kind: type, grouping: Any, tracked: bool) -> tuple[Made, Made]:
+    """Twice the same instance; the second one emits in the careful way only."""
+    fast, careful = (make(kind, reads(grouping), tracked=tracked) for _ in range(2))
+    careful.component.emit = careful.core.collector.emit_general
+    assert fast.component.emit != fast.core.collector.emit_general
+    return fast, careful
+
+
+@pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
+@pytest.mark.parametrize("tracked", [True, False])
+@given(tuples=values_lists, with_ids=st.booleans())
+def test_spouts_fast_and_careful_emits_are_the_same_bytes(
+    grouping: Any, tracked: bool, tuples: list[tuple[Any, Any]], with_ids: bool
+) -> None:
+    fast, careful = pair(Source, grouping, tracked)
+    for made in (fast, careful):
+        for number, values in enumerate(tuples):
+            made.component.emit(list(values), tup_id=number if with_ids else None)
+        made.core.flush()
+    assert fast.sent == careful.sent
+    assert fast.core.collector.pending == careful.core.collector.pending
+    assert fast.core.collector.done_at_once == careful.core.collector.done_at_once
+    assert fast.core.statistics()["emitted"] == {"default": len(tuples)}
+    assert careful.core.statistics()["emitted"] == {"default": len(tuples)}
+
+
+@pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
+@pytest.mark.parametrize("tracked", [True, False])
+@given(tuples=values_lists, anchored=st.lists(st.booleans(), min_size=12, max_size=12))
+def test_bolts_fast_and_careful_emits_are_the_same_bytes(
+    grouping: Any, tracked: bool, tuples: list[tuple[Any, Any]], anchored: list[bool]
+) -> None:
+    fast, careful = pair(Middle, grouping, tracked)
+    for made in (fast, careful):
+        deliver(made, batch(["x"], roots=[(ROOT, 7)]) if tracked else batch(["x"]))
+        (tup,) = made.component.received
+        for values, anchor in zip(tuples, anchored, strict=False):
+            made.component.emit(list(values), anchors=[tup] if anchor else None)
+        made.component.ack(tup)
+        made.core.flush()
+    assert fast.sent == careful.sent
+
+
+def deliver(made: Made, frames: list[bytes]) -> None:
+    """The bolt under test gets one message."""
+    made.core.deliver(frames)
+
+
+def received(
+    count: int = 1, roots: list[int] | None = None, *inputs: Any
+) -> tuple[Made, list[Any]]:
+    """A bolt that got some tuples, each with a root."""
+    made = make(Middle, *(inputs or (reads(SHUFFLE),)))
+    every = roots if roots is not None else [ROOT + at for at in range(count)]
+    ids = [(root, 1000 + at) for at, root in enumerate(every)]
+    deliver(made, batch(*([at] for at in range(len(every))), roots=ids))
+    return made, made.component.received
+
+
+# --- what may be emitted -------------------------------------------------------------------------
+
+
+def test_a_list_that_changes_after_its_emit_does_no_harm() -> None:
+    # Users build one list and change it for every tuple.
+    made = make(Source, reads(SHUFFLE))
+    values, inner = [1, [2]], [3]
+    values[1] = inner
+    made.component.emit(values)
+    values[0] = "changed"
+    inner.append(4)
+    assert [found for _, found in made.emitted()] == [[1, [3]]]
+
+
+@pytest.mark.parametrize("tup", [[1], [1, 2, 3], []])
+def test_a_wrong_number_of_values_is_named(tup: list[int]) -> None:
+    made = make(Source, reads(SHUFFLE))
+    told = rf"tested\.default: emitted {len(tup)} values for the 2 fields \['a', 'b'\]"
+    with pytest.raises(RuntimeError, match=told):
+        made.component.emit(tup, tup_id=1)
+    assert made.core.collector.pending == {}
+
+
+@pytest.mark.parametrize("tup", ["ab", {1, 2}, None, 7])
+def test_what_is_no_list_of_values_is_refused(tup: object) -> None:
+    # A string has a length, too: emit("ab") would go out as two values.
+    with pytest.raises(TypeError, match="emit takes a list or tuple of values, not"):
+        make(Source, reads(SHUFFLE)).component.emit(tup)
+
+
+def test_an_undeclared_stream_is_named_with_the_declared_ones() -> None:
+    made = make(Source, reads(SHUFFLE))
+    with pytest.raises(RuntimeError, match=r"'error', which it does not declare .*default"):
+        made.component.emit([1, 2], stream="error")
+
+
+def test_a_tuple_over_the_limit_is_refused_with_its_size() -> None:
+    made = make(Source, reads(SHUFFLE), config={"topology.message.bytes.max": 100})
+    made.component.emit(["x" * 90, 1])
+    with pytest.raises(ComponentError, match=r"tested\.default: a tuple of \d+ bytes .* of 100"):
+        made.component.emit(["x" * 100, 1], tup_id=1)
+    assert len(made.emitted()) == 1
+    assert made.core.collector.pending == {}
+
+
+def test_a_value_that_cannot_travel_fails_that_emit_only() -> None:
+    made = make(Source, reads(SHUFFLE))
+    made.component.emit([1, 1])
+    with pytest.raises(ValueNotSerialisable, match=r"tested\.default: the value of field 'b'"):
+        made.component.emit([2, threading.Lock()], tup_id=1)
+    made.component.emit([3, 3])
+    assert [values[0] for _, values in made.emitted()] == [1, 3]
+    assert made.core.collector.pending == {}
+
+
+def test_at_most_once_acks_at_once_the_last_first() -> None:
+    # heronpy calls ack of each emit of one next_tuple after it, the last one first.
+    made = make(Source, reads(SHUFFLE), tracked=False)
+    made.component.script = lambda: [made.component.emit([n, n], tup_id=n) for n in (1, 2)]
+    made.core.set_active(True)
+    made.look_secs = 0.1
+    made.core.turn(made.now + 0.25)
+    assert made.component.acked[:2] == [2, 1]
+
+
+def test_a_tracked_emit_that_nobody_reads_is_acked_at_once() -> None:
+    made = make(Source, tracked=True)
+    made.component.emit([1, 2], tup_id="x")
+    assert made.core.collector.done_at_once == ["x"]
+    assert made.core.collector.pending == {}
+
+
+# --- trees ---------------------------------------------------------------------------------------
+
+
+def acks_of(made: Made) -> dict[int, int]:
+    """root -> xor of what was acked."""
+    made.core.flush()
+    numbers = made.words_of(Kind.ACK)
+    found: dict[int, int] = {}
+    for root, value in zip(numbers[::2], numbers[1::2], strict=True):
+        found[root] = found.get(root, 0) ^ value
+    return found
+
+
+def edges_of(made: Made, root: int) -> int:
+    """Xor of the edges that go out anchored to a root."""
+    made.core.flush()
+    total = 0
+    for each in made.batches():
+        ids, rows = each.ids, each.head.items
+        extras = dict[int, list[int]]()
+        if each.head.flags & Flag.MULTI_ROOT:
+            numbers = memoryview(each.parts[-1]).cast("Q").tolist()
+            for position, further in zip(numbers[::2], numbers[1::2], strict=True):
+                extras.setdefault(position, []).append(further)
+        for at in range(len(ids) // 2):
+            if root in (ids[2 * at], *extras.get(at % rows, ())):
+                total ^= ids[2 * at + 1]
+    return total
+
+
+def test_an_ack_closes_its_edge_and_opens_those_of_the_children() -> None:
+    made, (tup,) = received()
+    made.component.emit([1, 2], anchors=[tup])
+    made.component.emit([3, 4], anchors=[tup])
+    made.component.ack(tup)
+    assert acks_of(made) == {ROOT: 1000 ^ edges_of(made, ROOT)}
+    assert edges_of(made, ROOT)
+
+
+@pytest.mark.parametrize("kind", [GroupingKind.SHUFFLE, GroupingKind.ALL])
+def test_several_anchors_are_one_child_of_each(kind: GroupingKind) -> None:
+    # A join: its tuple has the roots of all inputs; the tree of each has to wait for it.
+    made, tups = received(2, None, reads(grouped(kind)))
+    made.component.emit([1, 2], anchors=tups)
+    for tup in tups:
+        made.component.ack(tup)
+    for at, root in enumerate((ROOT, ROOT + 1)):
+        assert edges_of(made, root)
+        assert acks_of(made)[root] == (1000 + at) ^ edges_of(made, root)
+
+
+def test_anchors_that_share_a_root_count_once() -> None:
+    # A diamond: both branches of one spout tuple meet in a join. Twice the same edge would cancel
+    # itself out, and the tree would end before the child is processed.
+    made, tups = received(2, [ROOT, ROOT])
+    made.component.emit([1, 2], anchors=tups)
+    for tup in tups:
+        made.component.ack(tup)
+    assert acks_of(made) == {ROOT: 1000 ^ 1001 ^ edges_of(made, ROOT)}
+    assert edges_of(made, ROOT)
+
+
+def test_a_joined_tuple_comes_with_all_of_its_roots() -> None:
+    made, tups = received(2)
+    made.component.emit([1, 2], anchors=tups)
+    made.core.flush()
+    (sent,) = made.batches()
+    reader, _ = received(0)
+    head = bytearray(sent.frames[0])
+    head[12:16] = OTHER.to_bytes(4, "little")
+    reader.core.deliver([bytes(head), *sent.frames[1:]])
+    (got,) = reader.component.received
+    assert got.roots[::2] == [ROOT, ROOT + 1]
+    reader.component.ack(got)
+    assert set(acks_of(reader)) == {ROOT, ROOT + 1}
+
+
+def test_an_acked_first_anchor_does_not_hide_the_second() -> None:
+    made, (first, second) = received(2)
+    made.component.ack(first)
+    made.core.outbox.settle()
+    made.component.emit([1, 2], anchors=[first, second])
+    made.component.ack(second)
+    assert acks_of(made) == {ROOT: 1000, ROOT + 1: 1001 ^ edges_of(made, ROOT + 1)}
+    assert edges_of(made, ROOT + 1)
+
+
+def test_a_child_of_a_settled_tuple_has_no_root() -> None:
+    made, (tup,) = received()
+    made.component.ack(tup)
+    made.core.flush()
+    made.component.emit([1, 2], anchors=[tup])
+    assert edges_of(made, ROOT) == 0
+    assert acks_of(made) == {ROOT: 1000}
+    assert len(made.emitted()) == 1
+
+
+def test_the_first_of_ack_and_fail_counts() -> None:
+    made, (acked, failed, twice) = received(3)
+    made.component.ack(acked)
+    made.component.fail(acked)
+    made.component.fail(failed)
+    made.component.ack(failed)
+    made.component.ack(twice)
+    made.component.ack(twice)
+    assert acks_of(made) == {ROOT: 1000, ROOT + 2: 1002}
+    assert made.words_of(Kind.FAIL) == [ROOT + 1]
+    numbers = made.core.statistics()
+    assert (numbers["acked"], numbers["failed"], numbers["late"]) == (2, 1, 3)
+
+
+def test_a_failed_tuple_fails_all_of_its_roots() -> None:
+    made, tups = received(2)
+    made.component.emit([1, 2], anchors=tups)
+    made.core.flush()
+    (sent,) = made.batches()
+    reader, _ = received(0)
+    head = bytearray(sent.frames[0])
+    head[12:16] = OTHER.to_bytes(4, "little")
+    reader.core.deliver([bytes(head), *sent.frames[1:]])
+    reader.component.fail(reader.component.received[0])
+    reader.core.flush()
+    assert sorted(reader.words_of(Kind.FAIL)) == [ROOT, ROOT + 1]
+
+
+def test_acks_of_one_root_travel_as_one() -> None:
+    made, tups = received(4, [ROOT] * 4)
+    for tup in tups:
+        made.component.ack(tup)
+    made.core.flush()
+    assert made.words_of(Kind.ACK) == [ROOT, 1000 ^ 1001 ^ 1002 ^ 1003]
+
+
+def test_acks_go_to_the_spout_that_owns_the_root() -> None:
+    made, tups = received(2, [ROOT, (77 << 44) | 5])
+    for tup in tups:
+        made.component.ack(tup)
+    made.core.flush()
+    acks = [parse_header(each[0]) for each in made.sent if each[0][2] == Kind.ACK]
+    assert sorted(each.destination for each in acks) == [OTHER, 77]
+
+
+def test_auto_ack_and_auto_anchor_take_the_work_off() -> None:
+    made = make(Comfortable, reads(SHUFFLE))
+    made.component.script = lambda tup: made.component.emit([tup.values[0], 0])
+    deliver(made, batch(["x"], roots=[(ROOT, 7)]))
+    assert acks_of(made) == {ROOT: 7 ^ edges_of(made, ROOT)}
+    assert edges_of(made, ROOT)
+    made.component.emit(["after", 0])
+    assert edges_of(made, ROOT) == acks_of(made)[ROOT] ^ 7
+
+
+def test_a_trees_beginning_leaves_before_its_tuples() -> None:
+    # The stream manager must not see an ack of a tree that it does not know yet.
+    made = make(Source, reads(grouped(GroupingKind.ALL)))
+    made.component.emit([1, 2], tup_id="x")
+    made.core.flush()
+    assert [frames[0][2] for frames in made.sent] == [Kind.INIT, Kind.FANOUT, Kind.FANOUT]
+    (root,) = made.core.collector.pending
+    assert made.words_of(Kind.INIT) == [root, edges_of(made, root)]
+
+
+def test_a_batch_with_one_delivery_each_begins_its_trees_itself() -> None:
+    made = make(Source, reads(SHUFFLE))
+    made.component.emit([1, 2], tup_id="x")
+    made.component.emit([1, 2])
+    made.core.flush()
+    assert all(each.head.flags & Flag.BEGINS for each in made.batches())
+    assert made.words_of(Kind.INIT) == []
+    made.component.emit([3, 4], tup_id="y", direct_task=2)
+    root = next(reversed(made.core.collector.pending))
+    assert made.words_of(Kind.INIT) == [root, edges_of(made, root)]
+
+
+def test_streams_that_share_tasks_are_told_apart() -> None:
+    made = make(
+        Middle,
+        reads(SHUFFLE),
+        reads(SHUFFLE, "more"),
+        outputs=[StreamSpec("default", ("a",)), StreamSpec("more", ("a",))],
+    )
+    for number in range(8):
+        made.component.emit([number], stream="more" if number % 2 else "default")
+    made.core.flush()
+    told = {
+        values[0]: stream
+        for each in made.batches()
+        for values, stream in zip(each.values, each.streams, strict=True)
+    }
+    assert told == {number: number % 2 for number in range(8)}

@@ -1,0 +1,199 @@
+"""Small topologies and a stream manager to talk to."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from heron_core import config as keys
+from heron_core import messages
+from heron_core.frames import Flag, Frames, Kind, header, with_consumed
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Resource,
+    TopologyState,
+    physical_to_json,
+)
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from stream_manager import events
+from stream_manager.core import StreamManager
+from stream_manager.options import Options
+
+HIGH_BYTES = 400
+LOW_BYTES = 100
+WINDOW_BYTES = 300
+NOTHING = Resource(0.0, 0, 0)
+
+
+def topology_of(edges: Mapping[str, Sequence[str]], **config: Any) -> TopologySpec:
+    """name -> the components it reads; those that read nothing are spouts."""
+    stream = StreamSpec("default", ("value",))
+    components = tuple(
+        ComponentSpec(
+            name,
+            not sources,
+            "module.Class",
+            1,
+            (stream,),
+            tuple(InputSpec(each, "default", GroupingSpec(GroupingKind.ALL)) for each in sources),
+        )
+        for name, sources in edges.items()
+    )
+    return TopologySpec("t", components, config)
+
+
+def packing_of(*containers: dict[int, str]) -> PackingPlan:
+    """For each container its tasks and their components."""
+    return PackingPlan(
+        "t",
+        tuple(
+            ContainerPlan(
+                number,
+                tuple(InstancePlan(task, name, 0, NOTHING) for task, name in tasks.items()),
+                NOTHING,
+            )
+            for number, tasks in enumerate(containers, 1)
+        ),
+    )
+
+
+def physical(packing: PackingPlan, epoch: int, **changed: str) -> messages.Plan:
+    """A plan; `c2="tcp://new"` gives container 2 another address."""
+    addresses = {each.id: f"tcp://{each.id}" for each in packing.containers}
+    addresses |= {int(name[1:]): address for name, address in changed.items()}
+    plan = PhysicalPlan("t", epoch, TopologyState.RUNNING, packing, addresses)
+    return messages.Plan(physical_to_json(plan))
+
+
+class Manager:
+    """A stream manager of container 1 with the clock in hand."""
+
+    def __init__(
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        planned: bool = True,
+        mode: str = keys.STAGE,
+    ) -> None:
+        config: dict[str, Any] = {
+            keys.BACKPRESSURE_HIGH_BYTES: HIGH_BYTES,
+            keys.BACKPRESSURE_LOW_BYTES: LOW_BYTES,
+            keys.BACKPRESSURE_MODE: mode,
+            keys.MESSAGE_TIMEOUT_SECS: 5,
+        }
+        options = replace(Options.of(config), window_bytes=WINDOW_BYTES)
+        register = messages.Register(1, 77, "tcp://1", "here", 1)
+        self.core = StreamManager(topology, packing, register, options)
+        self.packing = packing
+        self.now = 0.0
+        if planned:
+            self.plan(1)
+
+    def handle(self, event: events.Event) -> list[events.Instruction]:
+        """One event."""
+        return self.core.handle(event, self.now)
+
+    def plan(self, epoch: int, **changed: str) -> list[events.Instruction]:
+        """A plan of the master arrives."""
+        return self.handle(events.FromMaster(physical(self.packing, epoch, **changed)))
+
+    def hello(self, task: int, incarnation: int = 1) -> list[events.Instruction]:
+        """A process says Hello."""
+        return self.control(task, messages.Hello(task, incarnation, 1), incarnation)
+
+    def control(self, task: int, message: object, incarnation: int = 1) -> list[events.Instruction]:
+        """A process says something on its control connection."""
+        return self.handle(events.FromInstanceControl(task, incarnation, message))
+
+    def data(self, frames: Frames, task: int = 1, incarnation: int = 1) -> list[events.Instruction]:
+        """A local instance sends."""
+        return self.handle(events.FromInstance(task, incarnation, frames))
+
+    def peer(self, frames: Frames) -> list[events.Instruction]:
+        """Another stream manager sends."""
+        return self.handle(events.FromPeer(frames))
+
+    def consumed(self, task: int, messages_processed: int) -> list[events.Instruction]:
+        """An instance reports what it has processed."""
+        head = with_consumed(header(Kind.CONSUMED, 1, task, 0, 0), messages_processed)
+        return self.data([head], task)
+
+    def cause(self, announcer: int, task: int, on: bool) -> list[events.Instruction]:
+        """A peer names or lifts a cause."""
+        head = header(Kind.CONTROL, self.core.epoch, announcer, task, 1)
+        return self.peer([head, messages.encode(messages.Cause(task, on))])
+
+
+def batch(
+    destination: int, size: int = 0, roots: Sequence[int] = (), epoch: int = 1, source: int = 1
+) -> Frames:
+    """A DATA message; tracked with edge 100 + position for each root."""
+    ids = array("Q", [number for at, root in enumerate(roots) for number in (root, 100 + at)])
+    flags = Flag.TRACKED if roots else Flag.NONE
+    count = max(1, len(roots))
+    head = header(Kind.DATA, epoch, source, destination, count, 0, flags)
+    return [head, b"x" * size, *([ids.tobytes()] if roots else [])]
+
+
+def fanout(
+    container: int, targets: Sequence[int], size: int = 0, roots: Sequence[int] = ()
+) -> Frames:
+    """A FANOUT message; the edge of a root is its position + 10 * the task."""
+    ids = array(
+        "Q",
+        [
+            number
+            for task in targets
+            for at, root in enumerate(roots)
+            for number in (root, 10 * task + at)
+        ],
+    )
+    flags = Flag.TRACKED if roots else Flag.NONE
+    head = header(Kind.FANOUT, 1, 1, container, max(1, len(roots)), 0, flags)
+    frames = [head, array("I", targets).tobytes(), b"x" * size]
+    return [*frames, ids.tobytes()] if roots else frames
+
+
+def init(task: int, *pairs: int, epoch: int = 1) -> Frames:
+    """An INIT message of root, value, root, value, …"""
+    head = header(Kind.INIT, epoch, task, task, len(pairs) // 2)
+    return [head, array("Q", pairs).tobytes()]
+
+
+def ack(owner: int, *pairs: int) -> Frames:
+    """An ACK message of root, value, root, value, …"""
+    return [header(Kind.ACK, 1, 9, owner, len(pairs) // 2), array("Q", pairs).tobytes()]
+
+
+def of_type(kind: type, instructions: Sequence[events.Instruction]) -> list[Any]:
+    """The instructions of one type."""
+    return [each for each in instructions if type(each) is kind]
+
+
+def pauses(instructions: Sequence[events.Instruction]) -> list[tuple[int, bool]]:
+    """(task, on) of each Pause sent."""
+    return [
+        (each.task, each.message.on)
+        for each in of_type(events.ToLocalControl, instructions)
+        if isinstance(each.message, messages.Pause)
+    ]
+
+
+def causes_told(instructions: Sequence[events.Instruction]) -> list[tuple[int, int, bool]]:
+    """(container, task, on) of each Cause sent to a peer."""
+    found = []
+    for each in of_type(events.ToPeer, instructions):
+        if each.frames[0][2] == Kind.CONTROL:
+            cause = messages.decode(each.frames[1])
+            found.append((each.container, cause.task, cause.on))
+    return found

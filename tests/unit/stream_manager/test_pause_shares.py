@@ -1,0 +1,170 @@
+"""Who is paused because of whom, for which share of its time; what a cycle pauses; mode drop."""
+
+from array import array
+
+import pytest
+
+from heron_core import config as keys
+from heron_core import messages
+from heron_core.frames import ROOT_COUNTER_BITS, Flag, Kind, header, words
+from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from stream_manager import events
+from stream_manager.backpressure import BackPressure, upstream_of
+from stream_manager.core import StreamManager
+from stream_manager.options import Options
+
+ROOM = Resource(1.0, 1, 1)
+
+
+def topology_of(**inputs: str) -> TopologySpec:
+    """component -> the components that feed it, separated by blanks; a spout has none."""
+    shuffle = GroupingSpec(GroupingKind.SHUFFLE)
+    return TopologySpec(
+        "test",
+        tuple(
+            ComponentSpec(
+                name,
+                not sources,
+                "test.Component",
+                1,
+                (StreamSpec("default", ("value",)),),
+                tuple(InputSpec(each, "default", shuffle) for each in sources.split()),
+            )
+            for name, sources in inputs.items()
+        ),
+        {},
+    )
+
+
+def packed(topology: TopologySpec, *containers: str) -> PackingPlan:
+    """One instance of each component; `containers` names the components in each, from 1 on."""
+    tasks = {each.name: at for at, each in enumerate(topology.components, 1)}
+    plans = tuple(
+        ContainerPlan(
+            number, tuple(InstancePlan(tasks[each], each, 0, ROOM) for each in names.split()), ROOM
+        )
+        for number, names in enumerate(containers, 1)
+    )
+    return PackingPlan("test", plans)
+
+
+CHAIN = topology_of(spout="", middle="spout", last="middle")
+TOGETHER = packed(CHAIN, "spout middle last")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        ({"s": "", "a": "s", "b": "a"}, {"s": "", "a": "s", "b": "a"}),
+        # Whichever of the two is slow, the spout waits; neither waits for the other.
+        ({"s": "", "a": "s b", "b": "a"}, {"s": "", "a": "s", "b": "s"}),
+        ({"s": "", "a": "s a"}, {"s": "", "a": "s"}),
+        ({"s": "", "t": "", "a": "s c", "b": "a t", "c": "b"}, dict.fromkeys("abc", "s t")),
+        # Behind the cycle: its last bolt waits, and fills the cycle, and that stops the spout.
+        ({"s": "", "a": "s b", "b": "a", "c": "b"}, {"a": "s", "b": "s", "c": "b"}),
+    ],
+)
+def test_who_pauses_for_whom(inputs: dict[str, str], expected: dict[str, str]) -> None:
+    """A retry loop hangs at its far end: the loop goes on turning, what comes in from outside has
+    to wait, or the queue at the far end grows for ever."""
+    found = upstream_of(topology_of(**inputs))
+    for name, sources in expected.items():
+        assert found[name] == set(sources.split()), name
+
+
+def test_share_of_time_counts_from_the_first_process() -> None:
+    """An hour after midnight somebody asks how much of the time the spout had to wait."""
+    pressure = BackPressure(CHAIN, TOGETHER, 1)
+    pressure.seen(1, now=100.0)
+    pressure.on(1, 2, now=110.0)
+    assert pressure.statistics(115.0) == {1: messages.Paused((2,), 5.0, 5.0, 5 / 15)}
+    pressure.seen(1, now=116.0)  # it was restarted: its time goes on
+    pressure.off(1, 2, now=120.0)
+    assert pressure.statistics(200.0) == {1: messages.Paused((), 10.0, 0.0, 0.1)}
+    pressure.on(1, 2, now=200.0)
+    assert pressure.statistics(300.0) == {1: messages.Paused((2,), 110.0, 100.0, 110 / 200)}
+
+
+def test_share_of_a_task_that_nobody_serves() -> None:
+    """A pause may come before the first process does, and then be longer than its life."""
+    pressure = BackPressure(CHAIN, TOGETHER, 1)
+    pressure.on(1, 2, now=10.0)
+    assert pressure.statistics(20.0)[1].share == 0.0
+    pressure.seen(1, now=20.0)
+    assert pressure.statistics(21.0)[1].share == 1.0
+
+
+def manager_of(packing: PackingPlan, container: int = 1, **options: object) -> StreamManager:
+    identity = messages.Register(container, 5, "tcp://here:1", "here", 77)
+    config = {f"topology.{key.replace('_', '.')}": value for key, value in options.items()}
+    return StreamManager(CHAIN, packing, identity, Options.of(config))
+
+
+def test_an_instance_hears_of_its_pause_before_the_plan() -> None:
+    """A paused spout is restarted: if the plan came first, it would emit until the pause does."""
+    manager = manager_of(packed(CHAIN, "spout", "middle last"))
+    plan = {
+        "topology": "test",
+        "epoch": 1,
+        "state": "RUNNING",
+        "packing": {},
+        "stream_managers": {},
+    }
+    manager.plan, manager._plan_json = object(), plan  # type: ignore[assignment]
+    cause = messages.encode(messages.Cause(2, True))
+    manager.handle(events.FromPeer([header(Kind.CONTROL, 0, 2, 2, 1), cause]), 0.0)
+    out: list[events.Instruction] = []
+    manager._hello(messages.Hello(1, 9, 78), out)
+    told = [each.message for each in out if isinstance(each, events.ToLocalControl)]
+    assert told[:2] == [messages.Pause(True), messages.Plan(plan)]
+
+
+BATCH_BYTES = 1000
+
+
+def blocked_batches(mode: str, batches: int) -> StreamManager:
+    """A stream manager whose peer takes nothing, after so many fan-outs to two tasks there."""
+    manager = manager_of(
+        packed(CHAIN, "spout", "middle last"),
+        backpressure_mode=mode,
+        backpressure_high_bytes=5 * BATCH_BYTES,
+        backpressure_low_bytes=BATCH_BYTES,
+        reliability_mode=keys.ATLEAST_ONCE,
+    )
+    manager.handle(events.PeerBlocked(2, []), 0.0)
+    for number in range(1, batches + 1):
+        ids = array("Q", [1 << ROOT_COUNTER_BITS | number, number]).tobytes()
+        begin = [header(Kind.INIT, 0, 1, 1, 1), ids]
+        targets = array("I", [2, 3]).tobytes()
+        first = header(Kind.FANOUT, 0, 1, 2, 1, 0, Flag.TRACKED)
+        for frames in (begin, [first, targets, b"x" * BATCH_BYTES, ids * 2]):
+            manager.handle(events.FromInstance(1, 9, frames), 0.0)
+    assert manager.counters["malformed"] == 0
+    return manager
+
+
+def test_mode_drop_bounds_the_queue_to_a_peer_too() -> None:
+    """The network between two containers hangs, and nobody is paused: the queue must end too, and
+    the spout hear at once of what was dropped."""
+    manager = blocked_batches(keys.DROP, 100)
+    assert manager.statistics()["peer_bytes"][2] < 7 * BATCH_BYTES
+    kept = len([task for task, _ in manager._peers[2].waiting if task])
+    assert manager.counters["dropped"] == 2 * (100 - kept)
+    failed = [root for _, roots in manager._untold[1] for root in words(roots)]
+    assert len(failed) == len(set(failed)) == 100 - kept > 90
+
+
+def test_mode_stage_drops_nothing() -> None:
+    """The same in the default mode: everything waits, who sends is told to pause."""
+    manager = blocked_batches(keys.STAGE, 100)
+    assert manager.counters["dropped"] == 0
+    assert len([task for task, _ in manager._peers[2].waiting if task]) == 100
+    assert manager.heartbeat().paused[1].causes == (2,)
