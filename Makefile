@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
 
-.PHONY: help run test check test-cluster bench format clean
+.PHONY: help run test check chaos bench format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -22,7 +22,10 @@ check: $(TESTED) ## Format, lint, types, boundaries, and the fast tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/unit tests/property tests/sim
+	$(BIN)/python -m pytest -q tests/unit tests/property tests/sim tests/fuzz
+
+chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
+	$(BIN)/python -m tests.chaos --seconds 300
 
 bench: $(TESTED) ## Every benchmark with its peers; see benchmarks/README.md
 	$(BIN)/pip install --quiet --requirement benchmarks/requirements-peers.txt

@@ -15,13 +15,15 @@ from heron_core.frames import ROOT_COUNTER_BITS
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.values import Pack, packer, unpack
+from heron_instance.bolt import BoltCore, Decode
 from heron_instance.collector import BoltCollector, SpoutCollector
 from heron_instance.context import InstanceContext
-from heron_instance.core import BoltCore, Core, Decode, SpoutCore, is_not_overridden
+from heron_instance.core import Core, is_not_overridden
 from heron_instance.hooks import TaskHooks
 from heron_instance.metrics import Metrics
 from heron_instance.options import Options
 from heron_instance.outbox import Admit, Outbox, Send
+from heron_instance.spout import SpoutCore
 from heron_instance.targets import Router
 from heronpy_compat.classes import load_class
 

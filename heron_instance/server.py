@@ -18,10 +18,11 @@ from heron_core.errors import ProtocolError
 from heron_core.frames import Frames, Kind, header, size_of, with_consumed
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_instance.bolt import BoltCore
 from heron_instance.build import World, build, incarnation_number
 from heron_instance.context import UserMetrics
 from heron_instance.control import Control, SideThread
-from heron_instance.core import BoltCore, SpoutCore
+from heron_instance.spout import SpoutCore
 from heron_io.processes import Ties, start_pulse
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 

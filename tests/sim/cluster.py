@@ -145,6 +145,13 @@ class Cluster:
         """Whether the master found the topology done."""
         return self.master.core.phase is Phase.ENDED
 
+    @property
+    def all_done(self) -> bool:
+        """Whether no instance has anything left to do, and nothing waits for one."""
+        return all(each.core.counts()[2] for each in self.instances.values()) and not any(
+            any(each.core.statistics()["waiting_bytes"].values()) for each in self.managers.values()
+        )
+
     # --- faults -------------------------------------------------------------------------------
 
     def kill_instance(self, task: int) -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from heron_core import messages
 from heron_core.frames import Frames, Kind, header, parse_header, size_of, with_consumed
 from heron_core.plans import TopologyState
+from heron_instance.bolt import BoltCore
 from heron_instance.build import World, build
-from heron_instance.core import BoltCore, SpoutCore
+from heron_instance.spout import SpoutCore
 from sim.checkers import require
 from sim.network import Channel
 from stream_manager import core as stream_manager
