@@ -19,7 +19,7 @@ Json = Mapping[str, Any]
 
 WHOLE_NUMBER_MAX = (1 << 63) - 1
 NESTING_MAX = 16
-"""Ours nest 6 deep. What nests 500 deep can be decoded, but not encoded again to be passed on."""
+"""Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
 ERROR_CHARACTERS = 200
 """Of what is wrong with a message: it may be as long as the message."""
 

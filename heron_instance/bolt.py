@@ -55,6 +55,7 @@ class BoltCore(Core):
         self._finished = False
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
+        self._busy_since = 0.0
         self._process = self._make_process(hooks)
         """One tuple through user code; raises what that raises."""
         self._step = 1
@@ -91,6 +92,7 @@ class BoltCore(Core):
         self.due = min(started + self.options.linger_secs, self._next_tick)
         self._messages += 1
         self._busy = True
+        self._busy_since = started
         try:
             self._run_batch(head, frames, batch, started)
             self._count(len(batch), started)
@@ -125,6 +127,7 @@ class BoltCore(Core):
                 process(tup)
             except Exception:
                 self._process_failed(tup)
+            self.metrics.executed += 1
             if (now := self.clock()) >= self.due:
                 self.look_up(now)
 
@@ -141,6 +144,7 @@ class BoltCore(Core):
                     process(tup)
                 except Exception:
                     self._process_failed(tup)
+            self.metrics.executed += min(step, left)
             left -= step
             before, now = now, clock()
             step = self._between(before, now)
@@ -161,6 +165,7 @@ class BoltCore(Core):
                     process(tup)
                 except Exception:
                     self._process_failed(tup)
+            self.metrics.executed += min(step, left)
             left -= step
             before, now = now, clock()
             step = self._between(before, now)
@@ -183,7 +188,6 @@ class BoltCore(Core):
         metrics.busy_secs += elapsed
         metrics.execute.total_secs += elapsed
         metrics.execute.number += executed
-        metrics.executed += executed
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""
@@ -284,13 +288,15 @@ class BoltCore(Core):
         return self.outbox.deliveries, processed, self.outbox.empty and not self._busy
 
     def statistics(self) -> dict[str, Any]:
-        """The snapshot for the master."""
+        """The snapshot for the master; the batch under way counts as busy up to now."""
         collector = self.collector
-        self.metrics.acked = self.outbox.acks_counted
+        self.metrics.acked = self.outbox.acks_counted + len(self.outbox.acked)
         self.metrics.failed = collector.failed
         routes = collector.router.routes
+        under_way = self.clock() - self._busy_since if self._busy else 0.0
         return self.metrics.snapshot(
             {
+                "busy_secs": self.metrics.busy_secs + under_way,
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
                 "pending": 0,
                 "finished": self._finished,

@@ -109,7 +109,8 @@ class Collector:
         """
         outbox = self.outbox
         total = 0
-        for rival in [rival for lane in lanes for rival in lane.rivals if rival.parts]:
+        for rival in {rival for lane in lanes for rival in lane.rivals if rival.parts}:
+            outbox.flush_acks()  # a report of what was processed rides on this message
             outbox.flush_lane(rival)
         for lane in lanes:
             position = len(lane.parts)

@@ -39,6 +39,7 @@ Out = list[events.Instruction]
 
 TOLD_EVERY_SECS = 60.0
 """Malformed messages are counted each, and told of once a minute."""
+COUNTERS = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
 
 
 class StreamManager:
@@ -54,7 +55,7 @@ class StreamManager:
         self.options = options
         self.container = identity.container
         self.plan: PhysicalPlan | None = None
-        self._plan_json: messages.Json = {}
+        self._plan_message = messages.Plan({})
         self.epoch = 0
         self._identity = identity
         self._packing = packing
@@ -86,9 +87,12 @@ class StreamManager:
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
-        names = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
-        self.counters = dict.fromkeys(names, 0)
-        self._by_kind: dict[int, Callable[[Header, Frames, Out], None]] = {
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self._by_kind = self._message_handlers()
+        self._by_event = self._event_handlers()
+
+    def _message_handlers(self) -> dict[int, Callable[[Header, Frames, Out], None]]:
+        return {
             Kind.DATA: self._data,
             Kind.FANOUT: self._fanout,
             Kind.INIT: self._init,
@@ -97,7 +101,9 @@ class StreamManager:
             Kind.CONSUMED: lambda head, frames, out: None,
             Kind.CONTROL: self._peer_control,
         }
-        self._by_event: dict[type, Callable[[Any, float, Out], None]] = {
+
+    def _event_handlers(self) -> dict[type, Callable[[Any, float, Out], None]]:
+        return {
             events.FromInstance: self._from_instance,
             events.FromPeer: self._from_peer,
             events.FromInstanceControl: self._instance_control,
@@ -393,7 +399,7 @@ class StreamManager:
         # before us, for a cause that is gone.
         self._control(hello.task, messages.Pause(self._pressure.is_paused(hello.task)), out)
         if self.plan is not None:
-            self._control(hello.task, self._plan_message(), out)
+            self._control(hello.task, self._plan_message, out)
         if self._wave is not None:
             self._control(hello.task, self._wave, out)
         if hello.task in self._finishing:
@@ -404,10 +410,7 @@ class StreamManager:
 
     def blocked_peers(self) -> list[int]:
         """Peers whose socket is to be watched until it takes messages again."""
-        return [container for container, queue in self._peers.items() if queue.blocked]
-
-    def _plan_message(self) -> messages.Plan:
-        return messages.Plan(self._plan_json)
+        return [each for each, queue in self._peers.items() if queue.blocked]
 
     def _master_connected(self, event: events.MasterConnected, now: float, out: Out) -> None:
         self._master_seen = now
@@ -440,21 +443,19 @@ class StreamManager:
         if plan.epoch < self.epoch:
             return
         known = self.plan.stream_managers if self.plan is not None else {}
-        self.plan, self._plan_json, self.epoch = plan, data, plan.epoch
+        self.plan, self.epoch = plan, plan.epoch
+        self._plan_message = messages.Plan(data)
         peers = {each: plan.stream_managers[each] for each in self._peers}
         out.append(events.ConnectPeers(peers))
         replaced = [each for each in peers if known.get(each, peers[each]) != peers[each]]
         if replaced:
-            self._fail_everything(out)
+            # It died with tuples and acks that nobody can name: all trees of our spouts may miss
+            # some, so they fail now and are replayed, rather than after the message timeout.
+            for task, trees in self._trees.items():
+                self._tell_spout(Kind.FAILED, task, trees.clear(), out)
         for container in replaced:
             self._peer_replaced(container, out)
-        self._to_all(self._plan_message(), out)
-
-    def _fail_everything(self, out: Out) -> None:
-        """A stream manager died with tuples and acks that nobody can name: all trees of our spouts
-        may miss some, so they fail now and are replayed, rather than after the message timeout."""
-        for task, trees in self._trees.items():
-            self._tell_spout(Kind.FAILED, task, trees.clear(), out)
+        self._to_all(self._plan_message, out)
 
     def _timer(self, event: events.Timer, now: float, out: Out) -> None:
         self._rotate(now, out)
@@ -494,10 +495,7 @@ class StreamManager:
             **self.counters,
             "trees": sum(map(len, self._trees.values())),
             "unknown_roots": sum(trees.unknown for trees in self._trees.values()),
-            "waiting_bytes": {
-                task: queue.waiting_bytes + queue.handed_bytes
-                for task, queue in self._queues.items()
-            },
+            "waiting_bytes": {each: queue.held_bytes for each, queue in self._queues.items()},
             "peer_bytes": {each: queue.waiting_bytes for each, queue in self._peers.items()},
             "causes": sorted(self._causes),
         }

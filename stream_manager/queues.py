@@ -32,6 +32,11 @@ class InstanceQueue:
         """Whether the instance may be handed a message now."""
         return self.incarnation is not None and self.handed_bytes < self._window_bytes
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes on their way: waiting, or handed over and not yet processed."""
+        return self.waiting_bytes + self.handed_bytes
+
     def offer(self, frames: Frames) -> bool:
         """Take a message; True if it is to be handed over at once, else it waits."""
         if self.open and not self.waiting:

@@ -10,7 +10,16 @@ from typing import Any
 from heron_core import config as keys
 from heron_core import messages
 from heron_core.errors import ProtocolError
-from heron_core.frames import Flag, Frames, Kind, header, size_of, with_consumed
+from heron_core.frames import (
+    Flag,
+    Frames,
+    Kind,
+    check_batch,
+    header,
+    parse_header,
+    size_of,
+    with_consumed,
+)
 from heron_io.transport import CONTROL, DATA, identity
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -21,6 +30,7 @@ from .mutate import mutated_frames, mutated_message, some
 
 HIGH_BYTES, LOW_BYTES, WINDOW_BYTES = 6000, 2000, 4000
 STEPS_MAX = 30
+LOCAL = (world.SPOUT, world.SPLIT, world.EVERY, world.EVERY + 1)
 INCARNATION = 1 << 60
 """Of the processes that come at the end: nobody used it before."""
 ROUNDS_MAX = 1000
@@ -37,12 +47,12 @@ def manager_steps(rng: Random) -> list[Any]:
 
 def _beginning() -> list[Any]:
     hellos = [("control", task, 100 + task, messages.encode(messages.Hello(task, 100 + task, 1)))
-              for task in (world.SPOUT, world.SPLIT, world.EVERY)]  # fmt: skip
+              for task in LOCAL]  # fmt: skip
     return [("connected",), ("master", messages.encode(messages.Plan(world.plan()))), *hellos]
 
 
 def _step(rng: Random) -> Any:
-    task = some(rng, (world.SPOUT, world.SPLIT, world.EVERY, rng.randrange(8)))
+    task = some(rng, (*LOCAL, rng.randrange(10)))
     incarnation = some(rng, (100 + task, 100 + task, 7))
     match rng.randrange(10):
         case 0 | 1 | 2:
@@ -100,8 +110,9 @@ class Fake:
                     assert container == 2
                     if self.full or unsent:
                         unsent.append((destination, frames))
-                case events.ToLocal(task, incarnation, _):
+                case events.ToLocal(task, incarnation, frames):
                     identity(DATA, task, incarnation)
+                    self._check(frames)
                     self.to_locals.append(each)
                 case events.ToLocalControl(task, incarnation, message):
                     identity(CONTROL, task, incarnation)
@@ -110,6 +121,15 @@ class Fake:
                     messages.decode(messages.encode(message))
         if unsent:
             self.handle(events.PeerBlocked(2, unsent))
+
+    @staticmethod
+    def _check(frames: Frames) -> None:
+        """What an instance gets is well-formed, whatever others sent."""
+        head = parse_header(frames[0])
+        if head.kind == Kind.DATA:
+            check_batch(head, frames)
+        else:
+            assert head.kind in (Kind.ACKED, Kind.FAILED, Kind.EXPIRED)
 
     def take(self, step: Any) -> None:
         """One step."""
@@ -201,7 +221,7 @@ def _still_works(fake: Fake) -> None:
             break
         fake.handle(events.PeerWritable(2))
     assert not core.blocked_peers(), "the peer's queue does not empty"
-    for task in (world.SPOUT, world.SPLIT, world.EVERY):
+    for task in LOCAL:
         hello = messages.Hello(task, INCARNATION, 1)
         fake.handle(events.FromInstanceControl(task, INCARNATION, hello))
         _consume(fake, task)

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import logging
+from array import array
 from functools import cache
 from itertools import count
 from random import Random
@@ -28,12 +29,15 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_core.values import array_of, packer
 from heron_instance.build import Instance, World, build
 from heronpy_compat import Bolt, Spout
 
 EPOCH = 3
 SPOUT, SPLIT, EVERY = 1, 2, 3
-"""Tasks of container 1, which is fuzzed; 4 to 6 are their siblings in container 2."""
+"""Tasks of container 1, which is fuzzed. Task 4 is another EVERY, so that there are fan-outs."""
+SIBLING = 4
+"""Further on are those of the same component in container 2."""
 NOTHING = Resource(0.0, 0, 0)
 
 quiet = logging.getLogger("fuzz")
@@ -97,7 +101,7 @@ def topology(**config: Any) -> TopologySpec:
             ComponentSpec("source", True, f"{here}.Source", 2, two),
             ComponentSpec("split", False, f"{here}.Split", 2, two[:1], inputs),
             ComponentSpec(
-                "every", False, f"{here}.Split", 2, two[:1],
+                "every", False, f"{here}.Split", 4, two[:1],
                 (InputSpec("split", "default", everything),),
             ),
         ),
@@ -106,12 +110,13 @@ def topology(**config: Any) -> TopologySpec:
 
 
 def _container(number: int) -> ContainerPlan:
-    first = 3 * (number - 1)
-    names = ("source", "split", "every")
+    first = SIBLING * (number - 1)
+    names = (("source", 0), ("split", 0), ("every", 0), ("every", 2))
     return ContainerPlan(
         number,
         tuple(
-            InstancePlan(first + at, name, number - 1, NOTHING) for at, name in enumerate(names, 1)
+            InstancePlan(first + at, name, number - 1 + further, NOTHING)
+            for at, (name, further) in enumerate(names, 1)
         ),
         NOTHING,
     )
@@ -176,7 +181,7 @@ def messages_of(union: Any) -> tuple[messages.Message, ...]:
 @cache
 def frames_to_managers() -> tuple[Frames, ...]:
     """Messages as instances and peers send them to a stream manager: batches, fan-outs, acks."""
-    found = [*_of_spout(SPOUT).sent, *_of_spout(SPOUT + 3).sent]
+    found = [*_of_spout(SPOUT).sent, *_of_spout(SPOUT + SIBLING).sent]
     split = Process(SPLIT)
     for frames in found:
         if parse_header(frames[0]).kind == Kind.DATA:
@@ -189,10 +194,17 @@ def frames_to_managers() -> tuple[Frames, ...]:
             every.core.deliver(frames)
             every.core.flush()
     found += every.sent
-    cause = messages.encode(messages.Cause(SPLIT + 3, True))
+    cause = messages.encode(messages.Cause(SPLIT + SIBLING, True))
+    found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
-    found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + 3, 1), cause])
+    found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
     return tuple(found)
+
+
+def _plain_batch(flags: Flag) -> Frames:
+    head = header(Kind.DATA, EPOCH, SPOUT, SPLIT, 2, 0, flags)
+    ids = array("Q", [root for at in (1, 2) for root in ((SPOUT << 44) + at, at)]).tobytes()
+    return [head, array_of([packer()(["word", at]) for at in (1, 2)]), *([ids] if flags else [])]
 
 
 @cache
@@ -230,7 +242,7 @@ def frames_to_spouts() -> tuple[Frames, ...]:
 def snapshot(task: int) -> dict[str, Any]:
     """An instance's metrics as it tells them."""
     process = Process(task)
-    if task in (SPOUT, SPOUT + 3):
+    if task in (SPOUT, SPOUT + SIBLING):
         process = _of_spout(task)
     found = process.core.statistics()
     return {**found, "user": {}, "at": process.now, "incarnation": 100 + task, "pid": task}
@@ -246,7 +258,7 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.Counts(SPOUT, 1, 10, 0, True),
         messages.Counts(SPLIT, 1, 10, 10, True),
         messages.SpoutFinished(SPOUT, True),
-        messages.SpoutFinished(SPOUT + 3, True),
+        messages.SpoutFinished(SPOUT + SIBLING, True),
         messages.BoltFinished(SPLIT),
         messages.InstanceFailed(SPLIT, "it failed"),
         messages.Plan(plan()),
@@ -256,7 +268,7 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.Probe(1),
         messages.FinishBolts((SPLIT, EVERY)),
         messages.Stop("somebody else came"),
-        messages.Cause(SPLIT + 3, True),
+        messages.Cause(SPLIT + SIBLING, True),
         messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7),
         messages.Register(2, 6, "tcp://127.0.0.1:2", "here", 8),
         messages.Refused("no"),
@@ -264,9 +276,11 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.IAmHere(1),
         messages.Heartbeat(
             1, {"waiting_bytes": {SPLIT: 10}, "malformed": 0}, snapshots,
-            {SPLIT: messages.Paused((SPLIT + 3,), 1.5, 0.5, 0.25)},
+            {SPLIT: messages.Paused((SPLIT + SIBLING,), 1.5, 0.5, 0.25)},
         ),
-        messages.Heartbeat(2, {"waiting_bytes": {}}, {SPOUT + 3: snapshot(SPOUT + 3)}, {}),
+        messages.Heartbeat(
+            2, {"waiting_bytes": {}}, {SPOUT + SIBLING: snapshot(SPOUT + SIBLING)}, {}
+        ),
         messages.HeartbeatSeen(),
         *(messages.Command(name, {"component": "split"}) for name in
           ("stats", "activate", "deactivate", "drain", "nonsense")),

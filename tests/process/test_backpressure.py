@@ -30,8 +30,8 @@ BOUND_MIB = 40
 """For each process (PSS). At rest it has up to 12 MiB. A stream manager holds a queue of 4 MiB (the
 high-water mark), hands over a window of 1 MiB plus one batch, and between it and the spout 2 x 16
 messages (the sockets' limits) of 256 KiB wait: 8 MiB. As much again, because the allocator gives
-back late what a burst took, makes 38 MiB in all (measured: 14). An instance holds its window, one unpacked batch
-(256 KiB, ten times that as objects) and what it has buffered (1 MiB at most)."""
+back late what a burst took, makes 38 MiB in all (measured: 14). An instance holds its window, one
+unpacked batch (256 KiB, ten times that as objects) and what it has buffered (1 MiB at most)."""
 GROWTH_MIB = 2
 """After it has settled, where nothing may pile up; a leak of 1 % of a spout that emits as fast as
 it can is more than that in a second."""
@@ -254,6 +254,7 @@ def test_a_cycle_neither_deadlocks_nor_swells(place: Place, reliability: str) ->
         steady_until = time.monotonic() + STEADY_SECS
         while time.monotonic() < steady_until:
             stats = master.stats()
+            assert stats is not None
             assert ever_paused(stats) <= {"spout[0]"}
             queues = {name: each["queue_bytes"] for name, each in stats["components"].items()}
             assert max(queues.values()) < WINDOW_BYTES + HIGH_BYTES + MIB, queues

@@ -16,7 +16,7 @@ from sim.topologies import SimSpout
 SEEDS = 500
 CALM_ROUNDS_MAX = 6_000
 """A run takes some 400 rounds; one that is not done so long after the last fault never is."""
-LAST_ROUNDS = 30
+LAST_ROUNDS = 10
 KILLS_MAX = 3
 
 

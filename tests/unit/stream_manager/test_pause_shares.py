@@ -118,7 +118,8 @@ def test_an_instance_hears_of_its_pause_before_the_plan() -> None:
         "packing": {},
         "stream_managers": {},
     }
-    manager.plan, manager._plan_json = object(), plan  # type: ignore[assignment]
+    manager.plan = object()  # type: ignore[assignment]
+    manager._plan_message = messages.Plan(plan)
     cause = messages.encode(messages.Cause(2, True))
     manager.handle(events.FromPeer([header(Kind.CONTROL, 0, 2, 2, 1), cause]), 0.0)
     out: list[events.Instruction] = []
