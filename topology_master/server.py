@@ -15,7 +15,7 @@ from heron_core import messages
 from heron_core.errors import NameInUse, ProtocolError, StateStoreError
 from heron_core.plans import PackingPlan, TopologyState, physical_from_json
 from heron_core.topology import TopologySpec
-from heron_io.processes import EXIT_ORPHANED, Ties
+from heron_io.processes import EXIT_ORPHANED, Ties, started_at
 from heron_io.security import Door, Keys
 from heron_io.state_store import (
     CONNECTED,
@@ -62,7 +62,8 @@ class Server:
     ) -> None:
         self._topology = topology
         self._packing = packing
-        self._store: StateStore = open_store(place.store_url)
+        self._store_url = place.store_url
+        self._store: StateStore
         self._context = zmq.Context()
         self._door = Door(self._context, place.keys)
         self._router, self._address = tcp_router(
@@ -90,13 +91,31 @@ class Server:
     def run(self) -> int:
         """Serve until SIGTERM or the parent's death; returns the exit code."""
         signal.signal(signal.SIGTERM, lambda *_: self._end("SIGTERM", 0))
-        if self._become_master():
-            self._serve()
+        if self._open_store():
+            if self._become_master():
+                self._serve()
+            self._store.close()
         reason, code = self._reason or ("nothing to do", 0)
         log.info("topology master ends: %s", reason)
         self._context.destroy(linger=100)
-        self._store.close()
         return code
+
+    def _open_store(self) -> bool:
+        """Wait for a state store that is away: data flows without us, so there is time."""
+        while self._reason is None:
+            try:
+                self._store = open_store(self._store_url)
+                return True
+            except StateStoreError as error:
+                log.warning("no state store yet: %s", error)
+            self._rest()
+        return False
+
+    def _rest(self) -> None:
+        """A moment between two tries."""
+        self._ties.beat()
+        if self._ties.lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
+            self._end("the parent process is gone", EXIT_ORPHANED)
 
     def _become_master(self) -> bool:
         """Take the ephemeral node; as a standby wait for its holder to go."""
@@ -110,13 +129,32 @@ class Server:
                 if told != str(error):
                     told = str(error)
                     log.info("standing by: %s", error)
-            self._ties.beat()
-            if self._ties.lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
-                self._end("the parent process is gone", EXIT_ORPHANED)
+                self._remove_dead_holder()
+            except StateStoreError as error:
+                log.warning("the master's node cannot be taken yet: %s", error)
+            self._rest()
         return False
 
+    def _remove_dead_holder(self) -> None:
+        """ZooKeeper keeps the node of a killed master for its session's timeout; we can see here
+        whether the process is gone, if it was on this host."""
+        try:
+            path = master_path(self._topology.name)
+            held = self._store.get(path) or {}
+            here = held.get("host") == socket.gethostname()
+            if here and started_at(held["pid"]) != held.get("started"):
+                log.info("its holder, pid %d, is dead", held["pid"])
+                self._store.delete(path)
+        except StateStoreError as error:
+            log.warning("the master's node cannot be looked at: %s", error)
+
     def _take_node(self) -> None:
-        me = {"address": self._address, "host": socket.gethostname(), "pid": os.getpid()}
+        me = {
+            "address": self._address,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "started": started_at(os.getpid()),
+        }
         self._store.create(master_path(self._topology.name), me, ephemeral=True)
 
     def _session_changed(self, state: str) -> None:
