@@ -1,0 +1,48 @@
+"""Logs of a process: what is printed ends there, and they do not grow without end."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CHATTY = """
+import os, sys
+from heron_io import logs
+logs.LOG_BYTES_MAX, logs.LOG_FILES = 2000, 2
+logs.log_to(sys.argv[1], "chatty", console=int(sys.argv[2]) if len(sys.argv) > 2 else None)
+before = len(os.listdir("/proc/self/fd"))
+for number in range(600):
+    print("line", number)
+os.write(2, b"written by C code\\n")
+after = len(os.listdir("/proc/self/fd"))
+sys.exit(0 if before == after else 3)
+"""
+
+
+def _run(*arguments: str, **options: object) -> "subprocess.CompletedProcess[bytes]":
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", CHATTY, *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, check=True, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_chatty_bolt_does_not_fill_the_disk(tmp_path: Path) -> None:
+    """A forgotten debug print in a bolt that runs for months."""
+    log = tmp_path / "chatty.log"
+    done = _run(str(log))
+    assert (done.stdout, done.stderr) == (b"", b"")
+    files = sorted(each.name for each in tmp_path.iterdir())
+    assert files == ["chatty.log", "chatty.log.1", "chatty.log.2"]
+    assert all(each.stat().st_size < 2200 for each in tmp_path.iterdir())
+    last = log.read_text()
+    assert "line 599" in last
+    assert last.endswith("written by C code\n")
+
+
+def test_a_console_that_nobody_reads_holds_nobody_up(tmp_path: Path) -> None:
+    """The command line was stopped by Ctrl-Z: its pipe fills, the bolts go on."""
+    reading, writing = os.pipe2(os.O_NONBLOCK)
+    _run(str(tmp_path / "x.log"), str(writing), pass_fds=(writing,), timeout=30)
+    shown = os.read(reading, 1 << 20)
+    assert shown.startswith(b"chatty | line 0\nchatty | line 1\n")
+    os.close(reading)
+    os.close(writing)
