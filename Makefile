@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
 
-.PHONY: help run test check chaos bench format clean
+.PHONY: help run test lint check chaos bench format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -17,11 +17,13 @@ run: $(RUNNABLE) ## Count the words of Python's standard library, on real proces
 test: $(TESTED) ## The whole test suite
 	$(BIN)/python -m pytest
 
-check: $(TESTED) ## Format, lint, types, boundaries, and the fast tests
+lint: $(TESTED) ## Format, lint, types and boundaries between packages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: lint ## What has to pass before a commit: lint, and the fast tests
 	$(BIN)/python -m pytest -q tests/unit tests/property tests/sim tests/fuzz
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
