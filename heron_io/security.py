@@ -77,13 +77,16 @@ class Door:
         self._monitors: list[zmq.Socket[bytes]] = []
         self.refused = 0
         """Clients that were not let in."""
+        self.disconnected = 0
+        """Connections that have ended: of processes that died or were refused, and those that zmq
+        cut for bytes of another protocol or for a frame that is too long."""
         self._told_at = float("-inf")
         self._last = "?"
 
     def guard(self, sock: "zmq.Socket[bytes]") -> None:
         """Before it is bound: let only clients with the key into this socket."""
         self._keys.use_as_server(sock)
-        self._monitors.append(sock.get_monitor_socket(_FAILED))
+        self._monitors.append(sock.get_monitor_socket(_FAILED | zmq.EVENT_DISCONNECTED))
 
     @property
     def sockets(self) -> list["zmq.Socket[bytes]"]:
@@ -96,8 +99,11 @@ class Door:
             self._answer(self._questions.recv_multipart())
         for monitor in self._monitors:
             if monitor in ready:
-                parse_monitor_message(monitor.recv_multipart())
-                self._refuse(self._last, now)
+                event = parse_monitor_message(monitor.recv_multipart())["event"]
+                if event == zmq.EVENT_DISCONNECTED:
+                    self.disconnected += 1
+                else:
+                    self._refuse(self._last, now)
 
     def _answer(self, question: list[bytes]) -> None:
         version, request, _domain, address, _identity, mechanism, *credentials = question

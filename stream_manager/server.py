@@ -141,6 +141,7 @@ class Server:
             return
         self._door.serve(ready, time.monotonic())
         self.core.counters["refused"] = self._door.refused
+        self.core.counters["disconnected"] = self._door.disconnected
         if self._local in ready:
             for message in drain(self._local, DRAIN_MESSAGES):
                 self._from_local(message)

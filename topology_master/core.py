@@ -73,8 +73,9 @@ class TopologyMaster:
         self._manager_stats: dict[int, Any] = {}
         self._errors: dict[int, str] = {}
         self._tell_malformed_at = float("-inf")
-        self.counters = {"malformed": 0, "refused": 0}
-        """Messages that were dropped, and (counted by the server) connections without the key."""
+        self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
+        """Messages that were dropped; and, counted by the server (heron_io.security.Door),
+        connections without the key, and those that have ended."""
         self.rollup = RollUp(topology, packing)
         self._spouts = {
             task

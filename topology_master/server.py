@@ -214,6 +214,7 @@ class Server:
                 self._end("the parent process is gone", EXIT_ORPHANED)
             self._door.serve(ready, now)
             self._core.counters["refused"] = self._door.refused
+            self._core.counters["disconnected"] = self._door.disconnected
             if self._router in ready:
                 for message in drain(self._router, DRAIN_MESSAGES):
                     self._receive(message)
