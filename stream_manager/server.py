@@ -98,6 +98,8 @@ class Server:
         self._ties = ties
         self._poller.register(ties.lifeline, zmq.POLLIN)
         self._watched: set[int] = set()
+        self._connected: list[int] = []
+        """Peers with a new connection of which the core has still to hear."""
         self._exit: events.Exit | None = None
         self._perform: dict[type, Callable[[Any], None]] = {
             events.ToLocal: self._to_local,
@@ -182,6 +184,9 @@ class Server:
                 self._perform[type(each)](each)
         for container, refused in unsent.items():
             self._handle(events.PeerBlocked(container, refused))
+        # Not at once: what the core decides then is newer than the rest of these instructions.
+        while self._connected:
+            self._handle(events.PeerWritable(self._connected.pop(0)))
 
     def _to_local(self, each: events.ToLocal) -> None:
         self._send_local(DATA, each.task, each.incarnation, each.frames)
@@ -231,7 +236,7 @@ class Server:
                 self._peers.pop(container, None)
                 continue
             self._peers[container] = (address, peer)
-            self._handle(events.PeerWritable(container))
+            self._connected.append(container)
 
     # --- the master ---------------------------------------------------------------------------
 

@@ -163,9 +163,10 @@ class TopologyMaster:
             self._send(who.container, messages.AreYouThere(), out)
 
     def _accept(self, sender: bytes, who: messages.Register, now: float, out: Out) -> None:
+        was_complete = set(self._managers) == self._expected
         self._managers[who.container] = Manager(sender, who, now)
         out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
-        self._plan_if_complete(who, out)
+        self._plan_if_complete(who if was_complete else None, out)
         if self._level_left:
             # Its predecessor may have died with the order, or with the answers.
             left = messages.FinishBolts(tuple(sorted(self._level_left)))
@@ -187,7 +188,8 @@ class TopologyMaster:
             refused = messages.Refused(_taken(manager.who))
             out.append(events.Send(candidate.connection, refused))
 
-    def _plan_if_complete(self, newest: messages.Register, out: Out) -> None:
+    def _plan_if_complete(self, newest: messages.Register | None, out: Out) -> None:
+        """Publish a plan if all are there; an unchanged one is for `newest`, None: for all."""
         if set(self._managers) != self._expected:
             return
         addresses = {each: manager.who.address for each, manager in self._managers.items()}
@@ -195,8 +197,10 @@ class TopologyMaster:
             self._addresses = addresses
             self.epoch += 1
             self._publish(out)
+        elif newest is None:
+            # A master took over; the one before may have died before it had sent this plan to all.
+            self._to_all(messages.Plan(self._plan()), out)
         else:
-            # The plan is the one that this stream manager had: a standby took over, say.
             self._send(newest.container, messages.Plan(self._plan()), out)
 
     def _plan(self) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Manners:
     repeated_share: float
     consumed_bytes: int
     window_bytes: int
+    master_silent_secs: float
 
 
 class Cluster:
@@ -65,6 +66,7 @@ class Cluster:
             repeated_share=rng.choice((0.0, REPEATED_SHARE)),
             consumed_bytes=rng.choice((100, 1000)),
             window_bytes=rng.choice((300, 1000, 5000)),
+            master_silent_secs=rng.choice((0.7, 1.5)),
         )
         self.refusing_share = self.manners.refusing_share
         self.rules = PressureRules(self)
@@ -72,7 +74,16 @@ class Cluster:
         self._last_number = 0
         self.managers: dict[int, Manager] = {}
         self.instances: dict[int, Instance] = {}
-        self.master = Master(self)
+        self.stored_plan: str | None = None
+        """The physical plan in the state store, as JSON."""
+        self.store_away = False
+        self.cuts: set[tuple[int, int]] = set()
+        """(container, container): from the first to the second nothing arrives."""
+        self.former: list[Master] = []
+        """Masters that do not know yet that another one has taken their place."""
+        self.master: Master | None = Master(self)
+        self.node: Master | None = self.master
+        """Whom the state store names as the master; that one may be dead."""
         for task in self.packing.instances:
             data: Channel[Said] = Channel(self.clock, rng)
             self.instances[task] = Instance(self, task, self.control_channel(), data)
@@ -102,7 +113,8 @@ class Cluster:
         actors: list[Instance | Manager | Master] = [
             *self.instances.values(),
             *self.managers.values(),
-            self.master,
+            *([self.master] if self.master is not None else []),
+            *self.former,
         ]
         self.rng.shuffle(actors)
         busy = False
@@ -111,6 +123,9 @@ class Cluster:
                 busy = actor.turn() or busy
             elif isinstance(actor, Instance):
                 busy = actor.side() or busy
+        for container in [each.container for each in self.managers.values() if each.refused]:
+            self.kill_manager(container)
+            self.start_manager(container)
         self.clock.advance(ROUND_SECS if busy else IDLE_SECS)
         if not busy and self.rounds % IDLE_CHECK_ROUNDS == 0 and self._nothing_under_way:
             self.rules.check_idle()
@@ -119,10 +134,13 @@ class Cluster:
     def _nothing_under_way(self) -> bool:
         """Whether every cause and every pause has arrived; beats do not matter."""
         return (
-            {each.container: each.core.epoch for each in self.managers.values()}
+            self.master is not None
+            and not self.former
+            and not self.cuts
+            and {each.container: each.core.epoch for each in self.managers.values()}
             == dict.fromkeys(self.packing.container_of.values(), self.master.core.epoch)
             and not any(each.core.blocked_peers() for each in self.managers.values())
-            and not any(each.orders for each in self.managers.values())
+            and not any(each.line is None or each.line.down for each in self.managers.values())
             and not any(any(each.inbound) for each in self.managers.values())
             and not any(each.data or each.orders for each in self.instances.values())
             and all(
@@ -143,7 +161,12 @@ class Cluster:
     @property
     def ended(self) -> bool:
         """Whether the master found the topology done."""
-        return self.master.core.phase is Phase.ENDED
+        return self.phase is Phase.ENDED
+
+    @property
+    def phase(self) -> Phase | None:
+        """How far the master is; None while there is none."""
+        return None if self.master is None else self.master.core.phase
 
     @property
     def all_done(self) -> bool:
@@ -175,4 +198,62 @@ class Cluster:
         manager = Manager(self, container)
         self.note(f"start stream manager {manager.address}")
         self.managers[container] = manager
-        self.master.connections.append(manager)
+
+    def kill_container(self, container: int) -> None:
+        """A whole container dies; its instances are there again before its stream manager."""
+        self.kill_manager(container)
+        for each in self.packing.container(container).instances:
+            dead = self.instances[each.task]
+            dead.data.clear()
+            dead.words.clear()
+            self.kill_instance(each.task)
+
+    def kill_master(self, node_stays: bool) -> None:
+        """The master dies; `node_stays`: as with ZooKeeper, until its session has expired."""
+        assert self.master is not None
+        self.master.died()
+        self.master = None
+        if not node_stays:
+            self.node = None
+
+    def start_master(self) -> None:
+        """A new master takes the node, and what the state store knows."""
+        self.note("start master")
+        self.master = self.node = Master(self)
+
+    def take_over(self) -> None:
+        """The master's session with the state store is lost, and a standby takes its place."""
+        assert self.master is not None
+        self.master.cut_off = True
+        self.former.append(self.master)
+        self.start_master()
+
+    def end_former_master(self) -> None:
+        """A master that was replaced finds that out, and ends."""
+        self.former.pop(0).died()
+
+    def store_leaves(self) -> None:
+        """Nobody can read the state store or write to it."""
+        self.note("the state store is away")
+        self.store_away = True
+
+    def store_returns(self) -> None:
+        """It is there again, with what was written to it."""
+        self.note("the state store is there")
+        self.store_away = False
+
+    def cut(self, first: int, second: int) -> None:
+        """From one container to another nothing arrives any more."""
+        self.note(f"cut {first} -> {second}")
+        self._set_cut(first, second, True)
+
+    def heal(self, first: int, second: int) -> None:
+        """What waited arrives, in order."""
+        self.note(f"heal {first} -> {second}")
+        self._set_cut(first, second, False)
+
+    def _set_cut(self, first: int, second: int, on: bool) -> None:
+        (self.cuts.add if on else self.cuts.discard)((first, second))
+        manager = self.managers.get(first)
+        if manager is not None and second in manager.links:
+            manager.links[second][1].cut = on

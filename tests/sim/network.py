@@ -27,6 +27,8 @@ class Channel(Generic[T]):
         self._repeated_share = repeated_share
         self._latest_due = 0.0
         self._under_way: deque[tuple[float, T]] = deque()
+        self.cut = False
+        """The network between the two is down: all waits, and arrives in order once it is up."""
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -46,7 +48,8 @@ class Channel(Generic[T]):
     @property
     def ready(self) -> bool:
         """Whether a message has arrived."""
-        return bool(self._under_way) and self._under_way[0][0] <= self._clock.now
+        found = bool(self._under_way) and self._under_way[0][0] <= self._clock.now
+        return found and not self.cut
 
     def take(self) -> T:
         """The message that arrived first."""

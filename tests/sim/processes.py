@@ -4,17 +4,18 @@ What stands here beside the cores is a copy of those files, call by call: an ins
 and side thread, a stream manager's sockets, the master's router.
 """
 
+import json
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heron_core import messages
 from heron_core.frames import Frames, Kind, header, parse_header, size_of, with_consumed
-from heron_core.plans import TopologyState
+from heron_core.plans import TopologyState, physical_from_json
 from heron_instance.bolt import BoltCore
 from heron_instance.build import World, build
 from heron_instance.spout import SpoutCore
@@ -215,6 +216,17 @@ class Instance:
         self.words.lose_last()
 
 
+@dataclass(slots=True)
+class Line:
+    """A stream manager's connection to a master; a new one each time that it looks for it."""
+
+    sender: bytes
+    up: Channel[Any]
+    down: Channel[Any]
+    closed: bool = False
+    """By the stream manager: what the master still says here is lost."""
+
+
 class Manager:
     """One stream manager's process: stream_manager.server around the real core."""
 
@@ -224,11 +236,11 @@ class Manager:
         self.speed = 1.0
         self.incarnation = cluster.number()
         self.address = f"sim://{container}/{self.incarnation}"
-        self.connection = self.address.encode()
         register = messages.Register(container, self.incarnation, self.address, "here", 1)
         options = replace(
             manager_options.Options.of(cluster.topology.config),
             window_bytes=cluster.manners.window_bytes,
+            master_silent_secs=cluster.manners.master_silent_secs,
         )
         self.core = stream_manager.StreamManager(
             cluster.topology, cluster.packing, register, options
@@ -236,9 +248,11 @@ class Manager:
         self.tasks = [each.task for each in cluster.packing.container(container).instances]
         self.links: dict[int, tuple[str, Channel[Frames]]] = {}
         self.inbound: list[Channel[Frames]] = []
-        self.to_master: Channel[Any] = cluster.control_channel()
-        self.orders: Channel[Any] = cluster.control_channel()
-        self.connected = False
+        self.line: Line | None = None
+        self._lines = 0
+        self._connected: list[int] = []
+        self.refused = False
+        """By the master: it ends, and its supervisor starts another one."""
         self._next_timer = 0.0
 
     def turn(self) -> bool:
@@ -247,9 +261,8 @@ class Manager:
         if now >= self._next_timer:
             self._next_timer = now + self.cluster.rng.uniform(0.02, 0.1)
             self.handle(manager_events.Timer())
-        if not self.connected:
-            self.connected = True
-            self.handle(manager_events.MasterConnected())
+        if self.line is None and self.cluster.node and not self.cluster.store_away:
+            self._connect_master(self.cluster.node)
         for container in self.core.blocked_peers():
             link = self.links.get(container)
             if link is not None and len(link[1]) < self.cluster.manners.peer_messages_max:
@@ -271,8 +284,27 @@ class Manager:
         for channel in self.inbound:
             if channel.ready:
                 yield partial(self._take_peer, channel)
-        if self.orders.ready:
-            yield lambda: self.handle(manager_events.FromMaster(self.orders.take()))
+        if self.line is not None and self.line.down.ready:
+            yield partial(self._take_order, self.line)
+
+    def _take_order(self, line: Line) -> None:
+        # Of what comes in one go, the rest is lost if the first closes the connection.
+        if line is self.line:
+            self.handle(manager_events.FromMaster(line.down.take()))
+
+    def _connect_master(self, master: "Master") -> None:
+        self._lines += 1
+        sender = f"{self.address}/{self._lines}".encode()
+        self.line = Line(sender, self.cluster.control_channel(), self.cluster.control_channel())
+        master.lines.append(self.line)
+        self.handle(manager_events.MasterConnected())
+
+    def _find_master(self) -> None:
+        if self.line is not None:
+            self.line.up.lose_last()
+            self.line.down.clear()
+            self.line.closed = True
+            self.line = None
 
     def _take_data(self, task: int, data: Channel[Said]) -> None:
         for _ in range(min(len(data), self.cluster.rng.randint(1, 8))):
@@ -299,6 +331,8 @@ class Manager:
                 self._perform(each)
         for container, refused in unsent.items():
             self.handle(manager_events.PeerBlocked(container, refused))
+        while self._connected:
+            self.handle(manager_events.PeerWritable(self._connected.pop(0)))
 
     def _perform(self, instruction: manager_events.Instruction) -> None:
         match instruction:
@@ -309,13 +343,17 @@ class Manager:
                 if instance.incarnation == incarnation:
                     instance.orders.send(message)
             case manager_events.ToMaster(message):
-                self.to_master.send(message)
+                if self.line is not None:
+                    self.line.up.send(message)
             case manager_events.ConnectPeers(addresses):
                 self._connect(addresses)
             case manager_events.FindMaster():
-                self.connected = False
+                self.cluster.note(f"stream manager {self.container} looks for the master")
+                self._find_master()
             case manager_events.Exit(reason):
-                raise AssertionError(reason)
+                # Right only as a late echo of a dead predecessor of the same container.
+                require(self.cluster.journal.lossy, reason)
+                self.refused = True
             case manager_events.Log(text):
                 self.cluster.note(f"stream manager {self.container}: {text}")
 
@@ -353,11 +391,12 @@ class Manager:
             if known is not None:
                 known[1].clear()
             channel: Channel[Frames] = Channel(self.cluster.clock, self.cluster.rng)
+            channel.cut = (self.container, container) in self.cluster.cuts
             self.links[container] = address, channel
             peer = self.cluster.managers.get(container)
             if peer is not None and peer.address == address:
                 peer.inbound.append(channel)
-            self.handle(manager_events.PeerWritable(container))
+            self._connected.append(container)
 
     def died(self) -> None:
         """What is under way from and to this process is lost, the nearer part of it."""
@@ -369,7 +408,7 @@ class Manager:
             instance.orders.lose_last()
         for _, channel in self.links.values():
             channel.lose_last()
-        self.to_master.lose_last()
+        self._find_master()
 
 
 class Master:
@@ -385,30 +424,54 @@ class Master:
             quiet_secs=0.5,
             takeover_secs=0.5,
         )
-        self.core = topology_master.TopologyMaster(cluster.topology, cluster.packing, options)
+        known = cluster.stored_plan
+        previous = None if known is None else physical_from_json(json.loads(known))
+        self.core = topology_master.TopologyMaster(
+            cluster.topology, cluster.packing, options, previous
+        )
         self._next_timer = 0.0
-        self.connections: list[Manager] = []
+        self.lines: list[Line] = []
+        self._pending: str | None = None
+        """A plan that the state store has still to be given."""
+        self.cut_off = False
+        """Its session with the state store is lost: it can write nothing there."""
 
     def turn(self) -> bool:
         """Take what has arrived."""
         now = self.cluster.clock.now
         if now >= self._next_timer:
             self._next_timer = now + 0.02
+            self._write_pending()
             self._handle(master_events.Timer())
         found = False
-        for manager in self.connections:
-            while manager.to_master.ready:
+        for line in self.lines:
+            while line.up.ready:
                 found = True
-                message = manager.to_master.take()
-                self._handle(master_events.Received(manager.connection, message))
+                self._handle(master_events.Received(line.sender, line.up.take()))
         return found
 
     def _handle(self, event: master_events.Event) -> None:
         for each in self.core.handle(event, self.cluster.clock.now):
             match each:
                 case master_events.Send(receiver, message):
-                    for manager in self.cluster.managers.values():
-                        if manager.connection == receiver:
-                            manager.orders.send(message)
+                    self._send(receiver, message)
+                case master_events.StorePlan(plan):
+                    self._pending = json.dumps(plan)
+                    self._write_pending()
                 case master_events.StoreState(state, reason):
                     self.cluster.note(f"state {state} {reason}")
+
+    def _write_pending(self) -> None:
+        if self._pending is not None and not self.cut_off and not self.cluster.store_away:
+            self.cluster.stored_plan, self._pending = self._pending, None
+
+    def _send(self, receiver: bytes, message: Any) -> None:
+        for line in self.lines:
+            if line.sender == receiver and not line.closed:
+                line.down.send(message)
+
+    def died(self) -> None:
+        """What had not left it is lost; nobody reads what comes now."""
+        for line in self.lines:
+            line.down.lose_last()
+        self.cluster.note(f"the master dies: {self.core.phase.value}")

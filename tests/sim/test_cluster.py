@@ -1,23 +1,22 @@
-"""A whole cluster from one seed, with delays, full sockets, slow consumers and dying processes.
+"""A whole cluster from one seed: delays, full sockets, slow consumers, and the faults of faults.py.
 
 A failing seed is named by its test; `pytest "tests/sim/test_cluster.py::test_cluster[123]"` runs it
 again, and HERON_SIM_SEEDS=1000:3000 chooses other seeds.
 """
 
 import os
-from random import Random
 
 import pytest
 
 from sim.checkers import Violation, require
 from sim.cluster import Cluster
+from sim.faults import Faults
 from sim.topologies import SimSpout
 
 SEEDS = 500
 CALM_ROUNDS_MAX = 6_000
 """A run takes some 400 rounds; one that is not done so long after the last fault never is."""
 LAST_ROUNDS = 10
-KILLS_MAX = 3
 
 
 def _seeds() -> range:
@@ -26,52 +25,19 @@ def _seeds() -> range:
 
 
 def _run(cluster: Cluster) -> None:
-    chance = Random(f"faults {cluster.seed}")
-    calm_at = chance.randint(20, 250)
-    faults = _faults(cluster, chance, calm_at)
-    restarts: dict[int, int] = {}
-    late = chance.random() < 0.3 and bool(faults)
+    faults = Faults(cluster)
     at = 0
-    for at in range(calm_at + CALM_ROUNDS_MAX):
-        if at == calm_at:
+    for at in range(faults.calm_at + CALM_ROUNDS_MAX):
+        if at == faults.calm_at:
             cluster.become_calm()
-        if late and cluster.master.core.phase.value == "last words":
-            late = False
-            faults.setdefault(at, []).append(chance.randint(0, 1))
-        for kind in faults.pop(at, ()):
-            if not cluster.ended:
-                _kill(cluster, chance, kind, at, restarts)
-        for container in [each for each, when in restarts.items() if when <= at]:
-            del restarts[container]
-            cluster.start_manager(container)
+        faults.step(at)
         cluster.round()
-        if cluster.ended and not restarts:
+        if cluster.ended and faults.repaired:
             break
     else:
-        raise Violation(f"not quiet after {at} rounds: {cluster.master.core.phase}")
+        raise Violation(f"not quiet after {at} rounds: {cluster.phase}")
     cluster.become_calm()
     _check_end(cluster)
-
-
-def _faults(cluster: Cluster, chance: Random, calm_at: int) -> dict[int, list[int]]:
-    """round -> kills in it (0: an instance, 1: a stream manager); half of the runs have none."""
-    found: dict[int, list[int]] = {}
-    kind = cluster.seed % 4
-    if kind >= 2:
-        for _ in range(chance.randint(1, KILLS_MAX)):
-            found.setdefault(chance.randint(1, calm_at), []).append(
-                0 if kind == 2 else chance.randint(0, 1)
-            )
-    return found
-
-
-def _kill(cluster: Cluster, chance: Random, kind: int, at: int, restarts: dict[int, int]) -> None:
-    if kind == 0:
-        cluster.kill_instance(chance.choice(list(cluster.instances)))
-    elif cluster.managers:
-        container = chance.choice(list(cluster.managers))
-        cluster.kill_manager(container)
-        restarts[container] = at + chance.randint(0, 30)
 
 
 def _check_end(cluster: Cluster) -> None:
@@ -92,6 +58,9 @@ def _check_end(cluster: Cluster) -> None:
     if cluster.habits.tracked:
         for spout in spouts:
             journal.check_idents({spout.emitter.name: spout.all_idents})
+    assert cluster.master is not None
+    epochs = {manager.core.epoch for manager in cluster.managers.values()}
+    require(epochs == {cluster.master.core.epoch}, f"plans differ: {epochs}")
     for manager in cluster.managers.values():
         numbers = manager.core.statistics()
         require(not numbers["malformed"] and not numbers["unroutable"], f"dropped: {numbers}")

@@ -161,6 +161,18 @@ def test_a_standby_that_takes_over_keeps_the_plan() -> None:
     assert not [each for each in out if isinstance(each, events.StorePlan)]
 
 
+def test_a_plan_that_was_stored_and_not_sent_comes_from_the_next_master() -> None:
+    # A master dies between the two: whoever registers before the last one would wait for ever.
+    first = Made(registered=False)
+    out = [*first.register(1), *first.register(2)]
+    (stored,) = [each for each in out if isinstance(each, events.StorePlan)]
+    second = Made(registered=False, previous=physical_from_json(stored.plan))
+    assert not sent(messages.Plan, second.register(1))
+    assert [receiver for receiver, _ in sent(messages.Plan, second.register(2))] == [b"1-1", b"2-1"]
+    # One that only lost its connection is told alone.
+    assert [receiver for receiver, _ in sent(messages.Plan, second.register(1))] == [b"1-1"]
+
+
 def test_activate_and_deactivate_keep_the_epoch() -> None:
     made = Made()
     out = made.receive(messages.Command("deactivate", {}), b"cli")

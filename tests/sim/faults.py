@@ -1,0 +1,131 @@
+"""Which faults a seed has, when they happen, and how the world gets over each of them.
+
+Several kinds of nights: each seed has one, so that a rule which only holds without losses is
+checked under the faults that lose nothing (a cut network, a dead master).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from sim.cluster import Cluster
+from topology_master.ending import Phase
+
+FAULTS_MAX = 3
+RESTART_ROUNDS_MAX = 30
+MASTER_AWAY_ROUNDS_MAX = 120
+"""Long enough that the stream managers look for a master in vain (a round is up to 20 ms)."""
+STORE_AWAY_ROUNDS_MAX = 400
+"""Long enough for a new plan, and for the death of the master that made it."""
+CUT_ROUNDS_MAX = 60
+PATIENCE_SECS = 0.4
+"""A little less than the masters' quiet_secs: who is cut off for longer may be given up as lost."""
+LATE_SHARE = 0.4
+
+NIGHTS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("cut",),
+    ("instance",),
+    ("instance", "manager"),
+    ("master", "takeover"),
+    ("master", "manager", "instance"),
+    ("container", "cut"),
+    ("store", "master", "manager"),
+    ("instance", "manager", "container", "cut", "master", "takeover", "store"),
+)
+
+
+class Faults:
+    """The faults of one run."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.chance = chance = Random(f"faults {cluster.seed}")
+        self.calm_at = chance.randint(20, 250)
+        self._kinds = NIGHTS[cluster.seed % len(NIGHTS)]
+        self._planned: dict[int, list[str]] = defaultdict(list)
+        self._repairs: dict[int, list[Callable[[], None]]] = defaultdict(list)
+        for _ in range(chance.randint(1, FAULTS_MAX) if self._kinds else 0):
+            self._planned[chance.randint(1, self.calm_at)].append(chance.choice(self._kinds))
+        late = bool(self._kinds) and chance.random() < LATE_SHARE
+        self._late = chance.choice((Phase.COUNTING, Phase.LAST_WORDS)) if late else None
+        """A fault when the end is near: in this phase."""
+        self._store_back_at = 0
+
+    def step(self, at: int) -> None:
+        """What happens before round `at`."""
+        found = self._planned.pop(at, [])
+        if self._late is not None and self.cluster.phase is self._late:
+            self._late = None
+            found = [*found, self.chance.choice(self._kinds)]
+        for kind in found:
+            if not self.cluster.ended:
+                getattr(self, f"_{kind}")(at)
+        for repair in self._repairs.get(at, ()):
+            repair()  # may put another one at the end of this very round's
+        self._repairs.pop(at, None)
+
+    @property
+    def repaired(self) -> bool:
+        """Whether all that was to come again has come."""
+        return not self._repairs
+
+    def _later(self, at: int, rounds_max: int, repair: Callable[[], None]) -> int:
+        due = at + self.chance.randint(0, rounds_max)
+        self._repairs[due].append(repair)
+        return due
+
+    def _instance(self, at: int) -> None:
+        self.cluster.kill_instance(self.chance.choice(list(self.cluster.instances)))
+
+    def _manager(self, at: int) -> None:
+        self._kill_home(at, self.cluster.kill_manager)
+
+    def _container(self, at: int) -> None:
+        self._kill_home(at, self.cluster.kill_container)
+
+    def _kill_home(self, at: int, kill: Callable[[int], None]) -> None:
+        if self.cluster.managers:
+            container = self.chance.choice(list(self.cluster.managers))
+            kill(container)
+            restart = partial(self.cluster.start_manager, container)
+            self._later(at, RESTART_ROUNDS_MAX, restart)
+
+    def _master(self, at: int) -> None:
+        if self.cluster.master is not None:
+            self.cluster.kill_master(node_stays=self.chance.random() < 0.5)
+            self._later(at, MASTER_AWAY_ROUNDS_MAX, self._start_master)
+
+    def _start_master(self) -> None:
+        if self.cluster.store_away:
+            self._repairs[self._store_back_at].append(self._start_master)
+        else:
+            self.cluster.start_master()
+
+    def _store(self, at: int) -> None:
+        if not self.cluster.store_away:
+            self.cluster.store_leaves()
+            returns = self.cluster.store_returns
+            self._store_back_at = self._later(at, STORE_AWAY_ROUNDS_MAX, returns)
+
+    def _takeover(self, at: int) -> None:
+        if self.cluster.master is not None and not self.cluster.store_away:
+            self.cluster.take_over()
+            self._later(at, MASTER_AWAY_ROUNDS_MAX, self.cluster.end_former_master)
+
+    def _cut(self, at: int) -> None:
+        containers = sorted(set(self.cluster.packing.container_of.values()))
+        if len(containers) < 2:
+            return
+        one, other = self.chance.sample(containers, 2)
+        for pair in ((one, other), (other, one))[: self.chance.randint(1, 2)]:
+            if pair not in self.cluster.cuts:
+                self.cluster.cut(*pair)
+                since = self.cluster.clock.now
+                self._later(at, CUT_ROUNDS_MAX, partial(self._heal, pair, since))
+
+    def _heal(self, pair: tuple[int, int], since: float) -> None:
+        if self.cluster.clock.now - since > PATIENCE_SECS:
+            self.cluster.journal.lossy = True
+        self.cluster.heal(*pair)

@@ -1,0 +1,75 @@
+"""The stream manager's server carries out what the core decides, in the order of the decisions."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from manager_support import packing_of, topology_of
+
+from heron_core.frames import Frames
+from heron_io.processes import Ties
+from heron_io.security import Keys
+from stream_manager import events, server
+
+PEER = 2
+STANDS = [b"cause stands"]
+LIFTED = [b"cause lifted"]
+
+
+class Peer:
+    """A socket that notes what is sent on it."""
+
+    def __init__(self) -> None:
+        self.sent: list[Frames] = []
+
+    def send_multipart(self, frames: Frames, flags: int) -> None:
+        """Take one message."""
+        self.sent.append(frames)
+
+    def close(self, linger: int) -> None:
+        """Nothing is to be let go."""
+
+
+class Core:
+    """Decides as the real one does when a peer with a full queue is replaced."""
+
+    def __init__(self) -> None:
+        self.counters: dict[str, int] = {}
+
+    def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
+        """A new plan: the cause is told; the new socket takes all that waits: it is lifted."""
+        if isinstance(event, events.PeerWritable):
+            return [events.ToPeer(PEER, 0, LIFTED)]
+        return [events.ConnectPeers({PEER: "tcp://new"}), events.ToPeer(PEER, 0, STANDS)]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[server.Server]:
+    """A server that nobody runs."""
+    lifeline, parent = os.pipe()
+    place = server.Place(1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new())
+    made = server.Server(
+        topology_of({"spout": (), "bolt": ("spout",)}),
+        packing_of({1: "spout"}, {2: "bolt"}),
+        place,
+        Ties(lifeline),
+    )
+    yield made
+    made._context.destroy(linger=0)
+    os.close(lifeline)
+    os.close(parent)
+
+
+def test_a_cause_is_named_to_a_new_peer_before_it_is_lifted(
+    served: server.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A stream manager is replaced while messages for it wait. The other way round the new one
+    # would hold its instances paused for a cause that nobody lifts any more: for ever.
+    peer = Peer()
+    monkeypatch.setattr(server, "connect_dealer", lambda *_: peer)
+    core: Any = Core()
+    served.core = core
+    served._handle(events.FromMaster("a plan"))
+    assert peer.sent == [STANDS, LIFTED]
