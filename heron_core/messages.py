@@ -132,6 +132,8 @@ class Register:
     address: str
     host: str
     pid: int
+    epoch: int
+    """Of the plan that it has, 0 for none: a master that took over may know an older one."""
 
 
 @dataclass(frozen=True, slots=True)

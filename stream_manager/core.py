@@ -7,6 +7,7 @@ full; queues over their high-water mark name causes of back-pressure.
 
 from array import array
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from heron_core import messages
@@ -414,7 +415,7 @@ class StreamManager:
 
     def _master_connected(self, event: events.MasterConnected, now: float, out: Out) -> None:
         self._master_seen = now
-        out.append(events.ToMaster(self._identity))
+        out.append(events.ToMaster(replace(self._identity, epoch=self.epoch)))
 
     def _from_master(self, event: events.FromMaster, now: float, out: Out) -> None:
         self._master_seen = now

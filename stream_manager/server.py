@@ -90,6 +90,7 @@ class Server:
             address,
             socket.gethostname(),
             os.getpid(),
+            epoch=0,
         )
         self.core = StreamManager(topology, packing, register, options)
         self._poller = zmq.Poller()

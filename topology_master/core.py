@@ -165,6 +165,10 @@ class TopologyMaster:
     def _accept(self, sender: bytes, who: messages.Register, now: float, out: Out) -> None:
         was_complete = set(self._managers) == self._expected
         self._managers[who.container] = Manager(sender, who, now)
+        if who.epoch > self.epoch:
+            # Our predecessor published a plan that it could not write any more: ours is newer.
+            self.epoch = who.epoch
+            self._addresses = {}
         out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
         self._plan_if_complete(who if was_complete else None, out)
         if self._level_left:

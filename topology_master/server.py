@@ -177,7 +177,7 @@ class Server:
 
     def _write_pending(self) -> None:
         """What could not be written while the state store was away."""
-        if self._session != CONNECTED:
+        if self._session != CONNECTED or self._node_lost:
             return
         for path in list(self._pending):
             try:

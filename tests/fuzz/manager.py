@@ -95,7 +95,7 @@ class Fake:
             known.message_timeout_secs, known.backpressure, known.high_water_bytes,
             known.low_water_bytes, known.frame_bytes_max, window_bytes=WINDOW_BYTES,
         )  # fmt: skip
-        register = messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7)
+        register = messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)
         self.core = StreamManager(self.topology, world.PACKING, register, options)
         self.now = 0.0
         self.full = False

@@ -95,7 +95,7 @@ def _still_works(fake: Fake) -> None:
     """New stream managers get their places, and `stats` shows them."""
     core = fake.core
     for container in (1, 2):
-        register = messages.Register(container, 9, f"tcp://127.0.0.1:{container}", "new", 1)
+        register = messages.Register(container, 9, f"tcp://127.0.0.1:{container}", "new", 1, 0)
         fake.receive(b"new-%d" % container, messages.encode(register))
     fake.passes(1.0)
     assert {each.connection for each in core._managers.values()} == {b"new-1", b"new-2"}

@@ -17,7 +17,7 @@ from . import world
 from .targets import TARGETS
 
 HELLO_3 = ("control", 3, 103, messages.encode(messages.Hello(3, 103, 1)))
-REGISTER_1 = (b"one", messages.encode(messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7)))
+REGISTER_1 = (b"one", messages.encode(messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)))
 
 
 def _packed(*fields: Any) -> bytes:

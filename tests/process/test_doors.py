@@ -232,7 +232,7 @@ def test_an_oversized_frame_cuts_its_connection_and_nothing_else(topology: Topol
 
 def _refused(topology: Topology, container: int) -> str:
     """Why the master does not take a stream manager for this container."""
-    register = messages.Register(container, 7, "tcp://127.0.0.1:1", "elsewhere", 1)
+    register = messages.Register(container, 7, "tcp://127.0.0.1:1", "elsewhere", 1, 0)
     with dealer(topology.master_address, topology.keys) as client:
         client.send(messages.encode(register))
         assert client.poll(ANSWER_MS), "no answer"

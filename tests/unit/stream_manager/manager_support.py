@@ -92,7 +92,7 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(Options.of(config), window_bytes=WINDOW_BYTES)
-        register = messages.Register(1, 77, "tcp://1", "here", 1)
+        register = messages.Register(1, 77, "tcp://1", "here", 1, 0)
         self.core = StreamManager(topology, packing, register, options)
         self.packing = packing
         self.now = 0.0

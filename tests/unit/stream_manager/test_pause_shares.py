@@ -103,7 +103,7 @@ def test_share_of_a_task_that_nobody_serves() -> None:
 
 
 def manager_of(packing: PackingPlan, container: int = 1, **options: object) -> StreamManager:
-    identity = messages.Register(container, 5, "tcp://here:1", "here", 77)
+    identity = messages.Register(container, 5, "tcp://here:1", "here", 77, 0)
     config = {f"topology.{key.replace('_', '.')}": value for key, value in options.items()}
     return StreamManager(CHAIN, packing, identity, Options.of(config))
 

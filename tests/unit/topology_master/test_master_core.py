@@ -74,7 +74,7 @@ class Made:
     ) -> list[events.Instruction]:
         """A stream manager offers itself."""
         address = f"tcp://{container}-{process}"
-        who = messages.Register(container, process, address, f"host{process}", 70 + process)
+        who = messages.Register(container, process, address, f"host{process}", 70 + process, 0)
         return self.receive(who, sender or b"%d-%d" % (container, process))
 
     def wait(self, secs: float) -> list[events.Instruction]:
