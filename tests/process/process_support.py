@@ -244,9 +244,11 @@ class Place:
     def _files_left(self) -> Iterator[str]:
         yield from (f"temporary {each.name}" for each in self.temporary.iterdir())
         state = self.home / "state"
-        for each in state.rglob("*"):
-            if each != state / ".lock":
-                yield f"in the state store: {each.relative_to(state)}"
+        # os.walk takes it that folders vanish meanwhile.
+        for folder, folders, files in os.walk(state):
+            for each in (Path(folder, name) for name in (*folders, *files)):
+                if each != state / ".lock":
+                    yield f"in the state store: {each.relative_to(state)}"
         for each in (self.home / "topologies").glob("*/*"):
             if each.name not in ("logs", "outcome.json"):
                 yield f"beside the logs: {each.name}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper
 from process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
@@ -60,10 +61,19 @@ def check_tree(client: KazooClient, root: str) -> None:
 
 def nodes_below(client: KazooClient, root: str) -> list[str]:
     """Every node that is left of a run."""
-    if client.exists(root) is None:
+    return [
+        f"{each}/{name}"
+        for each in children(client, root)
+        for name in children(client, f"{root}/{each}")
+    ]
+
+
+def children(client: KazooClient, path: str) -> list[str]:
+    """Names below a node; none if it is gone, perhaps just now."""
+    try:
+        return list(client.get_children(path))
+    except NoNodeError:
         return []
-    return [f"{each}/{name}" for each in client.get_children(root)
-            for name in client.get_children(f"{root}/{each}")]  # fmt: skip
 
 
 def last_change(address: str) -> int:
