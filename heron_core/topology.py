@@ -6,7 +6,7 @@ grouping, an unusual config value) travel inside it as base64 of their cloudpick
 
 import base64
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -85,6 +85,8 @@ class TopologySpec:
     config: Config = field(default_factory=dict)
     search_paths: tuple[str, ...] = ()
     main_file: str = ""
+    defaults: Config = field(default_factory=dict)
+    """What its door takes for granted (Storm's is at least once); lies below every other config."""
 
     @cached_property
     def by_name(self) -> dict[str, ComponentSpec]:
@@ -104,10 +106,14 @@ class TopologySpec:
         """Names of the components that send into `component`."""
         return {each.component for each in self.by_name[component].inputs}
 
-    def with_config(self, extra: Config) -> "TopologySpec":
-        """The same topology with `extra` laid over its config."""
-        merged = {**self.config, **extra}
-        return TopologySpec(self.name, self.components, merged, self.search_paths, self.main_file)
+    def with_config(self, extra: Config, below: Config | None = None) -> "TopologySpec":
+        """The same topology with its config settled.
+
+        From lowest to highest: its door's defaults, `below` (the environment's), its own, `extra`
+        (the command line's).
+        """
+        merged = {**self.defaults, **(below or {}), **self.config, **extra}
+        return replace(self, config=merged, defaults={})
 
 
 def config_to_json(config: Config) -> dict[str, Any]:
@@ -215,6 +221,7 @@ def topology_to_json(topology: TopologySpec) -> dict[str, Any]:
         "config": config_to_json(topology.config),
         "search_paths": list(topology.search_paths),
         "main_file": topology.main_file,
+        "defaults": config_to_json(topology.defaults),
     }
 
 
@@ -226,4 +233,5 @@ def topology_from_json(data: Mapping[str, Any]) -> TopologySpec:
         config_from_json(data["config"]),
         tuple(data["search_paths"]),
         data["main_file"],
+        config_from_json(data.get("defaults", {})),
     )

@@ -56,6 +56,9 @@ class BoltCore(Core):
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
+        self._is_idle: Callable[[], bool] = getattr(component, "is_idle", _always)
+        """A component that works on tuples after `process` returned (in a child process, a thread,
+        a window) says by a method is_idle() whether none is left; it may be asked by any thread."""
         self._process = self._make_process(hooks)
         """One tuple through user code; raises what that raises."""
         self._step = 1
@@ -285,7 +288,8 @@ class BoltCore(Core):
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
         processed = self.metrics.executed
-        return self.outbox.deliveries, processed, self.outbox.empty and not self._busy
+        idle = self.outbox.empty and not self._busy and self._is_idle()
+        return self.outbox.deliveries, processed, idle
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; the batch under way counts as busy up to now."""
@@ -303,6 +307,10 @@ class BoltCore(Core):
                 "late": self.outbox.late,
             }
         )
+
+
+def _always() -> bool:
+    return True
 
 
 def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:

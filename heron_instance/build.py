@@ -26,11 +26,17 @@ from heron_instance.outbox import Admit, Outbox, Send
 from heron_instance.spout import SpoutCore
 from heron_instance.targets import Router
 from heronpy_compat.classes import load_class
+from heronpy_compat.doors import construct
 
 Clock = Callable[[], float]
+CallSoon = Callable[[Callable[[], None]], None]
 
 EDGES_DRAWN = 4096
 """Random edges drawn at a time: one call of the generator for each would cost more."""
+
+
+def _call_now(function: Callable[[], None]) -> None:
+    function()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class World:
     send: Send
     admit: Admit
     logger: logging.Logger
+    call_soon: CallSoon = _call_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,11 @@ class Instance:
 class Delegate:
     """What a component's emit, ack, fail, finish and logger lead to."""
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, logger: logging.Logger, call_soon: CallSoon) -> None:
         self.logger = logger
+        self.call_soon = call_soon
+        """Lets the main thread make a call soon; from any thread. Nothing else here is for other
+        threads."""
         self.emit: Callable[..., Any]
         self.ack: Callable[[Any], None]
         self.fail: Callable[[Any], None]
@@ -76,8 +86,8 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
     config[keys.TOPOLOGY_NAME] = topology.name
     options = Options.of(config)
     context = InstanceContext(topology, packing, task, config)
-    delegate = Delegate(world.logger)
-    component = load_class(spec.class_path)(delegate=delegate)
+    delegate = Delegate(world.logger, world.call_soon)
+    component = construct(spec, delegate)
     outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes, world.send,
                     world.admit)  # fmt: skip
     pack, decode = _codec(options, config)

@@ -8,6 +8,7 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology_context import TopologyContext
+from heronpy_compat.storm_context import storm_context
 
 StreamId = namedtuple("StreamId", "id component_name")
 
@@ -87,6 +88,10 @@ class InstanceContext(TopologyContext):
     def get_topology_pex_path(self) -> str:
         """Where the topology's code is: the file it was loaded from."""
         return self._topology.main_file
+
+    def to_storm(self) -> dict[str, Any]:
+        """The context as Storm tells it to components of other languages."""
+        return storm_context(self._topology, self._packing, self._task)
 
     def get_metrics_collector(self) -> "InstanceContext":
         """What `global_metrics.init` takes."""

@@ -62,6 +62,8 @@ class Server:
         self._poller = zmq.Poller()
         self._poller.register(self._data, zmq.POLLIN)
         self._poller.register(self.control.waker.readable, zmq.POLLIN)
+        self._control_poller = zmq.Poller()
+        self._control_poller.register(self.control.waker.readable, zmq.POLLIN)
         component = packing.instances[place.task].component
         world = World(
             time.monotonic,
@@ -69,6 +71,7 @@ class Server:
             self._send,
             self.control.may_send.wait,
             logging.getLogger(component),
+            self.control.call,
         )
         self._instance = build(topology, packing, place.task, world)
         self._core = self._instance.core
@@ -145,9 +148,9 @@ class Server:
             self.control.waker.clear()
 
     def _wait_control(self) -> None:
-        """Paused or not started: only the side thread can change that; input stays where it is."""
+        """Paused or not started: only a word from the side thread matters, input stays."""
         self._core.outbox.flush_acks()
-        if self.control.may_send.wait(LOOK_UP_MS / 1000):
+        if self._control_poller.poll(LOOK_UP_MS):
             self.control.waker.clear()
 
     def _take_results(self) -> None:

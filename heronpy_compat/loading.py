@@ -19,6 +19,7 @@ from types import CodeType, ModuleType
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
+from heronpy_compat import aliases
 from heronpy_compat.api.topology import Topology
 from heronpy_compat.classes import load_class, load_grouping
 from heronpy_compat.failures import told
@@ -36,6 +37,7 @@ def load_topology(file: str, name: str | None = None) -> TopologySpec:
     UsageError for a file that cannot be used, TopologyError for what is wrong inside it; both are
     one line.
     """
+    aliases.install()
     path = _checked(file)
     root, module_name = _root_and_module_name(path)
     _check_module_name(file, path, module_name)

@@ -24,6 +24,7 @@ from heron_io.imports import forget_ours
 from heron_io.logs import log_to
 from heron_io.processes import Ties
 from heron_io.security import Keys
+from heronpy_compat import aliases
 from scheduler.supervisor import Job, Outcome, Supervisor
 
 GAVE_UP_CODE = 4
@@ -156,4 +157,5 @@ def _in_one_line(error: BaseException) -> str:
 def _make_importable(topology: TopologySpec) -> None:
     """The user's modules come first, and win over ours of the same name."""
     forget_ours()
+    aliases.install()
     sys.path[:0] = [path for path in topology.search_paths if path not in sys.path[:1]]

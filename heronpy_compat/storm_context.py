@@ -1,0 +1,64 @@
+"""What Storm tells a component of another language: its `context`, as JSON-able values.
+
+Source: org.apache.storm.task.TopologyContext.toJSONString (apache/storm, storm-client).
+"""
+
+from typing import Any
+
+from heron_core.plans import PackingPlan
+from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, TopologySpec
+
+_TYPES = {
+    GroupingKind.SHUFFLE: "SHUFFLE",
+    GroupingKind.FIELDS: "FIELDS",
+    GroupingKind.ALL: "ALL",
+    GroupingKind.GLOBAL: "FIELDS",
+    GroupingKind.NONE: "NONE",
+    GroupingKind.DIRECT: "DIRECT",
+    GroupingKind.LOCAL_OR_SHUFFLE: "LOCAL_OR_SHUFFLE",
+    GroupingKind.PARTIAL_KEY: "CUSTOM_OBJECT",
+    GroupingKind.CUSTOM: "CUSTOM_SERIALIZED",
+}
+"""Names of the thrift union's members; Storm's global grouping is a fields grouping of no field."""
+
+
+def storm_context(topology: TopologySpec, packing: PackingPlan, task: int) -> dict[str, Any]:
+    """The context of `task`: its component, all tasks, and the streams it emits and reads."""
+    component = topology.by_name[packing.instances[task].component]
+    tasks = sorted(packing.instances.items())
+    return {
+        "task->component": {str(each): instance.component for each, instance in tasks},
+        "taskid": task,
+        "componentid": component.name,
+        "streams": [stream.name for stream in component.outputs],
+        "stream->outputfields": _fields(component),
+        "stream->target->grouping": {
+            stream.name: {
+                reader.name: _grouping(each.grouping)
+                for reader, each in topology.consumers.get((component.name, stream.name), ())
+            }
+            for stream in component.outputs
+        },
+        "source->stream->grouping": _inputs(component),
+        "source->stream->fields": {
+            source: _fields(topology.by_name[source])
+            for source in sorted({each.component for each in component.inputs})
+        },
+    }
+
+
+def _fields(component: ComponentSpec) -> dict[str, list[str]]:
+    return {stream.name: list(stream.fields) for stream in component.outputs}
+
+
+def _inputs(component: ComponentSpec) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for each in component.inputs:
+        found.setdefault(each.component, {})[each.stream] = _grouping(each.grouping)
+    return found
+
+
+def _grouping(grouping: GroupingSpec) -> dict[str, Any]:
+    if _TYPES[grouping.kind] == "FIELDS":
+        return {"type": "FIELDS", "fields": list(grouping.fields)}
+    return {"type": _TYPES[grouping.kind]}
