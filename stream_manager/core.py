@@ -464,10 +464,8 @@ class StreamManager:
             self._next_heartbeat = now + self.options.heartbeat_secs
             if self._master_seen is not None:
                 out.append(events.ToMaster(self.heartbeat()))
-        if (
-            self._master_seen is not None
-            and now - self._master_seen > self.options.master_silent_secs
-        ):
+        seen = self._master_seen
+        if seen is not None and now - seen > self.options.master_silent_secs:
             self._master_seen = None
             out.append(events.FindMaster())
 

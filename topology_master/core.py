@@ -56,14 +56,20 @@ class TopologyMaster:
         packing: PackingPlan,
         options: Options,
         previous: PhysicalPlan | None = None,
+        execution: messages.Json | None = None,
     ) -> None:
+        """`previous` and `execution` are the plan and the execution state that the state store
+        has: what a master before this one published, and what it was told."""
+        told = execution or {}
         self.topology = topology
         self.packing = packing
         self.options = options
-        self.state = previous.state if previous else options.initial_state
+        paused = told.get("state") == TopologyState.PAUSED
+        first_state = TopologyState.PAUSED if paused else options.initial_state
+        self.state = previous.state if previous else first_state
         self.epoch = previous.epoch if previous else 0
         self.phase = Phase.RUNNING
-        self.draining = False
+        self.draining = bool(told.get("draining"))
         self._expected = {each.id for each in packing.containers} - {MASTER_CONTAINER}
         self._managers: dict[int, Manager] = {}
         self._candidates: dict[int, Candidate] = {}
@@ -87,6 +93,8 @@ class TopologyMaster:
         self._waves = Waves(
             frozenset(packing.instances), options.wave_patience_secs, options.quiet_secs
         )
+        if self.draining:
+            self._waves.begin()
         self._levels = finish_levels(topology, packing.tasks_of)
         self._level_left: set[int] = set()
         self._commands: dict[str, Callable[[messages.Json, float, Out], dict[str, Any]]] = {
@@ -285,7 +293,7 @@ class TopologyMaster:
         changed = state != self.state
         self.state = state
         if changed:
-            out.append(events.StoreState(state, ""))
+            out.append(events.StoreState(state, "", self.draining))
             if self.epoch:
                 self._publish(out)
         return {"state": state, "changed": changed}
@@ -294,7 +302,8 @@ class TopologyMaster:
         """Stop the spouts and watch what is in flight; `stats` tells when it is quiet."""
         if not self.draining:
             self.draining = True
-            self._set_state(TopologyState.PAUSED, out)
+            if not self._set_state(TopologyState.PAUSED, out)["changed"]:
+                out.append(events.StoreState(self.state, "", self.draining))
             self._waves.begin()
         return {"state": self.state}
 

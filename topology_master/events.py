@@ -50,6 +50,7 @@ class StoreState:
 
     state: str
     reason: str
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from heron_io.state_store import (
     LOST,
     StateStore,
     execution_path,
+    lock_path,
     master_path,
     open_store,
     physical_path,
@@ -137,25 +138,43 @@ class Server:
 
     def _remove_dead_holder(self) -> None:
         """ZooKeeper keeps the node of a killed master for its session's timeout; we can see here
-        whether the process is gone, if it was on this host."""
+        whether the process is gone, if it was on this host.
+
+        Under a lock: of two standbys that see it, the second would remove the first one's node.
+        """
+        lock = lock_path(f"{self._topology.name}__master")
         try:
-            path = master_path(self._topology.name)
-            held = self._store.get(path) or {}
-            here = held.get("host") == socket.gethostname()
-            if here and started_at(held["pid"]) != held.get("started"):
+            if not self._is_dead_here(self._holder()):
+                return
+            self._store.create(lock, self._me(), ephemeral=True)
+            held = self._holder()
+            if self._is_dead_here(held):
                 log.info("its holder, pid %d, is dead", held["pid"])
-                self._store.delete(path)
+                self._store.delete(master_path(self._topology.name))
+            self._store.delete(lock)
+        except NameInUse:
+            pass  # another standby is at it
         except StateStoreError as error:
             log.warning("the master's node cannot be looked at: %s", error)
 
-    def _take_node(self) -> None:
-        me = {
+    def _holder(self) -> dict[str, Any]:
+        return self._store.get(master_path(self._topology.name)) or {}
+
+    @staticmethod
+    def _is_dead_here(held: dict[str, Any]) -> bool:
+        here = held.get("host") == socket.gethostname()
+        return here and started_at(held["pid"]) != held.get("started")
+
+    def _me(self) -> dict[str, Any]:
+        return {
             "address": self._address,
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "started": started_at(os.getpid()),
         }
-        self._store.create(master_path(self._topology.name), me, ephemeral=True)
+
+    def _take_node(self) -> None:
+        self._store.create(master_path(self._topology.name), self._me(), ephemeral=True)
 
     def _session_changed(self, state: str) -> None:
         """From a thread of the store: suspended, lost (our node is gone), connected again."""
@@ -197,7 +216,9 @@ class Server:
             return
         self._execution = self._store.get(execution_path(self._topology.name)) or {}
         options = Options.of(self._topology.config)
-        self._core = TopologyMaster(self._topology, self._packing, options, previous)
+        self._core = TopologyMaster(
+            self._topology, self._packing, options, previous, self._execution
+        )
         next_timer = 0.0
         while self._reason is None:
             now = time.monotonic()
@@ -241,7 +262,12 @@ class Server:
     def _store_state(self, each: events.StoreState) -> None:
         if each.state == TopologyState.ENDED:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
-        self._execution = {**self._execution, "state": each.state, "reason": each.reason}
+        self._execution = {
+            **self._execution,
+            "state": each.state,
+            "reason": each.reason,
+            "draining": each.draining,
+        }
         self._pending[execution_path(self._topology.name)] = self._execution
         self._write_pending()
 

@@ -267,3 +267,28 @@ def test_lost_deliveries_are_said_in_the_end() -> None:
         made.now += 6.0
     (ended,) = [each for each in out if isinstance(each, events.StoreState)]
     assert ended.reason == "2 deliveries were sent and never processed"
+
+
+def test_a_master_that_takes_over_goes_on_draining() -> None:
+    made = Made()
+    out = made.receive(messages.Command("drain", {}))
+    (stored,) = [each for each in out if isinstance(each, events.StoreState)]
+    told = {"state": stored.state, "draining": stored.draining}
+    successor = Made(execution=told)
+    successor.now += 1.0
+    out = successor.core.handle(events.Timer(), successor.now)
+    assert [each for each in out if _is_probe(each)]
+    assert successor.core.state == TopologyState.PAUSED
+
+
+def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
+    made = Made(registered=False)
+    out = made.receive(messages.Command("deactivate", {}))
+    assert out[0] == events.StoreState(TopologyState.PAUSED, "")
+    successor = Made(execution={"state": TopologyState.PAUSED, "draining": False})
+    assert successor.core.state == TopologyState.PAUSED
+    assert not successor.core.draining
+
+
+def _is_probe(each: events.Instruction) -> bool:
+    return isinstance(each, events.Send) and isinstance(each.message, messages.Probe)
