@@ -31,6 +31,7 @@ BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
 BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
 BACKPRESSURE_MODE = "topology.backpressure.mode"
 LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
+STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 
@@ -79,6 +80,8 @@ DEFAULTS: Mapping[str, Any] = {
     BACKPRESSURE_MODE: STAGE,
     BOLT_ON_EXCEPTION: FAIL,
     METRICS_INTERVAL_MS: 1000,
+    # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
+    STUCK_REPORT_SECS: 30,
 }
 
 
@@ -169,6 +172,7 @@ def check(config: Mapping[str, Any]) -> None:
     exits_on_exception(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
+    seconds(merged, STUCK_REPORT_SECS)
     if seconds(merged, LIVENESS_TIMEOUT_SECS) < LIVENESS_TIMEOUT_SECS_MIN:
         raise TopologyError(
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "

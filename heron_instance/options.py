@@ -24,6 +24,8 @@ class Options:
     metrics_interval_secs: float
     debug: bool
     exits_on_exception: bool
+    stuck_secs: float
+    """A call of user code that lasts longer is reported once, with its stack."""
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Options":
@@ -43,4 +45,5 @@ class Options:
             metrics_interval_secs=keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000,
             exits_on_exception=keys.exits_on_exception(merged),
             debug=keys.flag(merged, keys.DEBUG),
+            stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from process_support import EXAMPLES, TOPOLOGIES, Place
+from process_support import EXAMPLES, TOPOLOGIES, Master, Place
 
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
@@ -140,3 +140,20 @@ def test_a_temporary_directory_with_a_long_path(place: Place) -> None:
     long.mkdir()
     place.environment["TMPDIR"] = str(long)
     place.heronpy("run", EXAMPLES / "at_least_once.py").succeeded()
+
+
+def test_a_call_that_does_not_return_is_reported_with_its_stack(place: Place) -> None:
+    """The bolt is busy, not dead: it goes on, but its log and stats say where it hangs."""
+    running = place.start(
+        *("run", TOPOLOGIES / "stuck.py", "-o", "topology.stuck.report.secs=0.2"),
+        *("-o", "topology.metrics.interval.ms=100"),
+    )
+    with Master(place.store_url, "StuckForAMinute") as master:
+        running.until(lambda: master.component("stuck").get("last_error"), "the report")
+        (told,) = [master.component("stuck")["last_error"]]
+    assert told.startswith("a call has not returned for ")
+    (log,) = place.logs("StuckForAMinute").glob("*stuck*.log")
+    assert "time.sleep(60)" in log.read_text("utf-8")
+    running.signal()
+    running.signal()
+    running.wait()

@@ -1,0 +1,24 @@
+"""A call of user code that does not return is reported once, with where it is."""
+
+from heron_instance.stuck import Stuck, main_thread_stack
+
+
+def test_one_report_when_nothing_more_is_executed() -> None:
+    stuck = Stuck(30.0)
+    looks = [stuck.look(7, False, now) for now in (0.0, 29.0, 31.0, 60.0)]
+    assert looks == [None, None, 31.0, None]
+
+
+def test_progress_and_waiting_begin_anew() -> None:
+    stuck = Stuck(30.0)
+    assert stuck.look(7, False, 0.0) is None
+    assert stuck.look(8, False, 40.0) is None
+    assert stuck.look(8, True, 80.0) is None
+    assert stuck.look(8, False, 100.0) is None
+    assert stuck.look(8, False, 111.0) == 31.0
+    assert stuck.look(9, False, 112.0) is None
+    assert stuck.look(9, False, 142.0) == 30.0
+
+
+def test_the_stack_names_who_asks() -> None:
+    assert "test_the_stack_names_who_asks" in main_thread_stack()
