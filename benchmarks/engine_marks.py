@@ -30,7 +30,7 @@ def variant_config(variant: str, max_spout_pending: int) -> dict[str, Any]:
 def parse(description: str | None, count: int) -> argparse.Namespace:
     """--count and --variant."""
     parser = workload.count_parser(description, count)
-    variants = (engine.AT_MOST_ONCE, engine.ACKED)
+    variants = (engine.AT_MOST_ONCE, engine.ACKED, engine.STREAMPARSE)
     parser.add_argument("--variant", choices=variants, default=engine.AT_MOST_ONCE)
     return parser.parse_args()
 

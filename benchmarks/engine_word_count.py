@@ -7,6 +7,11 @@ from benchmarks.engine_marks import parse, race, variant_config
 
 MAX_SPOUT_PENDING = 20_000
 """Sentences under way, ten words each."""
+TOPOLOGIES = {
+    engine.AT_MOST_ONCE: "word_count",
+    engine.ACKED: "word_count",
+    engine.STREAMPARSE: "word_count_streamparse",
+}
 
 
 def main() -> None:
@@ -14,7 +19,8 @@ def main() -> None:
     options = parse(__doc__, 1_000_000)
     sentences_wanted = workload.sentence_count(options.count)
     config = variant_config(options.variant, MAX_SPOUT_PENDING)
-    found = race("word_count", sentences_wanted, config, options.variant in engine.TRACKED)
+    topology = TOPOLOGIES[options.variant]
+    found = race(topology, sentences_wanted, config, options.variant in engine.TRACKED)
     counts: Counter[str] = Counter()
     for each in found.finished:
         counts.update(each["counts"])

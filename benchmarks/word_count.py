@@ -11,7 +11,7 @@ BENCHMARK = Benchmark(
     name="word_count",
     unit="words",
     count=5_000_000,
-    variants=(engine.AT_MOST_ONCE, engine.ACKED),
+    variants=(engine.AT_MOST_ONCE, engine.ACKED, engine.STREAMPARSE),
     peers=(
         # 1,000 is what bytewax's own connectors take. With 10,000 sentences in a batch each of the
         # 10,000 words comes ten times per batch, so Python is called for ten words at once.

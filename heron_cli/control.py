@@ -1,14 +1,16 @@
 """`heronpy activate`, `deactivate` and `kill`."""
 
 import signal
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from heron_cli.running import RunningTopology, running
-from heron_cli.stores import zookeeper_option
+from heron_cli.flags import ignored
+from heron_cli.running import RunningTopology
+from heron_cli.target import Target, target_options
 from heron_core.errors import HeronError
 from heron_io.processes import signal_process
 from scheduler.local import forget, is_alive
@@ -19,49 +21,70 @@ GONE_SECS = 20.0
 
 
 @click.command("activate")
-@click.argument("name")
-@zookeeper_option
-def activate_command(name: str, zookeeper: str | None) -> None:
-    """Let the spouts of the paused topology NAME emit again."""
-    _change(name, zookeeper, "activate", "active")
+@target_options()
+def activate_command(target: Target) -> None:
+    """Let the spouts of the paused topology NAME emit again.
+
+    \b
+    heronpy activate wordcount
+    """
+    _change(target, "activate", "active")
 
 
 @click.command("deactivate")
-@click.argument("name")
-@zookeeper_option
-def deactivate_command(name: str, zookeeper: str | None) -> None:
-    """Pause the topology NAME: its spouts emit nothing, what is in flight is processed."""
-    _change(name, zookeeper, "deactivate", "paused")
+@target_options()
+def deactivate_command(target: Target) -> None:
+    """Pause the topology NAME: its spouts emit nothing, what is in flight is processed.
+
+    \b
+    heronpy deactivate wordcount
+    """
+    _change(target, "deactivate", "paused")
 
 
-def _change(name: str, zookeeper: str | None, command: str, word: str) -> None:
-    with running(name, zookeeper) as topology:
+def _change(target: Target, command: str, word: str) -> None:
+    name = target.name()
+    with target.running(name) as topology:
         answer = topology.client.ask(command)
     click.echo(f"{name} is {word}" if answer["changed"] else f"{name} was {word} already")
 
 
-@click.command("kill")
-@click.argument("name")
-@click.option(
+wait_option = click.option(
     "--wait",
     "wait_secs",
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long what is in flight may take to be processed.",
+    help="How long what is in flight of a topology to be killed may take to be processed.",
 )
-@zookeeper_option
-def kill_command(name: str, wait_secs: float, zookeeper: str | None) -> None:
-    """End the topology NAME: first its spouts, then what is in flight, then all processes."""
-    with running(name, zookeeper) as topology:
-        alive = is_alive(topology.scheduler)
-        if alive and wait_secs:
-            _drain(topology, wait_secs)
-        if alive:
-            _end_scheduler(topology)
-        forget(topology.store, name)
+
+
+@click.command("kill")
+@target_options()
+@wait_option
+@ignored("--timeout", metavar="MS")
+def kill_command(target: Target, wait_secs: float) -> None:
+    """End the topology NAME: first its spouts, then what is in flight, then all processes.
+
+    \b
+    heronpy kill wordcount
+    heronpy kill -n wordcount --wait 30
+    """
+    name = target.name()
+    with target.running(name) as topology:
+        end(topology, wait_secs)
     click.echo(f"{name} is killed")
+
+
+def end(topology: RunningTopology, wait_secs: float) -> None:
+    """End a topology after a drain of at most `wait_secs`, and remove its nodes."""
+    alive = is_alive(topology.scheduler)
+    if alive and wait_secs:
+        _drain(topology, wait_secs)
+    if alive:
+        _end_scheduler(topology)
+    forget(topology.store, topology.name)
 
 
 def _drain(topology: RunningTopology, wait_secs: float) -> None:
@@ -80,8 +103,6 @@ def _drain(topology: RunningTopology, wait_secs: float) -> None:
 def _end_scheduler(topology: RunningTopology) -> None:
     place = topology.scheduler
     assert place is not None
-    import socket
-
     if place["host"] != socket.gethostname():
         raise HeronError(f"{topology.name} runs on {place['host']}: kill it there")
     signal_process(place["pid"], signal.SIGTERM)

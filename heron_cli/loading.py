@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_io.processes import fork_child
+from heronpy_compat.load_request import LoadRequest
+
+__all__ = ["LoadRequest", "Loading", "load_in_child"]
 
 CHUNK_BYTES = 65536
 
@@ -38,29 +41,33 @@ class Loading:
         return topology_from_json(found)
 
 
-def load_in_child(file: str, name: str | None) -> Loading:
-    """Start to load the topology of `file`; what takes time meanwhile costs nothing."""
+def load_in_child(request: LoadRequest | str, name: str | None = None) -> Loading:
+    """Start to load a topology; what takes time meanwhile costs nothing.
+
+    `load_in_child(file, name)` is short for a request with no more than that.
+    """
+    wanted = LoadRequest(request, name) if isinstance(request, str) else request
     ours, theirs = os.pipe()
 
     def main(lifeline: int) -> int:
         os.close(ours)
         with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
-            json.dump(_loaded(file, name), pipe)
+            json.dump(_loaded(wanted), pipe)
         return 0
 
     child = fork_child("heronpy: loading", main, killed_with_parent=True)
     os.close(theirs)
     os.close(child.lifeline)
-    return Loading(child.pid, ours, file)
+    return Loading(child.pid, ours, wanted.file)
 
 
-def _loaded(file: str, name: str | None) -> dict[str, object]:
+def _loaded(request: LoadRequest) -> dict[str, object]:
     from heron_io.imports import forget_ours
 
     forget_ours()
-    from heronpy_compat.loading import load_topology
+    from heronpy_compat.loading import load
 
     try:
-        return topology_to_json(load_topology(file, name))
+        return topology_to_json(load(request))
     except HeronError as error:
         return {"error": str(error), "usage": isinstance(error, UsageError)}

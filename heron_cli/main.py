@@ -1,20 +1,41 @@
 """The command's group: each subcommand is a module of its own, imported when it is called."""
 
 from importlib import import_module
+from typing import Any
 
 import click
 
+from heron_cli.flags import with_dashes
+
 COMMANDS = {
+    "quickstart": ("heron_cli.quickstart", "Make a new project that runs at once."),
     "run": ("heron_cli.run", "Run a topology here, in the foreground, with a live view."),
     "submit": ("heron_cli.submit", "Start a topology in the background; it survives the shell."),
     "list": ("heron_cli.status", "List the running topologies."),
-    "stats": ("heron_cli.status", "Show the numbers of a running topology."),
+    "stats": ("heron_cli.stats", "Show the numbers of a running topology."),
     "tail": ("heron_cli.tail", "Show the logs of a topology's processes."),
     "activate": ("heron_cli.control", "Let a paused topology's spouts emit again."),
     "deactivate": ("heron_cli.control", "Pause a topology: its spouts emit nothing."),
     "kill": ("heron_cli.control", "End a topology: spouts, then what is in flight, then all."),
+    "visualize": ("heron_cli.visualize", "Draw a topology as SVG, PNG or DOT."),
+    "package": ("heron_cli.package", "Put a project and its packages into one archive."),
+    "worker_uptime": ("heron_cli.workers", "Show since when the containers are up."),
+    "slot_usage": ("heron_cli.workers", "Show how many containers each topology has on each host."),
+    "remove_logs": ("heron_cli.remove_logs", "Remove the logs of a topology that has ended."),
+    "update_virtualenv": (
+        "heron_cli.virtualenv",
+        "Of sparse: says how packages get to a topology.",
+    ),
+    "jar": ("heron_cli.package", "Of sparse: the same as package."),
+    "completion": ("heron_cli.completion", "Print the script that completes heronpy in a shell."),
+    "help": ("heron_cli.helping", "Show the help of a command."),
 }
 """name -> (module, first line of its help)"""
+
+CONTEXT: dict[str, Any] = {
+    "help_option_names": ["-h", "--help"],
+    "token_normalize_func": with_dashes,
+}
 
 
 class LazyGroup(click.Group):
@@ -25,11 +46,11 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The subcommand, imported now."""
-        if cmd_name not in COMMANDS:
+        """The subcommand, imported now; - and _ in its name are the same."""
+        name = cmd_name.replace("-", "_")
+        if name not in COMMANDS:
             return None
-        module = import_module(COMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(import_module(COMMANDS[name][0]), f"{name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -37,14 +58,29 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Subcommands for a shell, without importing them."""
+        from click.shell_completion import CompletionItem
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+        found = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in COMMANDS.items()
+            if name.startswith(incomplete.replace("-", "_"))
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+@click.command(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="heronpy-topologies", prog_name="heronpy")
 def heronpy() -> None:
     """Storm and Heron topologies in Python.
 
     \b
-    heronpy run examples/word_count.py        run it here and watch
-    heronpy submit my_topology.py             leave it running
-    heronpy stats WordCount                   look at its numbers
+    heronpy quickstart demo; cd demo; heronpy run     a first project
+    heronpy run examples/word_count.py                run it here and watch
+    heronpy submit my_topology.py                     leave it running
+    heronpy stats WordCount                           look at its numbers
+
+    Each command has --help. Exit codes: 0 all went well, 1 something failed, 2 a wrong command
+    line or a wrong topology, 130 ended by Ctrl-C.
     """

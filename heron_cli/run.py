@@ -2,22 +2,26 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import click
 
+from heron_cli.flags import SparseCommand
 from heron_cli.loading import load_in_child
-from heron_cli.prepare import Wishes, configured, dry_run_text, packed, topology_options
+from heron_cli.prepare import Wishes, configured, dry_run_text, packed, wishes_options
+from heron_cli.source import SourceWords, located, source_options
 
 
-@click.command("run")
-@topology_options
+@click.command("run", cls=SparseCommand)
+@source_options
+@wishes_options
 @click.option(
     "-t",
     "--time",
     "seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Stop after this long; without it, when the topology ends.",
+    help="Stop after this long; without it, or with 0, when the topology ends.",
 )
 @click.option(
     "--until-done/--keep-running",
@@ -30,19 +34,24 @@ from heron_cli.prepare import Wishes, configured, dry_run_text, packed, topology
     metavar="embedded|HOST:PORT[/ROOT]",
     help="Keep the state in ZooKeeper: one started for this run, or a running one.",
 )
+@click.option("--program", is_flag=True, hidden=True)
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def run_command(
-    file: str,
-    topology: str | None,
-    name: str | None,
-    options: tuple[str, ...],
-    containers: int | None,
+    words: SourceWords,
+    wishes: Wishes,
     dry_run: bool,
     dry_run_format: str,
     seconds: float | None,
     until_done: bool,
     zookeeper: str | None,
+    program: bool,
+    arguments: tuple[str, ...],
 ) -> int:
-    """Run the topology in FILE on this machine, and show what it does.
+    """Run a topology on this machine, in the foreground, and show what it does.
+
+    FILE is a Python file, a Flux file (.yaml), or an archive made by `heronpy package`. Without
+    it, the current folder's project has the topology: topologies/NAME.py for -n NAME.
+    ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
 
     What its components print goes to stdout, our own view and summary to stderr. Ctrl-C lets what
     is in flight arrive, then ends everything; a second Ctrl-C ends it at once.
@@ -50,13 +59,17 @@ def run_command(
     \b
     heronpy run examples/word_count.py
     heronpy run topology.py -t 60 -o topology.max.spout.pending=500 --containers 3
+    heronpy run                     in a project with one topology
+    heronpy run -n wordcount -e prod
     """
-    loading = load_in_child(file, topology)
+    source = located(words)
+    # `python FILE` runs us with --program: its arguments are all there are, be there none.
+    given = arguments if arguments or program else None
+    loading = load_in_child(replace(source.request, arguments=given))
     # Imported while the child loads the user's file: this is most of the time to the first tuple.
     from heron_cli.watching import Watching
 
-    wishes = Wishes(file, topology, name, options, containers)
-    spec = configured(loading.result(), wishes)
+    spec = configured(loading.result(), source, wishes)
     packing = packed(spec)
     if dry_run:
         click.echo(dry_run_text(spec, packing, dry_run_format))
@@ -64,7 +77,7 @@ def run_command(
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper))
         watching = Watching.start(spec, packing, url, folders)
-        return watching.until_end(seconds, until_done)
+        return watching.until_end(seconds or None, until_done)
 
 
 @contextmanager

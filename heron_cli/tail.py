@@ -1,13 +1,15 @@
 """`heronpy tail`: the logs of a topology's processes, also of one that has ended."""
 
 import os
+import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
-from heron_cli.stores import opened, zookeeper_option
+from heron_cli.flags import ignored
+from heron_cli.target import Target, target_options
 from heron_core.errors import HeronError, UsageError
 from heron_io.state_store import execution_path
 from scheduler.home import Home
@@ -15,13 +17,19 @@ from scheduler.home import Home
 LOOK_SECS = 0.2
 """Between two looks for new lines with -f."""
 
+pattern_option = click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Only logs in whose file name this regular expression has a match.",
+)
+
 
 @click.command("tail")
-@click.argument("name")
+@target_options(override=True)
 @click.option("-f", "--follow", is_flag=True, help="Go on showing new lines until Ctrl-C.")
 @click.option(
     "-l",
-    "--num_lines",
+    "--num-lines",
     "lines",
     type=click.IntRange(min=0),
     default=10,
@@ -30,20 +38,29 @@ LOOK_SECS = 0.2
     help="Show the last N lines of each log.",
 )
 @click.option("-c", "--component", metavar="COMPONENT", help="Only this component's instances.")
-@zookeeper_option
+@pattern_option
+@ignored("--pool-size", metavar="N")
 def tail_command(
-    name: str, follow: bool, lines: int, component: str | None, zookeeper: str | None
+    target: Target, follow: bool, lines: int, component: str | None, pattern: str | None
 ) -> None:
     """Show the logs of the topology NAME: one log for each process, each line with its log's name.
 
-    The logs stay after a topology has ended, until one of the same name starts.
+    The logs stay after a topology has ended, until one of the same name starts or until
+    `heronpy remove_logs`. Without NAME, those of the only topology that runs.
+
+    \b
+    heronpy tail wordcount -f
+    heronpy tail wordcount -c count_bolt -l 100
+    heronpy tail -n wordcount --pattern 'stream-manager|container'
     """
-    with opened(zookeeper) as store:
-        known = store.get(execution_path(name)) or {}
-    folder = known.get("logs") or Home.of_user().logs(name)
-    if not os.path.isdir(folder):
-        raise HeronError(f"no topology called {name!r} runs or ran here: there is no {folder}")
-    logs = _chosen(folder, name, component)
+    name = target.name_or_only()
+    wanted = compiled(pattern)
+    folder = logs_folder(target, name)
+
+    def chosen() -> list[Log]:
+        return [each for each in _chosen(folder, name, component) if wanted(each.file)]
+
+    logs = chosen()
     for log in logs:
         for line in log.last(lines):
             click.echo(line)
@@ -51,13 +68,35 @@ def tail_command(
         time.sleep(LOOK_SECS)
         for line in [line for log in logs for line in log.fresh()]:
             click.echo(line)
-        logs += [log for log in _chosen(folder, name, component) if log not in logs]
+        logs += [log for log in chosen() if log not in logs]
+
+
+def logs_folder(target: Target, name: str) -> str:
+    """Where a topology's logs are, whether it runs or has ended; HeronError if it never ran."""
+    with target.place.store() as store:
+        known = store.get(execution_path(name)) or {}
+    folder: str = known.get("logs") or Home.of_user().logs(name)
+    if not os.path.isdir(folder):
+        raise HeronError(f"no topology called {name!r} runs or ran here: there is no {folder}")
+    return folder
+
+
+def compiled(pattern: str | None) -> Callable[[str], bool]:
+    """Whether a log's file name has a match of `pattern`; UsageError if it is no expression."""
+    if pattern is None:
+        return lambda file: True
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--pattern {pattern!r} is no regular expression: {error}") from None
+    return lambda file: expression.search(file) is not None
 
 
 class Log:
     """One log file and how far it was read."""
 
     def __init__(self, folder: str, file: str) -> None:
+        self.file = file
         self.path = os.path.join(folder, file)
         self._prefix = file.removesuffix(".log")
         self._position = 0

@@ -1,7 +1,8 @@
 """What a topology is: components, their streams and how the streams are grouped.
 
 Plain frozen values that travel as JSON a person can read; objects that JSON cannot say (a custom
-grouping, an unusual config value) travel inside it as base64 of their cloudpickle bytes.
+grouping, an unusual config value) travel inside it as base64 of their cloudpickle bytes. Those are
+opened in the instance alone: nobody else has the user's modules on its path.
 """
 
 import base64
@@ -10,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
+
+from heron_core.config import RELIABILITY_MODE, STORM_ACKERS
+from heron_core.pickled import Pickled
 
 Config = Mapping[str, Any]
 DEFAULT_STREAM = "default"
@@ -110,19 +114,28 @@ class TopologySpec:
         """The same topology with its config settled.
 
         From lowest to highest: its door's defaults, `below` (the environment's), its own, `extra`
-        (the command line's).
+        (the command line's). Whoever sets Storm's number of ackers without Heron's reliability mode
+        decides what a lower one said about that mode.
         """
-        merged = {**self.defaults, **(below or {}), **self.config, **extra}
+        merged: dict[str, Any] = {}
+        for layer in (self.defaults, below or {}, self.config, extra):
+            if layer.get(STORM_ACKERS) is not None:
+                merged.pop(RELIABILITY_MODE, None)
+            merged.update(layer)
         return replace(self, config=merged, defaults={})
 
 
-def config_to_json(config: Config) -> dict[str, Any]:
-    """Config values as JSON values; what JSON cannot say is pickled in base64."""
-    return {key: _value_to_json(value) for key, value in config.items()}
+def config_to_json(config: Config, owner: str = "the topology") -> dict[str, Any]:
+    """Config values as JSON values; what JSON cannot say is pickled in base64.
+
+    TopologyError naming `owner` and key for a value that cannot be pickled.
+    """
+    where = f"config of {owner}: the value of"
+    return {key: _value_to_json(value, f"{where} {key}") for key, value in config.items()}
 
 
 def config_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `config_to_json`."""
+    """The inverse of `config_to_json`, but that pickled values stay `Pickled`."""
     return {key: _value_from_json(value) for key, value in data.items()}
 
 
@@ -138,19 +151,15 @@ def _is_plain(value: object) -> bool:
     return False
 
 
-def _value_to_json(value: object) -> object:
+def _value_to_json(value: object, where: str) -> object:
     if _is_plain(value):
         return value
-    import cloudpickle  # costs 20 ms, and few topologies need it
-
-    return {PICKLED_KEY: base64.b64encode(cloudpickle.dumps(value)).decode("ascii")}
+    return {PICKLED_KEY: base64.b64encode(Pickled.of(value, where).data).decode("ascii")}
 
 
 def _value_from_json(value: Any) -> Any:
     if type(value) is dict and PICKLED_KEY in value:
-        import pickle
-
-        return pickle.loads(base64.b64decode(value[PICKLED_KEY]))
+        return Pickled(base64.b64decode(value[PICKLED_KEY]))
     return value
 
 
@@ -190,7 +199,7 @@ def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
             }
             for each in component.inputs
         ],
-        "config": config_to_json(component.config),
+        "config": config_to_json(component.config, component.name),
     }
 
 

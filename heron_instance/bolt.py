@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice, repeat
 from typing import Any
 
-from heron_core.errors import ComponentError, ProtocolError
+from heron_core.errors import ProtocolError
 from heron_core.frames import Flag, Frames, Header, Kind, check_batch, parse_header, roots_of, words
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -18,6 +18,7 @@ from heron_instance.tuples import HeronTuple, tick_tuple
 
 Decode = Callable[[bytes], list[list[Any]]]
 Process = Callable[[HeronTuple], None]
+ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has each of its tuples timed, for the percentiles."""
@@ -56,9 +57,10 @@ class BoltCore(Core):
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
-        self._is_idle: Callable[[], bool] = getattr(component, "is_idle", _always)
-        """A component that works on tuples after `process` returned (in a child process, a thread,
-        a window) says by a method is_idle() whether none is left; it may be asked by any thread."""
+        self._tuple: type[HeronTuple] = getattr(component, "tuple_class", HeronTuple)
+        """What tuples are made as: a door may have a class of its own (heronpy_compat.tuple_layout)
+        and, by values_maker(component, stream), a function that makes its values of a list."""
+        self._values_maker: ValuesMaker | None = getattr(component, "values_maker", None)
         self._process = self._make_process(hooks)
         """One tuple through user code; raises what that raises."""
         self._step = 1
@@ -115,6 +117,8 @@ class BoltCore(Core):
             self._run(process, self._careful(head, frames, batch, started))
             return
         component, stream, ids = self._plain(head, frames, batch)
+        if self._values_maker is not None:
+            batch = _with_values(batch, self._values_maker(component, stream))
         if ids is None:
             self._run_untracked(process, batch, component, stream, head.source, started)
         else:
@@ -138,11 +142,11 @@ class BoltCore(Core):
         self, process: Process, batch: list[list[Any]], component: str, stream: str, source: int,
         started: float,
     ) -> None:  # fmt: skip
-        make, clock, rows, step = tuple.__new__, self.clock, iter(batch), self._step
-        left, now = len(batch), started
+        make, kind, clock, step = tuple.__new__, self._tuple, self.clock, self._step
+        rows, left, now = iter(batch), len(batch), started
         while left > 0:
             for values in islice(rows, step):
-                tup = make(HeronTuple, (0, component, stream, source, values, started, None))
+                tup = make(kind, (0, component, stream, source, values, started, None))
                 try:
                     process(tup)
                 except Exception:
@@ -157,13 +161,13 @@ class BoltCore(Core):
         self, process: Process, batch: list[list[Any]], ids: "array[int]", component: str,
         stream: str, source: int, started: float,
     ) -> None:  # fmt: skip
-        make, clock, step, pairs = tuple.__new__, self.clock, self._step, iter(ids)
-        rows = zip(batch, pairs, pairs, strict=True)
-        left, now = len(batch), started
+        make, kind, clock, step = tuple.__new__, self._tuple, self.clock, self._step
+        pairs = iter(ids)
+        rows, left, now = zip(batch, pairs, pairs, strict=True), len(batch), started
         while left > 0:
             for values, root, edge in islice(rows, step):
                 track = [root, edge] if root else None
-                tup = make(HeronTuple, (edge, component, stream, source, values, started, track))
+                tup = make(kind, (edge, component, stream, source, values, started, track))
                 try:
                     process(tup)
                 except Exception:
@@ -207,7 +211,7 @@ class BoltCore(Core):
         try:
             self.component.process_tick(tick_tuple(now))
         except Exception:
-            self.user_error("process_tick")
+            self.user_raised("process_tick")
 
     def finish(self) -> None:
         """The end of a finite run: let the bolt say its last words, once whoever asks again."""
@@ -217,7 +221,7 @@ class BoltCore(Core):
         try:
             self.component.on_finish()
         except Exception:
-            self.user_error("on_finish")
+            self.user_raised("on_finish")
         self.outbox.flush()
 
     def _plain(
@@ -241,9 +245,19 @@ class BoltCore(Core):
         component, _, ids = self._plain(head, frames, batch)
         names = self._sources[head.source][1]
         try:
-            return _careful_rows(head, frames, batch, ids, component, names, now)
-        except (StopIteration, IndexError, ValueError) as error:
+            rows = _careful_rows(head, frames, batch, ids, component, names, now)
+            return rows if self._values_maker is None else self._of_door(rows, self._values_maker)
+        except (StopIteration, IndexError, ValueError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
+
+    def _of_door(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
+        """Tuples as their door wants them."""
+        kind, make = self._tuple, tuple.__new__
+        whole = [
+            each._replace(values=maker(each.component, each.stream)(each.values or []))
+            for each in rows
+        ]
+        return [make(kind, each) for each in whole]
 
     def _make_process(self, hooks: Any) -> Process:
         component = self.component
@@ -276,11 +290,12 @@ class BoltCore(Core):
     def _process_failed(self, tup: HeronTuple) -> None:
         """A poison tuple fails alone, its siblings and the process live on; or, if the topology
         wants Heron's way, the process ends and is started again."""
-        self.user_error(f"process of a tuple from {tup.component}.{tup.stream}")
+        self.user_raised(f"process of a tuple from {tup.component}.{tup.stream}")
+        if self._handle is not None:
+            return
         self.collector.fail(tup)
         if self.options.exits_on_exception:
-            self.outbox.flush_acks()
-            raise ComponentError(
+            self.leave(
                 "process raised, and topology.bolt.on.exception is exit: "
                 f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
             )
@@ -309,8 +324,12 @@ class BoltCore(Core):
         )
 
 
-def _always() -> bool:
-    return True
+def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
+    """The rows of a batch as their door wants them; ProtocolError if one is no list."""
+    try:
+        return list(map(make, batch))
+    except TypeError as error:
+        raise ProtocolError(f"a batch with a row that is no list: {error}") from error
 
 
 def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:

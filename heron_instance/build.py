@@ -2,22 +2,24 @@
 
 import logging
 import os
+import threading
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heron_core.frames import ROOT_COUNTER_BITS
+from heron_core.pickled import opened
 from heron_core.plans import PackingPlan
-from heron_core.topology import TopologySpec
+from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.values import Pack, packer, unpack
 from heron_instance.bolt import BoltCore, Decode
 from heron_instance.collector import BoltCollector, SpoutCollector
-from heron_instance.context import InstanceContext
+from heron_instance.context import InstanceContext, give_state
 from heron_instance.core import Core, is_not_overridden
 from heron_instance.hooks import TaskHooks
 from heron_instance.metrics import Metrics
@@ -30,6 +32,8 @@ from heronpy_compat.doors import construct
 
 Clock = Callable[[], float]
 CallSoon = Callable[[Callable[[], None]], None]
+CallLater = Callable[[float, Callable[[], None]], None]
+Around = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 
 EDGES_DRAWN = 4096
 """Random edges drawn at a time: one call of the generator for each would cost more."""
@@ -37,6 +41,10 @@ EDGES_DRAWN = 4096
 
 def _call_now(function: Callable[[], None]) -> None:
     function()
+
+
+def _as_it_is(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    return call
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,20 @@ class World:
     admit: Admit
     logger: logging.Logger
     call_soon: CallSoon = _call_now
+    call_later: CallLater | None = None
+    """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
+    construct: Callable[[ComponentSpec, Any], Any] = construct
+    around: Around = _as_it_is
+    """Given "emit", "ack" or "fail" and what does it, returns what user code is to call."""
+
+    def later(self, secs: float, function: Callable[[], None]) -> None:
+        """Have `function` called in the main thread in `secs` seconds."""
+        if self.call_later is not None:
+            self.call_later(secs, function)
+            return
+        timer = threading.Timer(secs, self.call_soon, (function,))
+        timer.daemon = True
+        timer.start()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +86,35 @@ class Instance:
 class Delegate:
     """What a component's emit, ack, fail, finish and logger lead to."""
 
-    def __init__(self, logger: logging.Logger, call_soon: CallSoon) -> None:
+    def __init__(self, logger: logging.Logger, call_soon: CallSoon, call_later: CallLater) -> None:
         self.logger = logger
         self.call_soon = call_soon
         """Lets the main thread make a call soon; from any thread. Nothing else here is for other
         threads."""
+        self.call_later = call_later
+        """call_later(secs, function): the main thread makes the call after so many seconds."""
         self.emit: Callable[..., Any]
         self.ack: Callable[[Any], None]
         self.fail: Callable[[Any], None]
         self.finish: Callable[[], None]
+        self.raised: Callable[[str], None] = logger.exception
+        """The exception being handled is user code's, and this is where it came from: report it,
+        then let the component handle it as its door does."""
+        self.record_error: Callable[[str, str], None] = self._log_error
+        """Report an error: what happened, and its text."""
+        self.leave: Callable[[str], NoReturn] = _leave
+        """End this process, which is then started again, for a reason."""
+
+    def _log_error(self, what: str, text: str) -> None:
+        self.logger.error("%s:\n%s", what, text)
+
+    def serve(self, core: Core) -> None:
+        """From here on errors are reported to the master as well."""
+        self.raised, self.record_error, self.leave = core.user_raised, core.record_error, core.leave
+
+
+def _leave(why: str) -> NoReturn:
+    raise ComponentError(why)
 
 
 def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World) -> Instance:
@@ -80,14 +122,16 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
 
     What the user's `initialize` raises passes through.
     """
-    spec = topology.by_name[packing.instances[task].component]
-    config = {**keys.with_defaults(topology.config), **spec.config}
+    closed = topology.by_name[packing.instances[task].component]
+    spec = replace(closed, config=opened(closed.config))
+    config = {**opened(keys.with_defaults(topology.config)), **spec.config}
     config[keys.COMPONENT_PARALLELISM] = spec.parallelism
     config[keys.TOPOLOGY_NAME] = topology.name
     options = Options.of(config)
     context = InstanceContext(topology, packing, task, config)
-    delegate = Delegate(world.logger, world.call_soon)
-    component = construct(spec, delegate)
+    delegate = Delegate(world.logger, world.call_soon, world.later)
+    component = world.construct(spec, delegate)
+    give_state(component)
     outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes, world.send,
                     world.admit)  # fmt: skip
     pack, decode = _codec(options, config)
@@ -99,18 +143,21 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
                                      _roots(task, world.rng), world.clock))  # fmt: skip
     metrics = Metrics()
     collector = BoltCollector(router, outbox, options, pack, edges)
-    _connect(component, delegate, collector)
-    delegate.ack, delegate.fail = collector.ack, collector.fail
-    _shortcut(component, "ack", collector.ack)
-    _shortcut(component, "fail", collector.fail)
+    _connect(component, delegate, collector, world)
+    delegate.ack = world.around("ack", collector.ack)
+    delegate.fail = world.around("fail", collector.fail)
+    _shortcut(component, "ack", delegate.ack)
+    _shortcut(component, "fail", delegate.fail)
     component.initialize(config, context)
     hooks = _hooks(options, context, task, config, world)
     if hooks is not None:
-        component.emit = hooks.around_emit(component.emit, 0)
-        component.ack = hooks.around_ack(component.ack)
-        component.fail = hooks.around_fail(component.fail)
+        port = _port(component)
+        port.emit = hooks.around_emit(port.emit, 0)
+        port.ack = hooks.around_ack(port.ack)
+        port.fail = hooks.around_fail(port.fail)
     core = BoltCore(component, outbox, Options.of(config), world.clock, world.logger.error,
                     collector, decode, topology, packing, hooks, metrics)  # fmt: skip
+    delegate.serve(core)
     return Instance(core, component, context, hooks)
 
 
@@ -122,31 +169,39 @@ def _spout(
     world: World,
     collector: SpoutCollector,
 ) -> Instance:
-    _connect(component, delegate, collector)
+    _connect(component, delegate, collector, world)
     config = context.get_cluster_config()
     core = SpoutCore(
         component, collector.outbox, options, world.clock, world.logger.error, collector
     )
     delegate.finish = core.finish
+    delegate.serve(core)
     component.initialize(config, context)
     hooks = _hooks(options, context, context.get_task_id(), config, world)
     if hooks is not None:
         core.hooks = hooks
         collector.stamp_every_root()
-        _connect(component, delegate, collector)
-        component.emit = hooks.around_emit(component.emit, 1)
+        _connect(component, delegate, collector, world)
+        port = _port(component)
+        port.emit = hooks.around_emit(port.emit, 1)
     return Instance(core, component, context, hooks)
 
 
-def _connect(component: Any, delegate: Delegate, collector: Any) -> None:
-    delegate.emit = collector.emit
-    _shortcut(component, "emit", collector.emit)
+def _connect(component: Any, delegate: Delegate, collector: Any, world: World) -> None:
+    delegate.emit = world.around("emit", collector.emit)
+    _shortcut(component, "emit", delegate.emit)
 
 
 def _shortcut(component: Any, name: str, function: Callable[..., Any]) -> None:
     """Spare the way over the API's method and the delegate, unless the user overrides it."""
     if is_not_overridden(component, name):
         setattr(component, name, function)
+
+
+def _port(component: Any) -> Any:
+    """Whose emit, ack and fail task hooks are put around: the component's own, or what a component
+    of another door names as its port."""
+    return getattr(component, "port", component)
 
 
 def _hooks(

@@ -18,14 +18,12 @@ from heron_core.values import Pack, pack_fields
 from heron_instance.options import Options
 from heron_instance.outbox import Lane, Outbox
 from heron_instance.targets import Route, Router
-from heron_instance.tuples import HeronTuple
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
 
 
 NO_ROOT = (0, 0)
-ROOTS = HeronTuple._fields.index("roots")
 
 
 class Collector:
@@ -202,16 +200,20 @@ class BoltCollector(Collector):
                 # tasks the same one each time.
                 if tracked and anchors:
                     (anchor,) = anchors
-                    root, value = track = anchor[ROOTS]
-                    lane = next_lane() if keyed is None else keyed[tup[position]]
-                    edge = next_edge()
-                    lane.ids += (root, edge)
-                    track[1] = value ^ edge
+                    if (track := anchor.roots) is None:
+                        lane = next_lane() if keyed is None else keyed[tup[position]]
+                        lane.ids += NO_ROOT
+                    else:
+                        root, value = track
+                        lane = next_lane() if keyed is None else keyed[tup[position]]
+                        edge = next_edge()
+                        lane.ids += (root, edge)
+                        track[1] = value ^ edge
                 else:
                     lane = next_lane() if keyed is None else keyed[tup[position]]
                     if tracked:
                         lane.ids += NO_ROOT
-            except Exception:  # several anchors or roots, none at all, values that need care
+            except Exception:  # several anchors or roots, settled ones, values that need care
                 return general(tup, stream, anchors)
             lane.parts.append(data)
             outbox.room -= size + overhead

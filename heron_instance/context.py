@@ -4,8 +4,11 @@ from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
+from heronpy_compat.api import global_metrics
+from heronpy_compat.api.state.state import HashMapState
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology_context import TopologyContext
 from heronpy_compat.storm_context import storm_context
@@ -40,6 +43,8 @@ class InstanceContext(TopologyContext):
         self.metrics: dict[str, tuple[Any, float]] = {}
         """name -> (the user's metric, seconds between two looks at it)"""
         self.added_hooks: list[Any] = []
+        # heronpy's instances register it, so that components only have to count.
+        global_metrics.init(self, _export_interval_secs(config))
 
     def get_task_id(self) -> int:
         """The task id of this instance."""
@@ -98,6 +103,19 @@ class InstanceContext(TopologyContext):
         return self
 
 
+def _export_interval_secs(config: Mapping[str, Any]) -> float:
+    return (
+        float(config.get(keys.METRICS_INTERVAL_MS, keys.DEFAULTS[keys.METRICS_INTERVAL_MS])) / 1e3
+    )
+
+
+def give_state(component: Any) -> None:
+    """A stateful component gets its state, an empty one, before it is initialised."""
+    init_state = getattr(component, "init_state", None)
+    if init_state is not None:
+        init_state(HashMapState())
+
+
 class UserMetrics:
     """The user's registered metrics, read at their intervals; the newest values are reported."""
 
@@ -107,12 +125,23 @@ class UserMetrics:
         self.values: dict[str, Any] = {}
 
     def read(self, now: float) -> dict[str, Any]:
-        """The newest values: numbers, or dicts of numbers for the Multi… kinds."""
+        """The newest values: numbers, or dicts of numbers for the Multi… kinds.
+
+        A metric that has no key yet is left out; one that raises is reported as what it raises,
+        because whoever asks beats the instance's heart and must not die of it.
+        """
         for name, (metric, interval_secs) in list(self._registered.items()):
             if now >= self._next.get(name, 0.0):
                 self._next[name] = now + interval_secs
-                self.values[name] = _plain(metric.get_value_and_reset())
-        return dict(self.values)
+                self.values[name] = _read(metric)
+        return {name: value for name, value in self.values.items() if value != {}}
+
+
+def _read(metric: Any) -> Any:
+    try:
+        return _plain(metric.get_value_and_reset())
+    except Exception as error:
+        return f"get_value_and_reset raised {error!r}"
 
 
 def _plain(value: Any) -> Any:

@@ -50,8 +50,9 @@ class Control:
         self.waker.wake()
 
     def run_todo(self) -> None:
-        """In the main thread: make the calls."""
-        while self.todo:
+        """In the main thread: make the calls that wait; those that they ask for come next time, so
+        that the main loop sees to its other work in between (whoever calls also wakes it)."""
+        for _ in range(len(self.todo)):
             self.todo.popleft()()
 
 

@@ -6,10 +6,12 @@ server.py in a process and by the simulation in tests. The calls are methods rat
 because this is the path of every tuple. bolt.py and spout.py hold the two kinds.
 """
 
+import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
+from heron_core.errors import ComponentError
 from heron_core.frames import Frames
 from heron_instance.metrics import Metrics
 from heron_instance.options import Options
@@ -41,6 +43,13 @@ class Core:
         self.clock = clock
         self.report = report
         """Takes one text for the instance's log, at error level."""
+        self._handle: Callable[[BaseException | None], None] | None
+        self._handle = getattr(component, "handle_exception", None)
+        """A door that decides itself what its component's exceptions come to (which tuples fail,
+        whether the process ends) has a method handle_exception(error)."""
+        self._is_idle: Callable[[], bool] = getattr(component, "is_idle", _always)
+        """A component that works on tuples after `process` returned (in a child process, a thread,
+        a window) says by a method is_idle() whether none is left; it may be asked by any thread."""
         self._errors_until = 0.0
         self._errors_logged = 0
         self.due = 0.0
@@ -73,17 +82,36 @@ class Core:
     def user_error(self, where: str) -> None:
         """Report the exception being handled as the user code's; its text goes to the log, but
         not more often than ERRORS_LOGGED_PER_SEC: a poisoned stream must not fill the disk."""
+        self.record_error(f"{where} raised", traceback.format_exc())
+
+    def user_raised(self, where: str) -> None:
+        """As `user_error`, and let the component do about it what is its door's way."""
+        self.user_error(where)
+        if self._handle is not None:
+            self._handle(sys.exc_info()[1])
+
+    def leave(self, why: str) -> NoReturn:
+        """End the process by a ComponentError; what was acked and failed is told before."""
+        self.outbox.flush_acks()
+        raise ComponentError(why)
+
+    def record_error(self, what: str, text: str) -> None:
+        """Count an error, keep its `text` (a traceback) for the master, log it unless there were
+        too many."""
         self.metrics.errors += 1
-        text = traceback.format_exc()
         self.metrics.last_error = text[-LAST_ERROR_CHARACTERS:]
         now = self.clock()
         if now >= self._errors_until:
             self._errors_until, self._errors_logged = now + 1.0, 0
         self._errors_logged += 1
         if self._errors_logged <= ERRORS_LOGGED_PER_SEC:
-            self.report(f"{where} raised:\n{text}")
+            self.report(f"{what}:\n{text}")
         elif self._errors_logged == ERRORS_LOGGED_PER_SEC + 1:
-            self.report(f"{where} raised again; more in this second are counted, not logged")
+            self.report(f"{what} again; more in this second are counted, not logged")
+
+
+def _always() -> bool:
+    return True
 
 
 def is_not_overridden(component: Any, name: str) -> bool:

@@ -72,5 +72,6 @@ class Metrics:
             "execute": self.execute.snapshot(),
             "process": self.process.snapshot(),
             "complete": self.complete.snapshot(),
+            "user": {},
             **more,
         }

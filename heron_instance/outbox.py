@@ -118,9 +118,11 @@ class Outbox:
             value_of = acks.get
             for tup in acked[:count]:
                 track = tup.roots
+                if track is None:
+                    continue
                 try:
                     root, value = track
-                except (TypeError, ValueError):  # no root, several, or settled before
+                except ValueError:  # several roots, or settled before
                     self._settle_other(track)
                     continue
                 acks[root] = value_of(root, 0) ^ value
@@ -128,9 +130,7 @@ class Outbox:
         # What another thread acked meanwhile stays for the next time.
         del acked[:count]
 
-    def _settle_other(self, track: list[int] | None) -> None:
-        if track is None:
-            return
+    def _settle_other(self, track: list[int]) -> None:
         if not track:
             self.late += 1
             self.acks_counted -= 1

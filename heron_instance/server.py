@@ -138,7 +138,10 @@ class Server:
             if core.finished is not told:
                 told = core.finished
                 self._side.tell(messages.SpoutFinished(self._task, told))
-            if not control.may_send.is_set() or not core.may_emit:
+            if not control.may_send.is_set():
+                self._wait(LOOK_UP_MS)
+            elif not core.may_emit:
+                core.flush()  # an ack callback or another thread may have emitted
                 self._wait(LOOK_UP_MS)
             elif core.turn(time.monotonic() + turn_secs):
                 idle = 0

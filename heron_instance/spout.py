@@ -34,8 +34,9 @@ class SpoutCore(Core):
         self._planned = False
         """Whether it was ever said if the topology runs; until then nobody knows what is left."""
         self._ack: Callable[[Any], None] | None = component.ack
+        """None where the base class's does nothing: a call for each tuple is saved."""
         if is_not_overridden(component, "ack"):
-            self._ack = None  # the base class's does nothing: a call for each tuple is saved
+            self._ack = None
         self._step = 1
         """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
@@ -60,14 +61,14 @@ class SpoutCore(Core):
         try:
             getattr(self.component, name)()
         except Exception:
-            self.user_error(name)
+            self.user_raised(name)
 
     def turn(self, until: float) -> bool:
         """Call next_tuple until it emits nothing, may not emit, or `until`; whether it emitted.
 
         Sends what lingers on the way and flushes at the end of an idle turn.
         """
-        outbox, collector, clock = self.outbox, self.collector, self.clock
+        collector, clock = self.collector, self.clock
         pending, most = collector.pending, self.options.max_spout_pending
         started = now = clock()
         emitted, calls, step = True, 0, self._step
@@ -79,12 +80,24 @@ class SpoutCore(Core):
             before, now = now, clock()
             step = 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
         self._step = step
-        if self.options.tracked:
-            collector.stamp_newest_root(now)
-        outbox.flush()
-        self._count(calls, now - started)
+        self._end_turn(calls, started, now)
         # A call that emits nothing ends a turn, so a second call means that the first one emitted.
         return calls > 1 or (emitted and calls > 0)
+
+    def call_once(self) -> bool:
+        """One call of next_tuple, and all that belongs to a turn; whether it emitted."""
+        started = self.clock()
+        calls, emitted = self._some_calls(1)
+        if self.collector.done_at_once:
+            self._ack_at_once()
+        self._end_turn(calls, started, self.clock())
+        return emitted
+
+    def _end_turn(self, calls: int, started: float, now: float) -> None:
+        if self.options.tracked:
+            self.collector.stamp_newest_root(now)
+        self.outbox.flush()
+        self._count(calls, now - started)
 
     def _some_calls(self, most: int) -> tuple[int, bool]:
         """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""
@@ -94,7 +107,7 @@ class SpoutCore(Core):
             try:
                 next_tuple()
             except Exception:
-                self.user_error("next_tuple")
+                self.user_raised("next_tuple")
             if room == outbox.room and flushes == outbox.flushes:
                 return call, False
             if self.finished:
@@ -117,6 +130,8 @@ class SpoutCore(Core):
             tup_id = done.pop()
             self.metrics.acked += 1
             self._settle(self.component.ack, tup_id)
+            if self.hooks is not None:
+                self.hooks.spout_ack(tup_id, None)
 
     def deliver(self, frames: Frames) -> None:
         """What became of roots: call ack or fail for each tuple id once."""
@@ -133,10 +148,9 @@ class SpoutCore(Core):
 
     def _acked(self, roots: "array[int]") -> None:
         pending, started, ack = self.collector.pending, self.collector.started, self._ack
-        settled = 0
+        settled, hooks = 0, self.hooks
         for root in roots:
-            if root in started:
-                self._complete(root)
+            begun = self._complete(root) if root in started else None
             try:
                 tup_id = pending.pop(root)
             except KeyError:  # settled before: it expired, or its tree was failed
@@ -146,15 +160,16 @@ class SpoutCore(Core):
                 try:
                     ack(tup_id)
                 except Exception:
-                    self.user_error(f"ack({tup_id!r})")
+                    self.user_raised(f"ack({tup_id!r})")
+            if hooks is not None:
+                hooks.spout_ack(tup_id, begun)
         self.metrics.acked += settled
 
-    def _complete(self, root: int) -> None:
-        """A root of the sample is done: how long did it take?"""
+    def _complete(self, root: int) -> float:
+        """A root of the sample is done: how long did it take? Returns when it was begun."""
         begun = self.collector.started.pop(root)
         self.metrics.complete.add(self.clock() - begun)
-        if self.hooks is not None:
-            self.hooks.spout_ack(self.collector.pending.get(root), begun)
+        return begun
 
     def _failed(self, roots: "array[int]", expired: bool) -> None:
         pending, hooks = self.collector.pending, self.hooks
@@ -166,9 +181,9 @@ class SpoutCore(Core):
             self.metrics.failed += 1
             self.metrics.expired += expired
             self.finished = False
+            self._settle(self.component.fail, tup_id)
             if hooks is not None:
                 hooks.spout_fail(tup_id, begun)
-            self._settle(self.component.fail, tup_id)
 
     def fail_all(self) -> None:
         """The trees are gone (their stream manager died): fail what is pending, so it replays."""
@@ -178,12 +193,12 @@ class SpoutCore(Core):
         try:
             callback(tup_id)
         except Exception:
-            self.user_error(f"{getattr(callback, '__name__', 'a callback')}({tup_id!r})")
+            self.user_raised(f"{getattr(callback, '__name__', 'a callback')}({tup_id!r})")
 
     def counts(self) -> tuple[int, int, bool]:
         """A spout that is paused or finished is idle when its last tuple is settled."""
         done = self.finished or (self._planned and not self.active)
-        idle = done and not self.collector.pending and self.outbox.empty
+        idle = done and not self.collector.pending and self.outbox.empty and self._is_idle()
         return self.outbox.deliveries, 0, idle
 
     def statistics(self) -> dict[str, Any]:

@@ -1,22 +1,10 @@
 """The tuple that user code gets: heronpy's HeronTuple, its id made only when asked for."""
 
-from typing import Any, NamedTuple
-
 from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM
+from heronpy_compat.tuple_layout import TupleLayout
 
 
-class _Fields(NamedTuple):
-    key: int
-    component: str
-    stream: str
-    task: int | None
-    values: list[Any] | None
-    creation_time: float
-    roots: list[int] | None
-    """[root, ack value] for each root in turn; emptied when the tuple is acked or failed."""
-
-
-class HeronTuple(_Fields):
+class HeronTuple(TupleLayout):
     """One tuple: id, component, stream, task (of the emitter), values, creation_time, roots."""
 
     __slots__ = ()

@@ -9,6 +9,7 @@ from heron_core.errors import ComponentError
 from heron_core.validation import did_you_mean
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.failures import told
+from heronpy_compat.submissions import captured
 
 
 def load_class(class_path: str) -> type:
@@ -57,7 +58,8 @@ def _module_and_rest(names: list[str]) -> tuple[ModuleType, list[str]]:
 def _module(name: str) -> ModuleType | None:
     """The module, or None if there is none of that name; ComponentError if its import raises."""
     try:
-        return importlib.import_module(name)
+        with captured():  # a file without a main block submits its topology wherever it is imported
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # Missing may be the module itself or a package above it; any other is its own import.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):

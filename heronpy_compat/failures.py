@@ -38,11 +38,12 @@ def _place(traceback: TracebackType | None) -> str | None:
     place = None
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename
-        if _is_users(path):
+        if is_users(path):
             place = f"{shown(path)}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 
 
-def _is_users(path: str) -> bool:
+def is_users(path: str) -> bool:
+    """Whether a file is the user's own, rather than Python's, ours or an installed package's."""
     return not path.startswith(("<", _PYTHON, _OURS, _CORE)) and _INSTALLED not in path

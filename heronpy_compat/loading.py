@@ -1,167 +1,155 @@
-"""From a Python file to its topology, and from a dotted path to its class.
+"""From a Python or Flux file to its topology, and from a dotted path to its class.
 
 `load_topology` is meant for a fresh process: it puts the file's root on sys.path and imports the
 file under its own name, so that the class paths in the topology mean the same in every instance.
 A module whose topology is only built under `if __name__ == "__main__"` has just that block run,
-in the imported module and with the arguments that `python FILE NAME` would give; importing it a
-second time as `__main__` would repeat whatever its top level does.
+in the imported module and with the arguments that `python FILE NAME` would give.
 """
 
-import ast
-import importlib
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from types import CodeType, ModuleType
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
 
-from heron_core.errors import TopologyError, UsageError
+from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
 from heronpy_compat import aliases
 from heronpy_compat.api.topology import Topology
 from heronpy_compat.classes import load_class, load_grouping
-from heronpy_compat.failures import told
+from heronpy_compat.load_request import LoadRequest
+from heronpy_compat.main_block import MAIN, program_arguments, run_main_block
+from heronpy_compat.streamparse_topology import is_streamparse_topology, to_topology_spec
 from heronpy_compat.submissions import captured
+from heronpy_compat.topology_files import (
+    FLUX_ENDINGS,
+    checked,
+    directories,
+    imported,
+    put_on_search_path,
+    stem,
+)
 
-__all__ = ["load_class", "load_grouping", "load_topology"]
-
-_MAIN = "__main__"
+__all__ = ["LoadRequest", "load", "load_class", "load_grouping", "load_topology"]
 
 
-def load_topology(file: str, name: str | None = None) -> TopologySpec:
-    """The topology that `file` defines, with its search path and main file.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A topology of the file."""
 
-    `name` picks one when there are several, and is the argument of the file's main block.
-    UsageError for a file that cannot be used, TopologyError for what is wrong inside it; both are
-    one line.
+    name: str
+    source: TopologySpec | type
+    """What was submitted, or a class of streamparse's; the latter's spec is made when it is the
+    one, as another one may have parts that cannot run here."""
+    other_name: str | None = None
+    """By which it may be asked for as well: the class, where the file gives the name."""
+    is_default: bool = False
+    """Whether it is meant when no name is given."""
+
+    def answers_to(self, name: str) -> bool:
+        return name in (self.name, self.other_name)
+
+    def spec(self, environment: str | None) -> TopologySpec:
+        if isinstance(self.source, TopologySpec):
+            return self.source
+        return to_topology_spec(self.source, self.name, environment)
+
+
+def load_topology(
+    file: str,
+    name: str | None = None,
+    *,
+    search_paths: Sequence[str] = (),
+    environment: str | None = None,
+    arguments: Sequence[str] | None = None,
+    properties: Mapping[str, str] | None = None,
+    use_environment: bool = False,
+) -> TopologySpec:
+    """The topology that `file` defines, with its search paths and main file.
+
+    `name` picks one when there are several, and is the argument of the file's main block unless
+    `arguments` are given. The others are those of a LoadRequest. UsageError for a file that cannot
+    be used, TopologyError for what is wrong inside it; both are one line.
     """
+    given = None if arguments is None else tuple(arguments)
+    paths = tuple(search_paths)
+    return load(LoadRequest(file, name, paths, environment, given, properties, use_environment))
+
+
+def load(request: LoadRequest) -> TopologySpec:
+    """As `load_topology`, of a request."""
     aliases.install()
-    path = _checked(file)
-    root, module_name = _root_and_module_name(path)
-    _check_module_name(file, path, module_name)
-    if root in sys.path:
-        sys.path.remove(root)
-    sys.path.insert(0, root)
-    with _arguments([file, name or _stem(path)]), captured() as submitted:
-        module = _imported(module_name, path)
+    path = checked(request.file)
+    paths = directories(path, request.search_paths)
+    put_on_search_path(paths)
+    make = _from_flux if path.endswith(FLUX_ENDINGS) else _from_python
+    topology = make(request, path)
+    paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
+    return replace(topology, search_paths=paths, main_file=path)
+
+
+def _from_flux(request: LoadRequest, path: str) -> TopologySpec:
+    from heronpy_compat.flux import load_flux  # PyYAML costs 15 ms, and few files need it
+
+    with captured():
+        return load_flux(path, request.name, request.properties or {}, request.use_environment)
+
+
+def _from_python(request: LoadRequest, path: str) -> TopologySpec:
+    own_argument = (request.name or stem(path),)
+    arguments = own_argument if request.arguments is None else request.arguments
+    with program_arguments([request.file, *arguments]), captured() as submitted:
+        module = imported(request.file, path)
         importable = set(vars(module))
-        found = [*_class_topologies(module), *submitted]
-        if not found:
-            _run_main_block(module, path)
-            found = submitted
-    topology = _picked(file, name, found)
+        found = _with_submitted(_topology_classes(module, path), submitted)
+        if not found or (request.arguments is not None and not _has(found, request.name)):
+            run_main_block(module, path)
+            found = _with_submitted(found, submitted)
+        topology = _picked(request, found).spec(request.environment)
     components = tuple(_importable(each, module, importable) for each in topology.components)
-    return replace(topology, components=components, search_paths=(root,), main_file=path)
+    return replace(topology, components=components)
 
 
-def _checked(file: str) -> str:
-    path = os.path.abspath(file)
-    if os.path.isdir(path):
-        raise UsageError(f"{file} is a directory: name the Python file with the topology")
-    if not os.path.exists(path):
-        raise UsageError(f"{file} does not exist")
-    if not path.endswith(".py"):
-        raise UsageError(f"{file} is no Python file: its name must end with .py")
-    return path
+def _with_submitted(found: list[_Found], submitted: list[TopologySpec]) -> list[_Found]:
+    """What was found, and what was submitted besides; a class may have submitted itself."""
+    known = [id(each.source) for each in found]
+    return found + [_Found(each.name, each) for each in submitted if id(each) not in known]
 
 
-def _stem(path: str) -> str:
-    return os.path.basename(path).removesuffix(".py")
+def _has(found: list[_Found], name: str | None) -> bool:
+    return name is None or any(each.answers_to(name) for each in found)
 
 
-def _root_and_module_name(path: str) -> tuple[str, str]:
-    """The directory that belongs on sys.path, and the module's dotted name below it."""
-    directory, names = os.path.dirname(path), [_stem(path)]
-    while os.path.isfile(os.path.join(directory, "__init__.py")):
-        directory, package = os.path.split(directory)
-        names.insert(0, package)
-    if names[-1] == "__init__":
-        names.pop()
-    return directory, ".".join(names)
+def _topology_classes(module: ModuleType, path: str) -> list[_Found]:
+    """Topology classes that the module defines; if there are none, those that it imports."""
+    kinds = [each for each in vars(module).values() if isinstance(each, type)]
+    classes = [each for each in dict.fromkeys(kinds) if _is_topology(each)]
+    own = [each for each in classes if each.__module__ == module.__name__] or classes
+    heronpys: list[Any] = [each for each in own if not is_streamparse_topology(each)]
+    found = [_Found(each._topology_spec.name, each._topology_spec) for each in heronpys]
+    return found + _streamparse_topologies(own, stem(path))
 
 
-def _check_module_name(file: str, path: str, module_name: str) -> None:
-    """An instance imports the file by its name, so the name must lead to it everywhere."""
-    if "." in _stem(path):
-        raise UsageError(f"{file} cannot be imported: rename it so that only .py has a dot")
-    if module_name.partition(".")[0] in sys.stdlib_module_names:
-        raise UsageError(f"{file} hides Python's own module {module_name!r}: rename it")
-    loaded = sys.modules.get(module_name)
-    if loaded is not None and getattr(loaded, "__file__", None) != path:
-        raise UsageError(
-            f"{file} has the name of a module that is in use, {module_name}: rename it"
-        )
-
-
-def _imported(module_name: str, path: str) -> ModuleType:
-    sys.modules.pop(module_name, None)
-    importlib.invalidate_caches()
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        raise TopologyError(told(error)) from error
-    if os.path.abspath(module.__file__ or "") != path:
-        raise UsageError(f"{path} is hidden by {module.__file__}: rename one of them")
-    return module
-
-
-@contextmanager
-def _arguments(arguments: list[str]) -> Iterator[None]:
-    before = sys.argv
-    sys.argv = arguments
-    try:
-        yield
-    finally:
-        sys.argv = before
-
-
-def _run_main_block(module: ModuleType, path: str) -> None:
-    """Run the module's `if __name__ == "__main__"`, with the `__name__` that it asks for."""
-    variables = vars(module)
-    imported_as = variables["__name__"]
-    variables["__name__"] = _MAIN
-    try:
-        for code in _main_blocks(path):
-            exec(code, variables)
-    except (Exception, SystemExit) as error:
-        # sys.exit() and sys.exit(0) are how a program ends that has done its work.
-        if not (isinstance(error, SystemExit) and error.code in (None, 0)):
-            raise TopologyError(told(error)) from error
-    finally:
-        variables["__name__"] = imported_as
-
-
-def _main_blocks(path: str) -> list[CodeType]:
-    with open(path, "rb") as file:
-        tree = ast.parse(file.read(), path)
+def _streamparse_topologies(classes: list[type], file_name: str) -> list[_Found]:
+    """streamparse takes the first and calls it like the file; the others keep their names."""
+    kinds = [each for each in classes if is_streamparse_topology(each)]
+    like_file = [each for each in kinds if each.__name__ == file_name]
+    default = next(iter(like_file or kinds), None)
     return [
-        compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
-        for statement in tree.body
-        if isinstance(statement, ast.If) and _asks_for_main(statement.test)
+        _Found(file_name, each, each.__name__, is_default=True)
+        if each is default
+        else _Found(each.__name__, each)
+        for each in kinds
     ]
 
 
-def _asks_for_main(test: ast.expr) -> bool:
-    nodes = list(ast.walk(test))
-    return any(isinstance(each, ast.Name) and each.id == "__name__" for each in nodes) and any(
-        isinstance(each, ast.Constant) and each.value == _MAIN for each in nodes
-    )
+def _is_topology(kind: Any) -> bool:
+    is_ours = issubclass(kind, Topology) and kind is not Topology
+    return is_ours or is_streamparse_topology(kind)
 
 
-def _class_topologies(module: ModuleType) -> list[TopologySpec]:
-    """Topology classes that the module defines; if there are none, those that it imports."""
-    classes: list[type[Topology]] = []
-    for each in vars(module).values():
-        known = each is Topology or each in classes
-        if isinstance(each, type) and issubclass(each, Topology) and not known:
-            classes.append(each)
-    own = [each for each in classes if each.__module__ == module.__name__]
-    return [each._topology_spec for each in own or classes]
-
-
-def _picked(file: str, name: str | None, found: list[TopologySpec]) -> TopologySpec:
+def _picked(request: LoadRequest, found: list[_Found]) -> _Found:
+    file, name = request.file, request.name
     names = [each.name for each in found]
     if not found:
         raise TopologyError(
@@ -173,15 +161,17 @@ def _picked(file: str, name: str | None, found: list[TopologySpec]) -> TopologyS
             raise TopologyError(
                 f"{file} has {names.count(each)} topologies called {each!r}: rename one"
             )
-    if name is None and len(found) > 1:
+    if name is not None:
+        wanted = [each for each in found if each.answers_to(name)]
+        if not wanted:
+            hint = choices("topologies", name, names)
+            raise TopologyError(f"{file} has no topology {name!r}; {hint}")
+        return wanted[0]
+    default = found if len(found) == 1 else [each for each in found if each.is_default]
+    if not default:
         listed = f"{', '.join(names[:-1])} or {names[-1]}"
-        raise TopologyError(
-            f"{file} has {len(found)} topologies: choose one with --topology {listed}"
-        )
-    if name is not None and name not in names:
-        hint = choices("topologies", name, names)
-        raise TopologyError(f"{file} has no topology {name!r}; {hint}")
-    return found[0 if name is None else names.index(name)]
+        raise TopologyError(f"{file} has {len(found)} topologies: choose one with -n {listed}")
+    return default[0]
 
 
 def _importable(component: ComponentSpec, module: ModuleType, names: set[str]) -> ComponentSpec:
@@ -190,9 +180,9 @@ def _importable(component: ComponentSpec, module: ModuleType, names: set[str]) -
     label = f"class {path.rpartition('.')[2]} of component {component.name!r}"
     if "<locals>" in path:
         raise TopologyError(f"{label} is defined inside a function: move it to the top of its file")
-    if not path.startswith(f"{_MAIN}."):
+    if not path.startswith(f"{MAIN}."):
         return component
-    inside = path.removeprefix(f"{_MAIN}.")
+    inside = path.removeprefix(f"{MAIN}.")
     if inside.partition(".")[0] not in names:
         raise TopologyError(
             f'{label} is defined under `if __name__ == "__main__"`: move it above, because'

@@ -34,6 +34,11 @@ class Home:
         """How the topology's last run ended, as JSON: state, reason."""
         return os.path.join(self.topology(name), "outcome.json")
 
+    @property
+    def archives(self) -> str:
+        """The folder in which archives of `heronpy package` are unpacked."""
+        return os.path.join(self.path, "archives")
+
     def clean_logs(self, name: str) -> None:
         """A new run begins with empty logs."""
         shutil.rmtree(self.topology(name), ignore_errors=True)

@@ -1,9 +1,10 @@
-"""The local scheduler: all containers of a topology on this machine, supervised by one process.
+"""The scheduler process of a topology, and the local back end: all containers on this machine.
 
-`launch` writes the topology's state and forks the scheduler, which forks an executor for each
-container and starts again those that end. In the foreground the scheduler ends with the command
-line that started it (its lifeline); detached, it lives on. Whatever ends it, it ends its executors,
-removes the topology's state and sockets, and leaves logs and an outcome file.
+`register` writes the topology's state, `start` forks the scheduler, which runs its back end's jobs
+and starts again those that end: of the local back end an executor for each container. In the
+foreground the scheduler ends with the command line that started it (its lifeline); detached, it
+lives on. Whatever ends it, it ends its jobs, removes the topology's state and sockets, and leaves
+logs and an outcome file.
 """
 
 import json
@@ -12,7 +13,6 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ from heron_io.state_store import (
     topology_path,
 )
 from scheduler import executor
+from scheduler.backend import Backend
 from scheduler.home import Home, sockets_folder
 from scheduler.supervisor import Job, Outcome, Supervisor
 
@@ -55,9 +56,36 @@ STATES_OF_CODES = {
 }
 
 
+READY_SECS = 30.0
+"""A topology whose instances are not all there after this long has a problem worth telling."""
+
+
+class LocalBackend:
+    """Every container is an executor that the scheduler forks."""
+
+    kind = "local"
+    ready_secs = READY_SECS
+
+    def check(self, launch: "Launch") -> None:
+        """Nothing is needed but this machine."""
+
+    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+        """An executor for each container, the topology master's first."""
+        containers = (MASTER_CONTAINER, *(each.id for each in launch.packing.containers))
+        return [container_job(launch, each, sockets) for each in containers]
+
+    def about(self) -> dict[str, Any]:
+        """Nothing more."""
+        return {}
+
+    def preview(self, launch: "Launch") -> str:
+        """The packing plan says it all."""
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A topology to run on this machine."""
+    """A topology to run from this machine."""
 
     topology: TopologySpec
     packing: PackingPlan
@@ -69,10 +97,13 @@ class Launch:
     """Pipe of a foreground command line that shows what components print."""
     remove_at_end: tuple[str, ...] = ()
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
+    backend: Backend = field(default_factory=LocalBackend)
 
 
 def register(launch: Launch) -> None:
-    """Write the topology's nodes; NameInUse if one of that name runs."""
+    """Write the topology's nodes; NameInUse if one of that name runs, HeronError if the back end
+    cannot run it."""
+    launch.backend.check(launch)
     name = launch.topology.name
     store = open_store(launch.store_url)
     try:
@@ -93,7 +124,7 @@ def register(launch: Launch) -> None:
         place = store.get(scheduler_path(name)) or {}
         raise NameInUse(
             f"a topology called {name!r} is running already (scheduler pid {place.get('pid')} on "
-            f"{place.get('host')}): choose another name with --name, or `heronpy kill {name}`"
+            f"{place.get('host')}): choose another name with -N, or `heronpy kill {name}`"
         ) from None
     finally:
         store.close()
@@ -144,19 +175,7 @@ def _serve(launch: Launch, lifeline: int) -> int:
 
 
 def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
-    name = launch.topology.name
-    containers = [MASTER_CONTAINER, *(each.id for each in launch.packing.containers)]
-    jobs = [
-        Job(
-            f"container {each}",
-            f"heron: container {each} ({name})",
-            _executor_main(launch, each, sockets),
-            EXECUTOR_GRACE_SECS,
-            killed_with_parent=False,
-            final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
-        )
-        for each in containers
-    ]
+    jobs = launch.backend.jobs(launch, sockets)
     config = keys.with_defaults(launch.topology.config)
     silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
     return Supervisor(
@@ -164,18 +183,30 @@ def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
     ).run()
 
 
-def _executor_main(launch: Launch, container: int, sockets: str) -> Callable[[Ties], int]:
+def container_job(
+    launch: Launch, container: int, sockets: str, bind_host: str = "127.0.0.1"
+) -> Job:
+    """A container on this machine, as a job of the scheduler."""
+    name = launch.topology.name
     place = executor.Place(
         launch.topology,
         launch.packing,
         container,
         launch.store_url,
         launch.keys,
-        launch.home.logs(launch.topology.name),
+        launch.home.logs(name),
         sockets,
         launch.console,
+        bind_host,
     )
-    return lambda ties: executor.run(place, ties)
+    return Job(
+        f"container {container}",
+        f"heron: container {container} ({name})",
+        lambda ties: executor.run(place, ties),
+        EXECUTOR_GRACE_SECS,
+        killed_with_parent=False,
+        final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+    )
 
 
 def _announce(launch: Launch, sockets: str) -> None:
@@ -185,11 +216,12 @@ def _announce(launch: Launch, sockets: str) -> None:
         store.put(
             scheduler_path(launch.topology.name),
             {
-                "kind": "local",
+                "kind": launch.backend.kind,
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
                 "started": started_at(os.getpid()),
                 "sockets": sockets,
+                **launch.backend.about(),
             },
         )
     finally:

@@ -318,6 +318,10 @@ class TopologyMaster:
             "lost": self._waves.lost,
             "containers": sorted(self._managers),
             "containers_expected": sorted(self._expected),
+            "registered": {
+                container: {"host": each.who.host, "pid": each.who.pid, "secs": now - each.since}
+                for container, each in self._managers.items()
+            },
             "components": self.rollup.components(self._queues()),
             "paused": {
                 task: {

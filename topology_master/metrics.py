@@ -13,6 +13,7 @@ from heron_core.errors import ProtocolError
 from heron_core.histogram import merged, percentile_secs
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from topology_master.user_metrics import are_user_metrics, rolled_up
 
 Snapshot = Mapping[str, Any]
 
@@ -65,6 +66,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "pid": lambda value: type(value) is int,
     "finished": lambda value: type(value) is bool,
     "last_error": lambda value: value is None or type(value) is str,
+    "user": are_user_metrics,
 }
 
 
@@ -157,6 +159,7 @@ class RollUp:
             "capacity": max((each[2] for each in rates), default=0.0),
             "latency": {kind: _latency(snapshots, kind) for kind in KINDS},
             "last_error": errors[-1] if errors else None,
+            "user": rolled_up(each["user"] for each in newest),
         }
 
     def _every(self, task: int) -> list[Snapshot]:
@@ -180,6 +183,7 @@ class RollUp:
                     "capacity": busy,
                     "queue_bytes": queues.get(task, 0),
                     **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
+                    "user": snapshot["user"] if snapshot else {},
                 }
             )
         return rows

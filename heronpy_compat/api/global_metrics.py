@@ -2,8 +2,9 @@
 
 from heronpy_compat.api import global_metrics
 
-global_metrics.init(context, 60)  # once, in initialize
 global_metrics.incr("cache.misses")  # anywhere; safe_incr from other threads
+
+Each instance registers them at its start, under the name `__auto__`.
 """
 
 import threading
@@ -29,7 +30,7 @@ def safe_incr(key: Hashable, to_add: float = 1) -> None:
         metricsContainer.incr(key, to_add)
 
 
-def init(metrics_collector: Any, metrics_bucket: int) -> None:
+def init(metrics_collector: Any, metrics_bucket: float) -> None:
     """Register the counters, read every `metrics_bucket` seconds; only the first call counts.
 
     `metrics_collector` is a topology context or what its `get_metrics_collector()` returns.

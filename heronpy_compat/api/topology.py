@@ -6,12 +6,13 @@ from typing import Any, cast
 
 from heron_core import config as core_config
 from heron_core import validation
-from heron_core.errors import TopologyError, UsageError
+from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
-from heronpy_compat import submissions
+from heronpy_compat import direct_run, submissions
 from heronpy_compat.api import api_constants
 from heronpy_compat.api.component.component_spec import (
     HeronComponentSpec,
+    arriving_config,
     check_config,
     heron_value,
 )
@@ -102,7 +103,7 @@ class TopologyType(type):
         config = _config_of(class_dict)
         if _OPTION_STATE in options:
             config.setdefault(core_config.INITIAL_STATE, options[_OPTION_STATE])
-        topology = TopologySpec(name, tuple(components.values()), config)
+        topology = TopologySpec(name, tuple(components.values()), arriving_config(config))
         validation.check(topology)
         return {
             "topology_name": name,
@@ -114,6 +115,28 @@ class TopologyType(type):
             "_members": _members_of(class_dict),
             "_topology_spec": topology,
         }
+
+    @classmethod
+    def get_topology_config_protobuf(cls, class_dict: dict[str, Any]) -> Any:
+        """The config of a class body as a `topology_pb2.Config`."""
+        from heronpy_compat.proto.definition import config_message
+
+        return config_message(cls.class_dict_to_topo_config(class_dict))
+
+    @property
+    def protobuf_topology(cls) -> Any:
+        """The topology as heronpy's definition, a `topology_pb2.Topology`; made when asked for."""
+        from heronpy_compat.proto.definition import topology_message
+
+        return topology_message(cls)
+
+    @property
+    def _protobuf_spouts(cls) -> dict[str, Any]:
+        return _messages_of(cls, is_spout=True)
+
+    @property
+    def _protobuf_bolts(cls) -> dict[str, Any]:
+        return _messages_of(cls, is_spout=False)
 
     @classmethod
     def _options(cls) -> dict[str, str]:
@@ -136,6 +159,11 @@ class TopologyType(type):
                 raise TopologyError(f"{_OPTIONS_VARIABLE}: {part!r} must be key=value")
             options[key] = value
         return options
+
+
+def _messages_of(topology: Any, is_spout: bool) -> dict[str, Any]:
+    specs = topology._heron_specs
+    return {each.name: each.get_protobuf() for each in specs if each.is_spout is is_spout}
 
 
 def _members_of(class_dict: dict[str, Any]) -> dict[str, Any]:
@@ -197,8 +225,9 @@ class Topology(metaclass=TopologyType):
     def write(cls) -> None:
         """Hand the topology to the program that loads this file, or write NAME.defn as Heron does.
 
-        The file goes to the directory that HERON_OPTIONS names and holds JSON. UsageError if
-        nothing loads the file and there is no such directory.
+        The file goes to the directory that HERON_OPTIONS names and holds JSON. Without either,
+        `python FILE` runs the topology in the foreground as `heronpy run FILE` does, and does not
+        return; UsageError if Python was not started with a file.
         """
         if cls is Topology:
             raise TopologyError("Topology itself is no topology: define a class derived from it")
@@ -211,10 +240,7 @@ def _submit(topology: type[Topology]) -> None:
         return
     directory = topology.topologydefn_tmpdir
     if directory is None:
-        raise UsageError(
-            f"topology {spec.name!r} is complete, but a topology file does not run by itself:"
-            " start it with `heronpy run FILE`"
-        )
+        direct_run.run(spec.name)
     with open(os.path.join(directory, f"{spec.name}.defn"), "w", encoding="utf-8") as file:
         json.dump(topology_to_json(spec), file, indent=1)
 

@@ -45,7 +45,7 @@ def start(place: Place, topology: str, containers: int = 1, **config: object) ->
     for key, value in config.items():
         options += ["-o", f"topology.{key.replace('_', '.')}={value}"]
     return place.start(
-        *("run", PRESSURE, "--topology", topology, "--name", place.name),
+        *("run", PRESSURE, "-n", topology, "-N", place.name),
         *("--containers", containers, *options),
     )
 

@@ -103,8 +103,8 @@ def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expect
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((TOPOLOGIES / "forever.py",), "2 topologies: choose one with --topology Forever or Other"),
-        ((SOUND, "--topology", "Atleastonce"), "did you mean 'AtLeastOnce'"),
+        ((TOPOLOGIES / "forever.py",), "2 topologies: choose one with -n Forever or Other"),
+        ((SOUND, "-n", "Atleastonce"), "did you mean 'AtLeastOnce'"),
         ((SOUND, "-o", "topology.debug"), "'topology.debug' is not KEY=VALUE"),
         ((SOUND, "-o", "a=[1"), "no YAML"),
         ((SOUND, "-o", "topology.max.spout.pending=many"), "pending must be a whole number"),
@@ -113,8 +113,8 @@ def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expect
         ((SOUND, "--containers", "3"), "has only 2 instances"),
         ((SOUND, "--containers", "0"), "--containers"),
         ((SOUND, "--containers", "two"), "--containers"),
-        ((SOUND, "-t", "0"), "--time"),
-        ((SOUND, "--name", "a/b"), "'a/b' must be a word"),
+        ((SOUND, "-t", "-1"), "--time"),
+        ((SOUND, "-N", "a/b"), "'a/b' must be a word"),
         ((SOUND, "--zookeeper", "no where"), "--zookeeper 'no where' is not HOST:PORT"),
         ((SOUND, "--nonsense"), "--nonsense"),
         ((), "FILE"),
@@ -155,16 +155,16 @@ def test_a_class_that_cannot_be_imported(place: Place) -> None:
 
 def test_a_name_that_is_in_use(place: Place) -> None:
     """Two runs at once under one name: the second is refused, the first goes on unharmed."""
-    arguments = (TOPOLOGIES / "forever.py", "--topology", "Forever")
+    arguments = (TOPOLOGIES / "forever.py", "-n", "Forever")
     first = place.start("run", *arguments)
     with Master(place.store_url, "Forever") as master:
         first.until(lambda: master.processed("add") > 0, "tuples are processed")
         line = one_line(place.heronpy("run", *arguments), 1)
         assert "'Forever' is running already" in line
-        assert "--name" in line
+        assert "with -N" in line
         before = master.processed("add")
         first.until(lambda: master.processed("add") > before, "the first goes on")
-        place.heronpy("run", *arguments, "--name", "Second", "-t", 0.5).succeeded()
+        place.heronpy("run", *arguments, "-N", "Second", "-t", 0.5).succeeded()
     first.end()
     place.nothing_is_left()
 
@@ -179,7 +179,7 @@ def test_a_name_that_is_in_use(place: Place) -> None:
 )
 def test_a_value_that_cannot_be_emitted(place: Place, topology: str, expected: str) -> None:
     """One emit of twenty is wrong: it raises in the component and is told; the others go on."""
-    finished = place.heronpy("run", FAILING, "--topology", topology).succeeded()
+    finished = place.heronpy("run", FAILING, "-n", topology).succeeded()
     (told,) = (line for line in finished.err.splitlines() if line.startswith("numbers: "))
     assert told.startswith("numbers: 1 errors, last: ")
     assert re.search(expected, told)

@@ -12,12 +12,12 @@ import pytest
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper
 from process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
 
-FOREVER = (TOPOLOGIES / "forever.py", "--topology", "Forever", "--containers", 2)
+FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 
 
 def submitted(place: Place, *options: object) -> None:
     """The endless topology in the background, under this test's own name."""
-    finished = place.heronpy("submit", *FOREVER, "--name", place.name, *options).succeeded()
+    finished = place.heronpy("submit", *FOREVER, "-N", place.name, *options).succeeded()
     assert f"{place.name} runs: 3 instances, 2 containers" in finished.out
 
 
@@ -42,7 +42,7 @@ def test_what_is_submitted_survives_its_shell(place: Place) -> None:
     """Submitted in a shell over ssh that is closed at once: it runs on, until it is killed."""
     command = [sys.executable, "-m", "heron_cli", "submit", *map(str, FOREVER)]
     shell = subprocess.Popen(
-        ["sh", "-c", '"$@"; echo done; read never', "sh", *command, "--name", place.name],
+        ["sh", "-c", '"$@"; echo done; read never', "sh", *command, "-N", place.name],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=place.environment,
@@ -102,7 +102,7 @@ def test_a_topology_may_be_submitted_paused(place: Place) -> None:
 
 def test_a_submitted_topology_that_ends_leaves_its_logs(place: Place) -> None:
     """A nightly job: it is done and gone by itself, what it printed is read in the morning."""
-    place.heronpy("submit", EXAMPLES / "at_least_once.py", "--name", place.name).succeeded()
+    place.heronpy("submit", EXAMPLES / "at_least_once.py", "-N", place.name).succeeded()
     place.nothing_is_left(GONE_SECS)
     told = place.heronpy("tail", place.name, "-c", "lines").succeeded().out
     assert "INFO 100 of 100 lines acked, 15 replayed" in told
@@ -112,8 +112,8 @@ def test_a_submitted_topology_that_ends_leaves_its_logs(place: Place) -> None:
 def test_submit_tells_of_a_topology_that_cannot_start(place: Place) -> None:
     """initialize raises: submit fails with one line that names component, exception and log."""
     finished = place.heronpy(
-        *("submit", TOPOLOGIES / "failing.py", "--topology", "RaisesInInitialize"),
-        *("--name", place.name, "-o", "topology.restart.limit=1"),
+        *("submit", TOPOLOGIES / "failing.py", "-n", "RaisesInInitialize"),
+        *("-N", place.name, "-o", "topology.restart.limit=1"),
     )
     assert finished.code == 1
     (line,) = finished.err.splitlines()
@@ -127,7 +127,7 @@ def test_a_submitted_name_is_taken(place: Place) -> None:
     """The same topology is submitted twice: the second one is refused and harms nothing."""
     submitted(place)
     for command in ("submit", "run"):
-        finished = place.heronpy(command, *FOREVER, "--name", place.name)
+        finished = place.heronpy(command, *FOREVER, "-N", place.name)
         assert finished.code == 1
         (line,) = finished.err.splitlines()
         assert f"heronpy kill {place.name}" in line

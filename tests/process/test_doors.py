@@ -24,7 +24,7 @@ from heron_io.transport import connect_dealer
 from process_support import TOPOLOGIES, Master, Place, Running, until
 
 NAME = "Forever"
-FOREVER = (TOPOLOGIES / "forever.py", "--topology", NAME, "--containers", 2)
+FOREVER = (TOPOLOGIES / "forever.py", "-n", NAME, "--containers", 2)
 CONTAINER = 1
 TRIES = 3
 ANSWER_MS = 10_000

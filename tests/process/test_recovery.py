@@ -158,7 +158,7 @@ def test_a_killed_executor_of_container_0_takes_only_the_master_along(place: Pla
 def test_a_component_that_keeps_dying_ends_the_run_with_its_last_error(place: Place) -> None:
     """A database is down: after the allowed number of restarts the run says what was wrong."""
     finished = place.heronpy(
-        *("run", TOPOLOGIES / "failing.py", "--topology", "RaisesInInitialize"),
+        *("run", TOPOLOGIES / "failing.py", "-n", "RaisesInInitialize"),
         *("-o", "topology.restart.limit=2"),
     )
     assert finished.code == 1

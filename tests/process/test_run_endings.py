@@ -7,7 +7,7 @@ import pytest
 
 from process_support import GONE_SECS, TOPOLOGIES, Finished, Master, Place, Running
 
-FOREVER = (TOPOLOGIES / "forever.py", "--topology", "Forever", "--containers", 2)
+FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 FAILING = TOPOLOGIES / "failing.py"
 
 
@@ -100,7 +100,7 @@ def test_seconds_end_an_endless_topology(place: Place) -> None:
 
 def test_an_exception_in_process_fails_its_tuple_alone(place: Place) -> None:
     """Two of twenty tuples raise in a bolt: the others are processed, the summary tells of it."""
-    finished = place.heronpy("run", FAILING, "--topology", "RaisesInProcess").succeeded()
+    finished = place.heronpy("run", FAILING, "-n", "RaisesInProcess").succeeded()
     assert "picky: 2 errors, last: ValueError: cannot stand 13" in finished.err.splitlines()
     log = place.log("RaisesInProcess", "picky-2")
     assert "Traceback" in log
@@ -121,7 +121,7 @@ def test_a_component_that_never_starts_fails_the_topology(
     """initialize raises each time: after the restart limit one line names component, exception
     and log, and everything else is ended as well."""
     finished = place.heronpy(
-        *("run", FAILING, "--topology", topology, "--containers", 2),
+        *("run", FAILING, "-n", topology, "--containers", 2),
         *("-o", "topology.restart.limit=1"),
     )
     assert finished.code == 1
@@ -136,7 +136,7 @@ def test_a_component_that_never_starts_fails_the_topology(
 
 def test_sys_exit_in_a_bolt_is_found_in_its_log(place: Place) -> None:
     """A library calls sys.exit("enough"): the log of the bolt tells where, it is started again."""
-    running = place.start("run", FAILING, "--topology", "LeavesInProcess")
+    running = place.start("run", FAILING, "-n", "LeavesInProcess")
     running.until(
         lambda: "SystemExit: enough" in place.log("LeavesInProcess", "leaves-2"), "the log tells it"
     )
@@ -146,14 +146,14 @@ def test_sys_exit_in_a_bolt_is_found_in_its_log(place: Place) -> None:
 
 def test_a_bolt_that_starts_late_is_waited_for(place: Place) -> None:
     """A bolt loads a model for a second while its spout has finished already."""
-    place.heronpy("run", TOPOLOGIES / "late.py", "--topology", "Late").succeeded()
+    place.heronpy("run", TOPOLOGIES / "late.py", "-n", "Late").succeeded()
     assert place.results_of("late") == {2: [1]}
     place.nothing_is_left()
 
 
 def test_a_bolt_that_dies_at_its_last_words_says_them_again(place: Place) -> None:
     """on_finish crashes the process: its successor is asked again, the run does not hang."""
-    place.heronpy("run", TOPOLOGIES / "late.py", "--topology", "LastWords").succeeded()
+    place.heronpy("run", TOPOLOGIES / "late.py", "-n", "LastWords").succeeded()
     tries = [name for name in place.results() if name.startswith("try-")]
     assert len(tries) == 2
     place.nothing_is_left()

@@ -15,7 +15,7 @@ from kazoo.exceptions import NoNodeError
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper
 from process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
 
-FOREVER = (TOPOLOGIES / "forever.py", "--topology", "Forever", "--containers", 2)
+FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 STEADY_SECS = 2.0
 FOLDERS = ("topologies", "packingplans", "pplans", "executionstate", "tmasters", "schedulers")
 

@@ -26,7 +26,8 @@ class BaseBolt(BaseComponent):
                 self.emit([word])
     """
 
-    outputs: Sequence[str | Stream] = []
+    outputs: Sequence[str | Stream]
+    """Declared without a value: a class mixed in behind this one may bring it (heronpy)."""
     auto_ack = False
     auto_anchor = False
     auto_fail = False
@@ -49,7 +50,7 @@ class BaseBolt(BaseComponent):
         raise TypeError.
         """
         outputs = [
-            *checked_outputs(cls.__name__, cls.outputs),
+            *checked_outputs(cls.__name__, getattr(cls, "outputs", ())),
             *checked_outputs(f"{cls.__name__}: optional_outputs", optional_outputs or ()),
         ]
         path = f"{cls.__module__}.{cls.__qualname__}"

@@ -87,8 +87,14 @@ class HeronComponentSpec:
                 InputSpec(each.component_id, each.stream_id, grouping_spec(grouping))
                 for each, grouping in inputs.items()
             ),
-            dict(self.custom_config or {}),
+            arriving_config(self.custom_config or {}),
         )
+
+    def get_protobuf(self) -> Any:
+        """The component as heronpy's topology definition has it: a `topology_pb2` Spout or Bolt."""
+        from heronpy_compat.proto.definition import component_message
+
+        return component_message(self)
 
     def _sanitize_inputs(self) -> "dict[GlobalStreamId, Any] | None":
         """stream -> grouping; for a list of inputs every grouping is SHUFFLE."""
@@ -235,3 +241,20 @@ def heron_value(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, (int, float)) else value
+
+
+def arriving_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` as components get it, by Heron's rules: it writes scalars down as strings, and
+    strings that look like a number, true or false arrive as that ("0123" as 123)."""
+    return {key: _arriving(value) for key, value in config.items()}
+
+
+def _arriving(value: Any) -> Any:
+    if type(value) is not str:
+        return value
+    for read in (int, float):
+        try:
+            return read(value)
+        except ValueError:
+            pass
+    return {"true": True, "false": False}.get(value.lower(), value)

@@ -12,7 +12,8 @@ from heronpy_compat.api.stream import Stream
 class BaseSpout(BaseComponent):
     """Base of spouts; `outputs` lists the fields of the default stream and further Streams."""
 
-    outputs: Sequence[str | Stream] = []
+    outputs: Sequence[str | Stream]
+    """Declared without a value: a class mixed in behind this one may bring it (heronpy)."""
 
     @classmethod
     def spec(
@@ -29,7 +30,7 @@ class BaseSpout(BaseComponent):
         `outputs`. Arguments of the wrong type raise TypeError.
         """
         outputs = [
-            *checked_outputs(cls.__name__, cls.outputs),
+            *checked_outputs(cls.__name__, getattr(cls, "outputs", ())),
             *checked_outputs(f"{cls.__name__}: optional_outputs", optional_outputs or ()),
         ]
         path = f"{cls.__module__}.{cls.__qualname__}"

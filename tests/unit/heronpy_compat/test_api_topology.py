@@ -53,7 +53,7 @@ def test_a_class_body_is_a_topology() -> None:
     assert WordCount._topo_config["topology.stmgrs"] == "2"
     assert WordCount._topo_config["topology.debug"] == "false"
     spec = WordCount.to_spec()
-    assert (spec.name, spec.config) == ("WordCount", {"topology.stmgrs": 2, "mine": "0123"})
+    assert (spec.name, spec.config) == ("WordCount", {"topology.stmgrs": 2, "mine": 123})
     assert [each.name for each in spec.components] == ["words", "count"]
     assert spec.by_name["words"].parallelism == 3
     assert [(each.component, each.stream) for each in spec.by_name["count"].inputs] == [
@@ -86,7 +86,7 @@ def test_the_builder_submits_what_a_class_would() -> None:
         word_count_builder().build_and_submit()
     (spec,) = submitted
     assert spec.name == "WordCount"
-    assert spec.config == {"b": "0123"}
+    assert spec.config == {"b": 123}
     assert spec.by_name["count"].config == {"a": 1}
 
 
@@ -113,7 +113,7 @@ def test_herons_submitter_gets_its_definition_file(
     word_count_builder().build_and_submit()
     spec = topology_from_json(json.loads((tmp_path / "Mine.defn").read_text()))
     assert spec.name == "Mine"
-    assert spec.config == {"b": "0123", "topology.initial.state": "PAUSED"}
+    assert spec.config == {"b": 123, "topology.initial.state": "PAUSED"}
     assert spec.by_name["count"].class_path == f"{__name__}.Count"
 
 

@@ -143,9 +143,7 @@ def test_one_of_several_is_chosen_by_name(write: Write) -> None:
     assert load_topology(file, "B").name == "B"
     with pytest.raises(TopologyError) as caught:
         load_topology(file)
-    assert str(caught.value) == (
-        "several.py has 3 topologies: choose one with --topology A, B or C"
-    )
+    assert str(caught.value) == ("several.py has 3 topologies: choose one with -n A, B or C")
     with pytest.raises(TopologyError) as caught:
         load_topology(file, "D")
     assert str(caught.value) == "several.py has no topology 'D'; topologies: A, B, C"
@@ -192,7 +190,7 @@ def test_files_that_cannot_be_used(write: Write, tmp_path: Path) -> None:
         ". is a directory: name the Python file with the topology"
     )
     assert message_of(UsageError, write("notes.txt", "")) == (
-        "notes.txt is no Python file: its name must end with .py"
+        "notes.txt is no Python file: its name must end with .py (or .yaml, if it is a Flux file)"
     )
     assert message_of(UsageError, write("a.b.py", "")) == (
         "a.b.py cannot be imported: rename it so that only .py has a dot"

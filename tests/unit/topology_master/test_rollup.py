@@ -36,7 +36,7 @@ def snapshot(at: float, incarnation: int = 1, **numbers: Any) -> dict[str, Any]:
         "executed": 0, "acked": 0, "failed": 0, "expired": 0, "ticks": 0, "errors": 0, "fenced": 0,
         "late": 0, "emitted": {"default": 0}, "pending": 0, "busy_secs": 0.0, "last_error": None,
         "finished": False, **dict.fromkeys(KINDS, latency), "at": at, "incarnation": incarnation,
-        "pid": 7, **numbers,
+        "pid": 7, "user": {}, **numbers,
     }  # fmt: skip
 
 

@@ -1,0 +1,29 @@
+"""`heronpy help`: the same as --help, the other way round."""
+
+import click
+
+from heron_cli.main import COMMANDS, heronpy
+from heron_core.errors import UsageError
+from heron_core.validation import choices
+
+
+@click.command("help")
+@click.argument("command", required=False)
+def help_command(command: str | None) -> None:
+    """Show the help of COMMAND, or the list of commands.
+
+    \b
+    heronpy help submit
+    """
+    above = click.get_current_context().parent
+    assert above is not None
+    if command is None:
+        click.echo(heronpy.get_help(above))
+        return
+    found = heronpy.get_command(above, command)
+    if found is None:
+        raise UsageError(
+            f"there is no command {command!r}; {choices('commands', command, COMMANDS)}"
+        )
+    with click.Context(found, info_name=command, parent=above) as context:
+        click.echo(found.get_help(context))

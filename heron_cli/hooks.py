@@ -1,0 +1,156 @@
+"""A project's own functions around `heronpy submit`: pre_submit and post_submit.
+
+As in streamparse they stand in tasks.py, then fabfile.py, of the project's folder; both are called,
+with (topology name, environment name, environment's config, options), or with as many of these as
+they take, as older projects have fewer. Each call is made in a process of its own, so that nothing
+that fabric or invoke do at their import is done to us. What pre_submit changes in `options` counts.
+"""
+
+import ast
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_cli.environment import Environment
+from heron_core.errors import ComponentError, HeronError
+from heron_core.pickled import opened
+from heron_core.topology import config_from_json, config_to_json
+from heron_io.processes import fork_child
+
+PRE_SUBMIT = "pre_submit"
+POST_SUBMIT = "post_submit"
+FILES = ("tasks.py", "fabfile.py")
+CHUNK_BYTES = 65536
+
+
+def pre_submit(
+    root: str, name: str, environment: Environment, options: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The options after every pre_submit of the project at `root`; HeronError if one raises."""
+    return _called(PRE_SUBMIT, root, name, environment, options)
+
+
+def post_submit(root: str, name: str, environment: Environment, options: Mapping[str, Any]) -> None:
+    """Call every post_submit of the project at `root`; HeronError if one raises."""
+    _called(POST_SUBMIT, root, name, environment, options)
+
+
+def _called(
+    hook: str, root: str, name: str, environment: Environment, options: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    files = [each for each in FILES if hook in bound_names(os.path.join(root, each))]
+    if not files:
+        return options
+    answer = _in_child(lambda: _run(files, hook, root, name, environment, dict(options)))
+    if "error" in answer:
+        raise HeronError(answer["error"])
+    return config_from_json(answer["options"])
+
+
+def bound_names(path: str) -> set[str]:
+    """Names that a module gives a value at its top level; none if there is no such file.
+
+    So a fabfile with other tasks is not imported at all, whatever it needs. A file that is no
+    Python is taken to have every hook: importing it says what is wrong.
+    """
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read(), path)
+    except OSError:
+        return set()
+    except (SyntaxError, ValueError):
+        return {PRE_SUBMIT, POST_SUBMIT}
+    found: set[str] = set()
+    for each in ast.walk(tree):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(each.name)
+        elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            found.add(each.id)
+        elif isinstance(each, ast.ImportFrom | ast.Import):
+            found.update(alias.asname or alias.name for alias in each.names)
+    return found
+
+
+def _in_child(work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What `work` returns in a process of its own, which has our terminal."""
+    ours, theirs = os.pipe()
+
+    def main(lifeline: int) -> int:
+        os.close(ours)
+        with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
+            json.dump(work(), pipe)
+        return 0
+
+    child = fork_child("heronpy: hooks", main, killed_with_parent=True)
+    os.close(theirs)
+    data = b""
+    while chunk := os.read(ours, CHUNK_BYTES):
+        data += chunk
+    os.close(ours)
+    os.close(child.lifeline)
+    os.waitpid(child.pid, 0)
+    if not data:
+        return {"error": "the process that ran the project's hooks ended without a word"}
+    found: Mapping[str, Any] = json.loads(data)
+    return found
+
+
+def _run(
+    files: list[str],
+    hook: str,
+    root: str,
+    name: str,
+    environment: Environment,
+    options: dict[str, Any],
+) -> Mapping[str, Any]:
+    from heron_io.imports import forget_ours
+    from heronpy_compat import aliases
+    from heronpy_compat.failures import told
+
+    forget_ours()
+    aliases.install()
+    options = _opened(options)
+    sys.path.insert(0, root)
+    os.chdir(root)
+    for file in files:
+        try:
+            function = _function(file.removesuffix(".py"), hook)
+            if function is not None:
+                function(*(name, environment.name, environment.config, options)[: _takes(function)])
+        except (Exception, SystemExit) as error:
+            cure = " (--no-hooks submits without)" if isinstance(error, ImportError) else ""
+            return {"error": f"{hook} in {file}: {told(error)}{cure}"}
+    return {"options": config_to_json(options)}
+
+
+def _opened(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as the objects they are; one whose module is not to be had stays closed."""
+    found: dict[str, Any] = {}
+    for key, value in options.items():
+        try:
+            found.update(opened({key: value}))
+        except ComponentError:
+            found[key] = value
+    return found
+
+
+def _function(module: str, hook: str) -> Callable[..., Any] | None:
+    from importlib import import_module
+
+    found = getattr(import_module(module), hook, None)
+    # invoke's Task and fabric's WrappedCallableTask: the function that the author wrote is inside.
+    found = getattr(found, "body", None) or getattr(found, "wrapped", None) or found
+    return found if callable(found) else None
+
+
+def _takes(function: Callable[..., Any]) -> int:
+    """How many positional arguments it takes, at most four."""
+    kinds = inspect.Parameter
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is kinds.VAR_POSITIONAL for each in parameters):
+        return 4
+    positional = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    return min(4, sum(each.kind in positional for each in parameters))

@@ -1,0 +1,79 @@
+"""Blocks: what one task sends to one partition of a later level, the payload of a row.
+
+A block is messages of the data plane (heron_core.frames) one after the other:
+
+    u32 number of frames, then for each frame: u32 length, bytes
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+
+from heron_core.frames import HEADER, Frames
+
+NUMBER = struct.Struct("<I")
+BLOCK_BYTES = 1024 * 1024
+"""A block is closed when it has this much: rows stay far below what Arrow takes, and few."""
+_DESTINATION = struct.Struct("<I")
+_DESTINATION_AT = HEADER.size - 8
+
+Place = tuple[int, int]
+"""level, partition"""
+Block = tuple[int, int, bytes]
+"""level, partition, messages"""
+
+
+class Outgoing:
+    """Collects the messages of one task as blocks for the places where they go."""
+
+    def __init__(self, places: Mapping[int, Place]) -> None:
+        self._places = places
+        self._parts: dict[Place, list[bytes]] = {}
+        self._sizes: dict[Place, int] = {}
+        self._closed: list[Block] = []
+
+    def add(self, frames: Frames) -> None:
+        """Take one DATA message."""
+        (task,) = _DESTINATION.unpack_from(frames[0], _DESTINATION_AT)
+        place = self._places[task]
+        parts = self._parts.setdefault(place, [])
+        parts.append(NUMBER.pack(len(frames)))
+        size = self._sizes.get(place, 0) + NUMBER.size
+        for frame in frames:
+            parts += (NUMBER.pack(len(frame)), frame)
+            size += NUMBER.size + len(frame)
+        self._sizes[place] = size
+        if size >= BLOCK_BYTES:
+            self._close(place)
+
+    def take(self) -> list[Block]:
+        """All blocks since the last call, in order of closing."""
+        for place in [place for place, parts in self._parts.items() if parts]:
+            self._close(place)
+        closed, self._closed = self._closed, []
+        return closed
+
+    def _close(self, place: Place) -> None:
+        self._closed.append((*place, b"".join(self._parts[place])))
+        self._parts[place] = []
+        self._sizes[place] = 0
+
+
+def messages(block: bytes) -> Iterator[Frames]:
+    """The messages of a block."""
+    at, end, unpack = 0, len(block), NUMBER.unpack_from
+    while at < end:
+        (count,) = unpack(block, at)
+        at += NUMBER.size
+        frames: Frames = []
+        for _ in range(count):
+            (size,) = unpack(block, at)
+            at += NUMBER.size
+            frames.append(block[at : at + size])
+            at += size
+        yield frames
+
+
+def destination(frames: Frames) -> int:
+    """The task that a message is for."""
+    task: int = _DESTINATION.unpack_from(frames[0], _DESTINATION_AT)[0]
+    return task

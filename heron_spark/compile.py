@@ -1,0 +1,200 @@
+"""From a topology to the levels of a query: which tasks run together, what cannot run this way.
+
+A level is a stage of Spark's job: level 0 has the spouts, a bolt's level is one more than the
+highest of what it reads (the longest path). So each batch passes every level once, and when a level
+runs, all of its input is there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import TopologyError
+from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.topology import ComponentSpec, TopologySpec
+
+SHELL_CLASSES = ("heronpy_compat.multilang.ShellBolt", "heronpy_compat.multilang.ShellSpout")
+NOTHING = Resource(0.0, 0, 0)
+NO_LINGER_MS = 24 * 3600 * 1000
+"""A batch is the unit here: frames leave when they are full or when the batch ends."""
+MEANINGLESS = (
+    keys.MESSAGE_TIMEOUT_SECS,
+    keys.MAX_SPOUT_PENDING,
+    keys.BACKPRESSURE_MODE,
+)
+"""Keys that say nothing here; who set one is told once."""
+OVERRULED = (keys.RELIABILITY_MODE, keys.STORM_ACKERS, keys.LINGER_MS)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A topology in levels, with its tasks."""
+
+    topology: TopologySpec
+    """Its config says at most once: nothing is tracked within a batch, which is exactly once."""
+    packing: PackingPlan
+    """Each task is a container of its own: what goes to several tasks goes to each alone."""
+    levels: tuple[tuple[int, ...], ...]
+    notices: tuple[str, ...]
+
+    @cached_property
+    def level_of(self) -> dict[int, int]:
+        """task -> level."""
+        return {task: level for level, tasks in enumerate(self.levels) for task in tasks}
+
+    @property
+    def spout_tasks(self) -> tuple[int, ...]:
+        """The tasks of level 0."""
+        return self.levels[0]
+
+    def partitions(self, level: int, slots: int) -> int:
+        """How many partitions a level has where `slots` tasks of Spark run at once."""
+        return min(len(self.levels[level]), max(1, slots))
+
+    def tasks_at(self, level: int, partition: int, slots: int) -> tuple[int, ...]:
+        """The tasks that one partition of a level runs."""
+        return self.levels[level][partition :: self.partitions(level, slots)]
+
+    def places(self, slots: int) -> dict[int, tuple[int, int]]:
+        """task -> (level, partition)."""
+        return {
+            task: (level, position % self.partitions(level, slots))
+            for level, tasks in enumerate(self.levels)
+            for position, task in enumerate(tasks)
+        }
+
+
+def compile_topology(topology: TopologySpec) -> Plan:
+    """The plan of a checked topology; TopologyError names the first component that cannot run."""
+    found = problems(topology)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise TopologyError(f"{found[0]}{more}")
+    packing = one_task_a_container(topology)
+    by_component = component_levels(topology)
+    levels: list[list[int]] = [[] for _ in range(max(by_component.values()) + 1)]
+    for task, instance in packing.instances.items():
+        levels[by_component[instance.component]].append(task)
+    return Plan(_untracked(topology), packing, tuple(map(tuple, levels)), tuple(_notices(topology)))
+
+
+def problems(topology: TopologySpec) -> list[str]:
+    """What keeps this topology from running as a query, one line each, with the cure."""
+    found = [
+        f"{_label(each)} is a program of another language, which keeps its state to itself: on "
+        "Spark a component's state is saved with every batch; run it with --engine native"
+        for each in topology.components
+        if each.class_path in SHELL_CLASSES
+    ]
+    circle = cycle_of(topology)
+    if circle:
+        found.append(
+            f"bolt {circle[0]!r} reads what it has a part in making ({' -> '.join(circle)}): a "
+            "query of Spark has no cycles; take one of these inputs away, or run it with "
+            "--engine native"
+        )
+    return found
+
+
+def cycle_of(topology: TopologySpec) -> list[str]:
+    """The components along a cycle, the first one again at the end; empty if there is none."""
+    done: set[str] = set()
+    for component in topology.components:
+        found = _cycle_from(topology, component.name, done)
+        if found:
+            return found
+    return []
+
+
+def _cycle_from(topology: TopologySpec, start: str, done: set[str]) -> list[str]:
+    """Depth first along the inputs, without recursion: chains may be long."""
+    path: list[str] = []
+    stack: list[tuple[str, Iterator[str]]] = []
+
+    def enter(name: str) -> None:
+        path.append(name)
+        stack.append((name, iter(sorted(topology.producers_of(name)))))
+
+    if start not in done:
+        enter(start)
+    while stack:
+        name, producers = stack[-1]
+        following = next(producers, None)
+        if following is None:
+            done.add(name)
+            path.pop()
+            stack.pop()
+        elif following in path:
+            # Walked against the stream: turned round it reads as the tuples go.
+            return [following, *reversed(path[path.index(following) :])]
+        elif following not in done:
+            enter(following)
+    return []
+
+
+def component_levels(topology: TopologySpec) -> dict[str, int]:
+    """component -> level, of a topology without cycles."""
+    levels: dict[str, int] = {}
+    waiting = list(topology.components)
+    while waiting:
+        later = []
+        for each in waiting:
+            producers = topology.producers_of(each.name)
+            if all(name in levels for name in producers):
+                levels[each.name] = 1 + max((levels[name] for name in producers), default=-1)
+            else:
+                later.append(each)
+        waiting = later
+    return levels
+
+
+def one_task_a_container(topology: TopologySpec) -> PackingPlan:
+    """Task ids as everywhere: 1..n in order of declaration."""
+    instances = [
+        (component.name, index)
+        for component in topology.components
+        for index in range(component.parallelism)
+    ]
+    return PackingPlan(
+        topology.name,
+        tuple(
+            ContainerPlan(task, (InstancePlan(task, name, index, NOTHING),), NOTHING)
+            for task, (name, index) in enumerate(instances, 1)
+        ),
+    )
+
+
+def _untracked(topology: TopologySpec) -> TopologySpec:
+    config = {
+        **topology.with_config({}).config,
+        keys.RELIABILITY_MODE: keys.ATMOST_ONCE,
+        keys.LINGER_MS: NO_LINGER_MS,
+    }
+    components = tuple(
+        replace(each, config=_without(each.config, OVERRULED)) for each in topology.components
+    )
+    return replace(topology, config=config, defaults={}, components=components)
+
+
+def _without(config: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in names}
+
+
+def _notices(topology: TopologySpec) -> Iterator[str]:
+    named = {
+        key
+        for config in (topology.config, *(each.config for each in topology.components))
+        for key in MEANINGLESS
+        if key in config
+    }
+    if named:
+        yield (
+            f"{', '.join(sorted(named))}: without meaning on Spark, where each batch is processed "
+            "exactly once or again as a whole"
+        )
+
+
+def _label(component: ComponentSpec) -> str:
+    return f"{'spout' if component.is_spout else 'bolt'} {component.name!r}"

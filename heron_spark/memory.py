@@ -1,0 +1,148 @@
+"""What a component remembers, as bytes: its attributes after a batch, given back to a new one.
+
+Everything in a component's __dict__ counts, or what its __getstate__ says. Parts of the engine in
+it (emit, context, logger, ...) are named, not copied. An attribute that cannot be pickled (a
+connection, a generator, a lock) is left out and said so once: in a new process it is what
+`initialize` makes it.
+
+A component of another door may hold the user's own object; what holds `process` or `next_tuple` is
+such an object, and its attributes count one by one as well.
+"""
+
+import io
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import cloudpickle
+
+Report = Callable[[str], None]
+
+_parts: dict[str, Any] = {}
+"""The engine's parts by name while a state is read: what `_part` answers from."""
+
+
+class Memory:
+    """Saves and restores the state of one live component."""
+
+    def __init__(
+        self, component: Any, engine: Mapping[str, Any], usual: set[str], report: Report
+    ) -> None:
+        """`engine`: parts of ours that attributes may refer to. `usual`: attributes that every
+        component of its door has; those may be left out without a word."""
+        self._component = component
+        self._engine = {"component": component, **engine}
+        self._names = {id(part): name for name, part in self._engine.items()}
+        self._usual = usual
+        self._report = report
+        self._left_out: set[tuple[str, str]] = set()
+        """(holder, attribute) that did not pickle the last time"""
+
+    def save(self, extra: Mapping[str, Any]) -> bytes:
+        """The state now; `extra` are picklable values to go with it."""
+        whole: dict[str, Any] = {
+            "extra": dict(extra),
+            "holders": {name: self._remembered(name, each) for name, each in self._holders()},
+        }
+        try:
+            return self._pickled(whole)
+        except Exception:
+            self._look_again()
+            whole["holders"] = {
+                name: self._remembered(name, each) for name, each in self._holders()
+            }
+            return self._pickled(whole)
+
+    def restore(self, data: bytes) -> dict[str, Any]:
+        """Give a state to the component, which was just initialised; returns the extra values."""
+        _parts.clear()
+        _parts.update(self._engine)
+        try:
+            whole = pickle.loads(data)
+        finally:
+            _parts.clear()
+        holders = dict(self._holders())
+        for name, state in whole["holders"].items():
+            if name in holders:
+                _give(holders[name], state)
+        extra: dict[str, Any] = whole["extra"]
+        return extra
+
+    def _holders(self) -> Iterator[tuple[str, Any]]:
+        """The component, and a user's object that it drives."""
+        yield "", self._component
+        for name, value in vars(self._component).items():
+            if self._is_driven(value):
+                yield name, value
+
+    def _is_driven(self, value: Any) -> bool:
+        works = hasattr(value, "process") or hasattr(value, "next_tuple")
+        return works and hasattr(value, "__dict__") and id(value) not in self._names
+
+    def _remembered(self, name: str, holder: Any) -> Any:
+        if _says_itself(type(holder)):
+            return holder.__getstate__()
+        return {
+            attribute: value
+            for attribute, value in vars(holder).items()
+            if (name, attribute) not in self._left_out and not self._is_driven(value)
+        }
+
+    def _look_again(self) -> None:
+        """Something does not pickle: find out what, attribute by attribute."""
+        self._left_out.clear()
+        for name, holder in self._holders():
+            state = self._remembered(name, holder)
+            if not isinstance(state, dict):
+                continue
+            for attribute, value in state.items():
+                try:
+                    self._pickled(value)
+                except Exception as error:
+                    self._leave_out(name, attribute, value, error)
+
+    def _leave_out(self, name: str, attribute: str, value: Any, error: Exception) -> None:
+        self._left_out.add((name, attribute))
+        if attribute in self._usual:
+            return
+        self._usual.add(attribute)
+        kind = type(value).__name__
+        self._report(
+            f"attribute {attribute!r} (a {kind}) cannot be saved: {error}; after a restart it is "
+            "what initialize makes it"
+        )
+
+    def _pickled(self, value: Any) -> bytes:
+        file = io.BytesIO()
+        _Pickler(file, self._names).dump(value)
+        return file.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Names parts of the engine instead of copying them."""
+
+    def __init__(self, file: io.BytesIO, names: Mapping[int, str]) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._names = names
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Called for all that is no plain value."""
+        name = self._names.get(id(obj))
+        return super().reducer_override(obj) if name is None else (_part, (name,))
+
+
+def _says_itself(kind: type) -> bool:
+    """Whether a class defines __getstate__; every object has one that says nothing special."""
+    return any("__getstate__" in vars(each) for each in kind.__mro__ if each is not object)
+
+
+def _part(name: str) -> Any:
+    return _parts[name]
+
+
+def _give(holder: Any, state: Any) -> None:
+    set_state = getattr(holder, "__setstate__", None)
+    if set_state is not None:
+        set_state(state)
+    else:
+        vars(holder).update(state)

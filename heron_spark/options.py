@@ -1,0 +1,46 @@
+"""Every knob of a run on Spark; defaults and their reasons."""
+
+import os
+import sys
+from dataclasses import dataclass, field
+
+from heron_core.errors import UsageError
+
+MAX_BATCH = 1_000_000
+"""Some 50 MB of short tuples; beyond it a batch gains nothing and only holds more memory."""
+BATCH_SECS = 2.0
+"""A batch costs about 0.3 s of Spark's own, so it is worth this much work (docs/SPARK.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """How a topology runs on Spark."""
+
+    master: str = "local[*]"
+    checkpoint: str | None = None
+    """Folder that outlives the run and that every worker reaches by this path; None: a folder of
+    the run's own, removed at its end."""
+    max_batch: int = MAX_BATCH
+    """Deliveries that all spouts together may make for one batch."""
+    batch_secs: float = BATCH_SECS
+    """How long a batch should take: spouts are asked for as much as that allows."""
+    seconds: float | None = None
+    """Stop after this long; None: when the topology ends."""
+    python: str = field(default_factory=lambda: os.environ.get("PYSPARK_PYTHON", sys.executable))
+    """The workers' Python."""
+    files: tuple[str, ...] = ()
+    """Archives or modules that are sent to the workers and put on their path."""
+    config: tuple[tuple[str, str], ...] = ()
+    """Spark's own settings; they win over ours."""
+
+    def check(self) -> None:
+        """UsageError naming the option that is wrong."""
+        if self.max_batch < 1:
+            raise UsageError(f"--max-batch must be at least 1, not {self.max_batch}")
+        if not self.batch_secs > 0:
+            raise UsageError(f"--batch-secs must be more than 0, not {self.batch_secs}")
+        for key, _ in self.config:
+            if not key.startswith("spark."):
+                raise UsageError(
+                    f"--spark-config {key!r} is no key of Spark: they begin with spark."
+                )

@@ -1,0 +1,47 @@
+"""How much the spouts may emit for a batch: as much as a batch of the wanted length can take."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+FIRST = 1000
+"""Deliveries of one task for the first batch: a bolt that takes 1 ms a tuple is done in a second,
+and a fast topology reaches a million in four batches."""
+GROWTH_MAX = 8.0
+SHRINK_MAX = 0.125
+LEAST_SECS = 1e-6
+
+
+class Pace:
+    """One host's quota: the deliveries that each of its spout tasks may make for a batch."""
+
+    def __init__(self, most: int, target_secs: float) -> None:
+        self._most = max(1, most)
+        self._target_secs = target_secs
+        self._filled = False
+        self.quota = min(self._most, FIRST)
+
+    def begin(self, worked_secs: float) -> int:
+        """A batch begins: the quota, given the work that the one before was for all levels.
+
+        Spark's own part of a batch is no work: fewer tuples would not make it shorter. The quota
+        only grows if it was what ended the batch before.
+        """
+        factor = self._target_secs / max(worked_secs, LEAST_SECS)
+        if factor < 1.0 or self._filled:
+            factor = min(GROWTH_MAX, max(SHRINK_MAX, factor))
+            self.quota = min(self._most, max(1, int(self.quota * factor)))
+        self._filled = False
+        return self.quota
+
+    def filled(self) -> None:
+        """A spout has reached the quota."""
+        self._filled = True
+
+
+def worked_secs(facts: Iterable[Mapping[str, Any]], level_of: Mapping[int, int]) -> float:
+    """How long a batch's work took: levels in turn, the tasks of a level beside each other."""
+    slowest: dict[int, float] = {}
+    for each in facts:
+        level = level_of[each["task"]]
+        slowest[level] = max(slowest.get(level, 0.0), each["secs"])
+    return sum(slowest.values())

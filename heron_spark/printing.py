@@ -1,0 +1,80 @@
+"""What components print: to the process's stderr, and with the batch to whoever runs it."""
+
+import sys
+from typing import TextIO
+
+KEPT_CHARACTERS = 256 * 1024
+"""Of one task and batch, for the driver's console; the worker's own log has everything."""
+
+
+class Lines:
+    """What one task has printed in a batch."""
+
+    def __init__(self) -> None:
+        self._open_line = ""
+        self._lines: list[str] = []
+        self._room = KEPT_CHARACTERS
+        self._dropped = 0
+
+    def add(self, text: str) -> None:
+        """Take text; whole lines are kept for `take`."""
+        *lines, self._open_line = (self._open_line + text).split("\n")
+        for line in lines:
+            self._keep(line)
+
+    def _keep(self, line: str) -> None:
+        if len(line) > self._room:
+            self._room = 0
+            self._dropped += 1
+            return
+        self._room -= len(line) + 1
+        self._lines.append(line)
+
+    def take(self) -> list[str]:
+        """The lines since the last call."""
+        lines = self._lines
+        if self._dropped:
+            lines.append(f"({self._dropped} more lines in the worker's log)")
+        self._lines, self._room, self._dropped = [], KEPT_CHARACTERS, 0
+        return lines
+
+
+class Printed:
+    """Stands in for sys.stdout in a host."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, log: TextIO) -> None:
+        self._log = log
+        self.lines = Lines()
+        """Of the task that runs."""
+
+    def write(self, text: str) -> int:
+        """Take text."""
+        self._log.write(text)
+        self.lines.add(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Let the log have it."""
+        self._log.flush()
+
+    def isatty(self) -> bool:
+        """It never is a terminal."""
+        return False
+
+    def fileno(self) -> int:
+        """The log's."""
+        return self._log.fileno()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+
+def install() -> Printed:
+    """Let `print` of this process go through a Printed; the log is stderr."""
+    printed = Printed(sys.stderr)
+    sys.stdout = printed
+    return printed

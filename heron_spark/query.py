@@ -1,0 +1,138 @@
+"""The query: a source that only counts batches, a stage for each level, facts back to the driver.
+
+Spark's part is to number batches, to log which are begun and done, to bring blocks to their
+partitions and to repeat what failed. The source is Spark's own rate-micro-batch with one row for
+each partition of spouts: the row says that a batch begins; what is in the batch, spouts decide in
+their hosts (files.py: it is written down before anybody sees it). A Python data source would have
+its spouts ask twice, in the driver's process for offsets and in a worker's for tuples.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import HeronError
+from heron_spark.compile import Plan
+from heron_spark.files import Folder
+from heron_spark.relay import CLOSING, LAST, OPENING, SCHEMA, Level
+from heron_spark.session import first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One batch that is done."""
+
+    batch: int
+    secs: float
+    """Since the one before it."""
+    facts: tuple[dict[str, Any], ...]
+    """Of each task: task, component, label, spout, executed, emitted, errors, acked, secs,
+    state_bytes, finished, printed."""
+
+
+Report = Callable[[Progress], None]
+
+
+class _Stop(Exception):
+    """Raised in the driver's part of a batch that is not to be run any more."""
+
+
+class Query:
+    """A running topology."""
+
+    def __init__(self, plan: Plan, folder: Folder, report: Report) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._report = report
+        self._stopping = False
+        self._over = threading.Event()
+        self._began = time.monotonic()
+        self._query: Any = None
+
+    def start(self, spark: "SparkSession", run: str, slots: int) -> None:
+        """Start it; `run` is the name under which the hosts find their job."""
+        frames = dataframe(spark, self._plan, self._folder, run, slots)
+        self._began = time.monotonic()
+        self._query = (
+            frames.writeStream.foreachBatch(self._batch)
+            .option("checkpointLocation", self._folder.query)
+            .start()
+        )
+
+    def stop(self) -> None:
+        """Stop when the batch that runs is done; from any thread and from signal handlers."""
+        self._stopping = True
+
+    def wait(self, secs: float) -> bool:
+        """Wait for the end, `secs` at most; whether it is there. HeronError if it failed."""
+        self._over.wait(secs)
+        if not self._over.is_set() and self._query.isActive:
+            return False
+        try:
+            self._query.awaitTermination()
+        except Exception as error:
+            if not self._stopping:
+                raise HeronError(_told(error)) from None
+        return True
+
+    def kill(self) -> None:
+        """End it in the middle of a batch, which is repeated by the next run."""
+        self._stopping = True
+        self._query.stop()
+
+    def _batch(self, rows: "DataFrame", batch: int) -> None:
+        """One batch, in a thread of Spark's. To raise is how a query ends between two batches
+        without a job being cancelled."""
+        if self._stopping:
+            self._over.set()
+            raise _Stop
+        facts = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
+        facts.sort(key=lambda each: each["task"])
+        self._decide(batch, facts)
+        now = time.monotonic()
+        secs, self._began = now - self._began, now
+        self._report(Progress(batch, secs, tuple(facts)))
+
+    def _decide(self, batch: int, facts: list[dict[str, Any]]) -> None:
+        """Once all spouts are finished, the next batch is the last one."""
+        spouts = set(self._plan.spout_tasks)
+        ending = self._folder.ending()
+        if ending is None:
+            if all(each["finished"] for each in facts if each["task"] in spouts):
+                self._folder.end_with(batch + 1)
+        elif batch >= ending:
+            self._stopping = True
+
+
+def dataframe(
+    spark: "SparkSession", plan: Plan, folder: Folder, run: str, slots: int
+) -> "DataFrame":
+    """The query's plan: a stage of Python for each level, an exchange by partition between."""
+    counts = [plan.partitions(level, slots) for level in range(len(plan.levels))]
+    rows = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", counts[0])
+        .option("numPartitions", counts[0])
+        .load()
+    )
+    for level, count in enumerate(counts):
+        if level > 0:
+            rows = rows.repartitionById(count, "id")
+        following = counts[level + 1] if level + 1 < len(counts) else 0
+        rows = rows.mapInArrow(Level(folder.path, run, level, following), SCHEMA)
+    return rows
+
+
+def _told(error: BaseException) -> str:
+    """The line that a worker meant for people, or what Spark says."""
+    text = str(error)
+    start = text.rfind(OPENING)
+    if start < 0:
+        return f"Spark: {first_line(error)}"
+    return text[start + len(OPENING) : text.index(CLOSING, start)]

@@ -1,0 +1,241 @@
+"""One live task: the engine's own instance, fed batch by batch.
+
+Nothing is tracked: a batch is done as a whole or again as a whole. A spout hears `ack` for what it
+emitted when the next batch begins, since that says that this one is done everywhere.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.frames import Frames
+from heron_instance.bolt import BoltCore
+from heron_instance.build import Instance, World, build
+from heron_instance.spout import SpoutCore
+from heron_spark.blocks import Outgoing, Place
+from heron_spark.compile import Plan
+from heron_spark.files import Outcome
+from heron_spark.memory import Memory
+from heron_spark.printing import Lines, Printed
+from heron_spark.todo import Todo
+from heronpy_compat.doors import construct
+from heronpy_compat.failures import told
+
+NEVER_RAN = -1
+IDLE_WAIT_SECS = 30.0
+"""How long a batch waits for a component that works on in threads; Storm's message timeout."""
+LOOK_AGAIN_SECS = 0.001
+
+
+@dataclass(slots=True)
+class Marks:
+    """Counters at the beginning of a batch."""
+
+    executed: int = 0
+    sent: int = 0
+    errors: int = 0
+    acked: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+
+class Runner:
+    """One task of a topology in this process."""
+
+    def __init__(self, plan: Plan, task: int, places: dict[int, Place], printed: Printed) -> None:
+        instance_plan = plan.packing.instances[task]
+        self.task = task
+        self.component = instance_plan.component
+        self.label = f"{instance_plan.component}[{instance_plan.index}]"
+        self.batch = NEVER_RAN
+        """The newest batch that this copy of the component has done."""
+        self._printed = printed
+        self._lines = printed.lines = Lines()
+        self._log = logging.getLogger(self.label)
+        self._todo = Todo(time.monotonic)
+        self._outgoing = Outgoing(places)
+        self._unacked: list[Any] = []
+        self._own_ack: Callable[[Any], None] | None = None
+        self._usual: set[str] = set()
+        self._marks = Marks()
+        try:
+            self._instance = self._built(plan)
+        except ComponentError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ComponentError(f"{self.label}: {told(error)}") from error
+        self.core = self._instance.core
+        self._memory = self._made_memory()
+        self._start()
+
+    def _built(self, plan: Plan) -> Instance:
+        world = World(
+            time.monotonic,
+            Random(),
+            self._outgoing.add,
+            lambda: None,
+            self._log,
+            self._todo.soon,
+            self._todo.later,
+            self._construct,
+        )
+        return build(plan.topology, plan.packing, self.task, world)
+
+    def _construct(self, spec: Any, delegate: Any) -> Any:
+        component = construct(spec, delegate)
+        self._delegate = delegate
+        self._usual = set(vars(component))
+        if spec.is_spout:
+            # Without tracking the core acks at once; here that waits until the batch is done.
+            self._own_ack = component.ack
+            self._note_ack = self._unacked.append
+            component.ack = self._note_ack
+        return component
+
+    def _made_memory(self) -> Memory:
+        instance, core, delegate = self._instance, self._instance.core, self._delegate
+        engine = {
+            "core": core,
+            "outbox": core.outbox,
+            "collector": core.collector,  # type: ignore[attr-defined]
+            "context": instance.context,
+            "config": instance.context.get_cluster_config(),
+            "hooks": instance.hooks,
+            "runner": self,
+        }
+        for owner, source in (("delegate", delegate), ("component", instance.component)):
+            for name in ("emit", "ack", "fail", "finish", "call_soon", "call_later"):
+                if name in vars(source):
+                    engine[f"{owner}.{name}"] = vars(source)[name]
+        parts = {name: each for name, each in engine.items() if each is not None}
+        parts["delegate"] = delegate
+        return Memory(instance.component, parts, self._usual, self._log.warning)
+
+    def _start(self) -> None:
+        if isinstance(self.core, SpoutCore):
+            self.core.set_active(True)
+        elif isinstance(self.core, BoltCore):
+            self.core.start(time.monotonic())
+
+    def restore(self, batch: int, state: bytes) -> None:
+        """Be what the task was after `batch`."""
+        try:
+            extra = self._memory.restore(state)
+        except Exception as error:
+            raise ComponentError(
+                f"{self.label}: its state after batch {batch} does not fit its class any more: "
+                f"{told(error)}; begin anew with another checkpoint"
+            ) from error
+        self._unacked[:] = extra["unacked"]
+        if isinstance(self.core, SpoutCore):
+            self.core.finished = extra["finished"]
+        self.batch = batch
+
+    # --- one batch -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A batch begins: the one before is done everywhere."""
+        self._printed.lines = self._lines
+        metrics = self.core.metrics
+        self._marks = Marks(metrics.executed, self.core.outbox.deliveries, metrics.errors)
+        self._ack()
+        self._todo.run()
+
+    def _ack(self) -> None:
+        if self._own_ack is None:
+            return
+        done, self._unacked[:] = list(self._unacked), []
+        for tup_id in done:
+            try:
+                self._own_ack(tup_id)
+            except Exception:
+                self.core.user_raised(f"ack({tup_id!r})")
+        self._marks.acked = len(done)
+
+    @property
+    def made(self) -> int:
+        """Deliveries that this batch has so far."""
+        return self.core.outbox.deliveries - self._marks.sent
+
+    def deliver(self, frames: Frames) -> None:
+        """Run a bolt on the tuples of one message."""
+        self._printed.lines = self._lines
+        self.core.deliver(frames)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is a spout that has no more to emit."""
+        return isinstance(self.core, SpoutCore) and self.core.finished
+
+    def turn(self, secs: float) -> bool:
+        """Let a spout emit for so long, or by one call for 0; whether it did."""
+        assert isinstance(self.core, SpoutCore)
+        self._printed.lines = self._lines
+        return self.core.turn(time.monotonic() + secs) if secs else self.core.call_once()
+
+    def end(self, batch: int, last_words: bool) -> Outcome:
+        """The batch is over; its outcome."""
+        self._printed.lines = self._lines
+        core = self.core
+        self._wait_until_idle()
+        if isinstance(core, BoltCore):
+            core.tick(time.monotonic())
+            if last_words:
+                core.finish()
+        core.flush()
+        pre_save = getattr(self._instance.component, "pre_save", None)
+        if pre_save is not None:
+            pre_save(str(batch))
+        finished = self.finished or last_words
+        state = self._memory.save({"unacked": list(self._unacked), "finished": finished})
+        self.batch = batch
+        return Outcome(self._facts(finished, len(state)), self._outgoing.take(), state)
+
+    def _wait_until_idle(self) -> None:
+        """Until nothing is in the works of a component's own threads."""
+        self._todo.run()
+        core = self.core
+        deadline = time.monotonic() + IDLE_WAIT_SECS
+        while isinstance(core, BoltCore) and not _is_idle(core):
+            if time.monotonic() > deadline:
+                self._log.warning("still at work after %.0f s: the batch goes on", IDLE_WAIT_SECS)
+                return
+            time.sleep(LOOK_AGAIN_SECS)
+            self._todo.run()
+
+    def _facts(self, finished: bool, state_bytes: int) -> dict[str, Any]:
+        metrics, marks = self.core.metrics, self._marks
+        return {
+            "task": self.task,
+            "component": self.component,
+            "label": self.label,
+            "spout": isinstance(self.core, SpoutCore),
+            "executed": metrics.executed - marks.executed,
+            "emitted": self.core.outbox.deliveries - marks.sent,
+            "errors": metrics.errors - marks.errors,
+            "acked": marks.acked,
+            "secs": round(time.monotonic() - marks.began, 6),
+            "state_bytes": state_bytes,
+            "finished": finished,
+            "printed": [f"{self.label} | {line}" for line in self._lines.take()],
+        }
+
+    def close(self) -> None:
+        """The last calls of user code."""
+        hooks = self._instance.hooks
+        close = getattr(self._instance.component, "close", None)
+        for last_call in (close, hooks.clean_up if hooks else None):
+            try:
+                if last_call is not None:
+                    last_call()
+            except Exception:
+                self.core.user_error("close")
+
+
+def _is_idle(core: BoltCore) -> bool:
+    """Whether a component is; what waits to be sent does not count, it leaves with the batch."""
+    asked = getattr(core.component, "is_idle", None)
+    return asked is None or bool(asked())

@@ -1,0 +1,1 @@
+"""Runs a whole topology, or one component, in one process on a virtual clock: for users' tests."""

@@ -1,0 +1,351 @@
+"""All instances of a topology around one real stream manager, in one thread and without a wire.
+
+Messages go from an instance to the stream manager and from there to another instance, in order for
+each pair; which of those that wait is next is decided by their age or, for order="random", by the
+seed. Virtual time passes in `advance` alone (and where user code sleeps).
+"""
+
+import heapq
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from random import Random
+from typing import Any
+
+from heron_core import messages
+from heron_core.errors import ComponentError
+from heron_core.frames import Frames
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Resource,
+    TopologyState,
+    physical_to_json,
+)
+from heron_core.topology import TopologySpec
+from heron_instance.bolt import NEVER, BoltCore
+from heron_tester.clock import real_monotonic
+from heron_tester.errors import TesterError
+from heron_tester.faults import Killed
+from heron_tester.instance import Instance, Surroundings
+from stream_manager import core as stream_manager
+from stream_manager import events
+from stream_manager.options import Options
+from topology_master.ending import finish_levels
+
+CONTAINER = 1
+EPOCH = 1
+ADDRESS = "tester"
+_NOTHING = Resource(0.0, 0, 0)
+_BUSIEST_TOLD = 3
+_ENDED = "the process ended"
+_LOOK_SECS = 0.02
+"""Not every component that becomes idle says so by a call."""
+
+
+@dataclass(slots=True)
+class Queue:
+    """Messages of one sender that wait, oldest first, each with its age."""
+
+    take: Callable[[Any], None]
+    waiting: deque[tuple[int, Any]] = field(default_factory=deque)
+
+
+def packed(topology: TopologySpec) -> PackingPlan:
+    """All instances in one container, with the task ids that every packing gives them."""
+    instances: list[InstancePlan] = []
+    for component in topology.components:
+        for index in range(component.parallelism):
+            task = len(instances) + 1
+            instances.append(InstancePlan(task, component.name, index, _NOTHING))
+    return PackingPlan(topology.name, (ContainerPlan(CONTAINER, tuple(instances), _NOTHING),))
+
+
+class Cluster:
+    """The running topology; it implements instance.Outside."""
+
+    def __init__(
+        self, shared: Surroundings, seed: int, random_order: bool, steps_max: int, wait_secs: float
+    ) -> None:
+        self.shared = shared
+        self.clock = shared.clock
+        self.rng = Random(seed)
+        self._random_order = random_order
+        self._steps_max = steps_max
+        self.wait_secs = wait_secs
+        self._numbers = count(1).__next__
+        self._options = Options.of(shared.topology.config)
+        identity = messages.Register(CONTAINER, 1, ADDRESS, ADDRESS, 0, 0)
+        self._manager = stream_manager.StreamManager(
+            shared.topology, shared.packing, identity, self._options
+        )
+        self._calls: deque[tuple[Instance, Callable[[], None]]] = deque()
+        self._called = threading.Event()
+        self._timers: list[tuple[float, int, Instance, Callable[[], None]]] = []
+        tasks = list(shared.packing.instances)
+        self._outgoing = {task: Queue(self._to_manager) for task in tasks}
+        self._incoming = {task: Queue(partial(self._to_instance, task)) for task in tasks}
+        self._queues = [*self._outgoing.values(), *self._incoming.values()]
+        self.instances: dict[int, Instance] = {}
+        try:
+            for task in tasks:
+                self.instances[task] = self._born(task)
+            self._start_all()
+        except BaseException:
+            self.close()  # those that are there may have opened something
+            raise
+
+    def _start_all(self) -> None:
+        plan = PhysicalPlan(
+            self.shared.topology.name, EPOCH, TopologyState.RUNNING, self.shared.packing,
+            {CONTAINER: ADDRESS},
+        )  # fmt: skip
+        self._handle(events.FromMaster(messages.Plan(physical_to_json(plan))))
+        self._handle(events.Timer())
+        timeout = self._options.message_timeout_secs
+        self._rotation_secs = None if timeout is None else timeout / self._options.expiry_buckets
+        self._next_rotation = self.clock.now + (self._rotation_secs or 0.0)
+        for instance in self.instances.values():
+            self._greet(instance)
+
+    def _born(self, task: int) -> Instance:
+        rng = Random(self.rng.random())
+        return Instance(self.shared, self, task, self._numbers(), rng)
+
+    def _greet(self, instance: Instance) -> None:
+        hello = messages.Hello(instance.task, instance.incarnation, 0)
+        self._handle(events.FromInstanceControl(instance.task, instance.incarnation, hello))
+
+    # --- what instances do --------------------------------------------------------------------
+
+    def sent(self, instance: Instance, frames: Frames) -> None:
+        """A message on its way to the stream manager."""
+        self._wait_in(self._outgoing[instance.task], (instance, frames))
+
+    def call_soon(self, instance: Instance, function: Callable[[], None]) -> None:
+        """A call for the main thread; from any thread."""
+        self._calls.append((instance, function))
+        self._called.set()
+
+    def call_later(self, instance: Instance, secs: float, function: Callable[[], None]) -> None:
+        """A call when so much virtual time has passed."""
+        if instance.is_real:
+            timer = threading.Timer(secs, self.call_soon, (instance, function))
+            timer.daemon = True
+            timer.start()
+            return
+        due = self.clock.now + secs
+        heapq.heappush(self._timers, (due, self._numbers(), instance, function))
+
+    def _wait_in(self, queue: Queue, item: Any) -> None:
+        queue.waiting.append((self._numbers(), item))
+
+    # --- the stream manager -------------------------------------------------------------------
+
+    def _to_manager(self, item: tuple[Instance, Frames]) -> None:
+        instance, frames = item
+        self._handle(events.FromInstance(instance.task, instance.incarnation, frames))
+
+    def _handle(self, event: events.Event) -> None:
+        for each in self._manager.handle(event, self.clock.now):
+            match each:
+                case events.ToLocal(task, incarnation, frames):
+                    if self.instances[task].incarnation == incarnation:
+                        self._wait_in(self._incoming[task], frames)
+                case events.ToLocalControl(task, _, messages.Plan()):
+                    self.guarded(self.instances[task], partial(self.instances[task].plan, EPOCH))
+                case events.Log(text) | events.Exit(text, _):
+                    raise TesterError(f"the tester's stream manager: {text}")
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def settle(self, patience: float | None = None) -> None:
+        """Go on until nothing is left to do at this moment; TesterError if that never comes.
+
+        `patience`: real seconds for what is done in other threads and processes, instead of the
+        limit.
+        """
+        for step in count():
+            if not (self._step() or self._fire_due() or self._hear_others(patience)):
+                return
+            if step == self._steps_max:
+                raise TesterError(
+                    f"it never settles: {step} steps at one virtual time, and"
+                    f" {self._waiting_text()} wait; does a bolt feed itself, or is what fails"
+                    " replayed at once and for ever? (steps_max= sets the limit)"
+                )
+
+    def _waiting_text(self) -> str:
+        lengths = Counter({task: len(each.waiting) for task, each in self._incoming.items()})
+        return ", ".join(
+            f"{number} messages for {self.instances[task].name}[{task}]"
+            for task, number in lengths.most_common(_BUSIEST_TOLD)
+            if number
+        ) or "calls of components"  # fmt: skip
+
+    def _step(self) -> bool:
+        """Take one call or message that waits; whether there was one."""
+        if self._calls:
+            instance, function = self._calls.popleft()
+            self.guarded(instance, function)
+            return True
+        waiting = [queue for queue in self._queues if queue.waiting]
+        if not waiting:
+            return False
+        chosen = self.rng.choice(waiting) if self._random_order else min(waiting, key=_age)
+        _, item = chosen.waiting.popleft()
+        chosen.take(item)
+        return True
+
+    def _to_instance(self, task: int, frames: Frames) -> None:
+        instance = self.instances[task]
+        self.guarded(instance, partial(instance.deliver, frames))
+
+    def guarded(self, instance: Instance, call: Callable[[], object]) -> None:
+        """Run user code; what ends a process in production ends the instance here, and another one
+        takes its place."""
+        if instance.is_dead:
+            return
+        try:
+            instance.guarded(call)
+            instance.core.flush()
+        except Killed:
+            self.replace(instance.task)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, ComponentError) and instance.watch.has_raised:
+                instance.watch.error_line(_ENDED, str(error))  # because of what it raised
+            else:
+                instance.watch.raised(_ENDED, error)
+            self.replace(instance.task)
+
+    def replace(self, task: int) -> None:
+        """Kill an instance and start another one: what it remembered and held is gone."""
+        dead = self.instances[task]
+        dead.killed()
+        # What it had sent is on the wire; what it was sent is lost with it.
+        for _, item in self._outgoing[task].waiting:
+            self._to_manager(item)
+        self._outgoing[task].waiting.clear()
+        self._incoming[task].waiting.clear()
+        self.instances[task] = self._born(task)
+        self._greet(self.instances[task])
+
+    def call_spouts(self, names: Sequence[str]) -> list[bool]:
+        """One call of next_tuple of each instance that may emit; for each whether it did."""
+        emitted: list[bool] = []
+        for instance in list(self.instances.values()):
+            if instance.name in names and instance.core.may_emit:
+                self.guarded(instance, partial(_call, instance, emitted))
+        return emitted
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def advance(self, secs: float) -> None:
+        """Let virtual time pass; what becomes due meanwhile happens in order, each at its time."""
+        target = self.clock.now + secs
+        self.settle()
+        while (due := min(self._due_times(), default=target)) < target:
+            self.clock.now = max(self.clock.now, due)
+            self.settle()
+        self.clock.now = max(self.clock.now, target)
+        self.settle()
+
+    def _due_times(self) -> Iterator[float]:
+        for instance in self.instances.values():
+            if isinstance(instance.core, BoltCore) and instance.core.next_tick < NEVER:
+                yield instance.core.next_tick
+        if self._rotation_secs is not None:
+            yield self._next_rotation
+        if self._timers:
+            yield self._timers[0][0]
+
+    def _fire_due(self) -> bool:
+        """Let one thing that is due happen; whether there was one."""
+        now = self.clock.now
+        due: list[tuple[float, Callable[[], None]]] = [
+            (instance.core.next_tick, partial(self.guarded, instance, partial(_tick, instance)))
+            for instance in self.instances.values()
+            if isinstance(instance.core, BoltCore) and instance.core.next_tick <= now
+        ]
+        if self._rotation_secs is not None and self._next_rotation <= now:
+            due.append((self._next_rotation, self._rotate))
+        if self._timers and self._timers[0][0] <= now:
+            due.append((self._timers[0][0], self._ring))
+        if not due:
+            return False
+        earliest = min(when for when, _ in due)
+        first = [act for when, act in due if when == earliest]
+        (self.rng.choice(first) if self._random_order else first[0])()
+        return True
+
+    def _rotate(self) -> None:
+        self._next_rotation += self._rotation_secs or 0.0
+        self._handle(events.Timer())
+
+    def _ring(self) -> None:
+        _, _, instance, function = heapq.heappop(self._timers)
+        self.guarded(instance, function)
+
+    # --- other threads and processes ----------------------------------------------------------
+
+    def _hear_others(self, patience: float | None) -> bool:
+        """Wait, in real time, for what components have under way elsewhere; whether it came."""
+        busy = self._busy(patience is None)
+        deadline = real_monotonic() + (self.wait_secs if patience is None else patience)
+        while busy and not self._calls:
+            left = deadline - real_monotonic()
+            if left <= 0:
+                if patience is not None:
+                    return False
+                names = ", ".join(f"{each.name}[{each.task}]" for each in busy)
+                raise TesterError(
+                    f"{names} is not idle after {self.wait_secs:g} real seconds"
+                    " (wait_secs= sets the limit; run(wait_secs=…) waits and goes on)"
+                )
+            self._called.wait(min(left, _LOOK_SECS))
+            self._called.clear()
+            busy = [each for each in busy if each.works_elsewhere]
+        return bool(self._calls)
+
+    def _busy(self, but_waiting: bool) -> list[Instance]:
+        """Who works in real time; what waits for virtual time does not, unless a test asks."""
+        waiting = {instance for _, _, instance, _ in self._timers}
+        return [
+            each
+            for each in self.instances.values()
+            if not (but_waiting and (each in waiting or each.waits_for_ticks))
+            and each.works_elsewhere
+        ]
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Let the bolts say their last words, each after all that feed it."""
+        self.settle()
+        for level in finish_levels(self.shared.topology, self.shared.packing.tasks_of):
+            for task in sorted(level):
+                instance = self.instances[task]
+                self.guarded(instance, instance.core.finish)
+            self.settle()
+
+    def close(self) -> None:
+        """The last calls of user code."""
+        for instance in self.instances.values():
+            instance.close()
+
+
+def _age(queue: Queue) -> int:
+    return queue.waiting[0][0]
+
+
+def _call(instance: Instance, emitted: list[bool]) -> None:
+    emitted.append(instance.core.call_once())
+
+
+def _tick(instance: Instance) -> None:
+    instance.core.tick(instance.shared.clock.now)

@@ -1,0 +1,150 @@
+"""What the testers of topologies and of components have in common: one cluster and its journal."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import UsageError
+from heron_core.topology import TopologySpec
+from heron_core.validation import choices
+from heron_tester.clock import START_TIME, PatchedTime, VirtualClock
+from heron_tester.cluster import Cluster, packed
+from heron_tester.errors import TesterError
+from heron_tester.faults import Faults
+from heron_tester.instance import Instance, Surroundings
+from heron_tester.records import Journal
+from heron_tester.sources import own_search_path
+
+STEPS_MAX = 100_000
+"""Messages and calls at one virtual time: some seconds, and far more than a test needs."""
+WAIT_SECS = 10.0
+"""Real seconds that a component may work in a thread or a child process."""
+ORDERS = ("fifo", "random")
+SEED_BITS = 32
+_PROBLEMS_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a tester runs its topology."""
+
+    order: str = "fifo"
+    """fifo: what was sent first is delivered first; random: the seed decides whose turn it is."""
+    seed: int | None = None
+    patch_time: bool = True
+    start_time: float = START_TIME
+    steps_max: int = STEPS_MAX
+    wait_secs: float = WAIT_SECS
+
+    def settled_seed(self) -> int:
+        """The given seed; else 0, or for the order random another one each time."""
+        if self.order not in ORDERS:
+            raise UsageError(f"order must be {' or '.join(ORDERS)}, not {self.order!r}")
+        if self.seed is not None:
+            return self.seed
+        return 0 if self.order == "fifo" else int.from_bytes(os.urandom(SEED_BITS // 8), "big")
+
+
+class Engine:
+    """A running cluster, its journal, and user code that reads the virtual clock meanwhile."""
+
+    def __init__(self, make_topology: Callable[[], TopologySpec], manners: Manners) -> None:
+        self.seed = manners.settled_seed()
+        self.manners = manners
+        self.clock = VirtualClock(manners.start_time)
+        self.journal = Journal()
+        self.faults = Faults()
+        self._patched = PatchedTime(self.clock)
+        self._open = ExitStack()
+        self._open.enter_context(own_search_path())
+        try:
+            topology = self.topology = make_topology()
+            sys.path[:0] = [each for each in topology.search_paths if each not in sys.path]
+            shared = Surroundings(
+                topology, packed(topology), self.clock, self._patched, self.journal, self.faults
+            )
+            with self.running():
+                self.cluster = Cluster(
+                    shared, self.seed, manners.order == "random", manners.steps_max,
+                    manners.wait_secs,
+                )  # fmt: skip
+        except BaseException:
+            self._open.close()
+            raise
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While user code runs: the time module's functions read the virtual clock."""
+        if not self.manners.patch_time:
+            yield
+            return
+        with self._patched.patched():
+            yield
+
+    def instances(self, component: str, task: int | None = None) -> list[Instance]:
+        """The instances of a component in order of their task ids, or the one of `task`."""
+        self.check(component)
+        tasks = self.cluster.shared.packing.tasks_of[component]
+        if task is None:
+            return [self.cluster.instances[each] for each in tasks]
+        if task not in tasks:
+            raise UsageError(f"{component} has no task {task}: its tasks are {tasks}")
+        return [self.cluster.instances[task]]
+
+    def check(self, component: str) -> None:
+        """UsageError unless the topology has that component."""
+        if component not in self.topology.by_name:
+            hint = choices("components", component, self.topology.by_name)
+            raise UsageError(f"the topology has no component {component!r}; {hint}")
+
+    def close(self) -> None:
+        """The last calls of user code; then everything is as it was before."""
+        try:
+            with self.running():
+                self.cluster.close()
+        finally:
+            self._open.close()
+
+    def explain(self, error: BaseException) -> None:
+        """Add to the exception that ends a test how to run it again, and what components raised."""
+        how = f"order={self.manners.order!r}, seed={self.seed}"
+        error.add_note(f"tester of {self.topology.name}: {how}")
+        for problem in self.journal.unseen()[:_PROBLEMS_TOLD]:
+            if problem.error is not error:
+                error.add_note(str(problem))
+
+    def raise_unseen(self) -> None:
+        """TesterError if user code raised and the test did not look at it."""
+        unseen = self.journal.unseen()
+        if unseen:
+            more = f"\n(and {len(unseen) - 1} more)" if len(unseen) > 1 else ""
+            raise TesterError(
+                f"{unseen[0]}{more}\n(a test that expects this looks at"
+                f" tester.errors({unseen[0].component!r}))"
+            )
+
+    def metrics(self, component: str, task: int | None = None) -> dict[str, Any]:
+        """Counters summed over the instances, and the user's own metrics since the last look."""
+        total: dict[str, Any] = {}
+        for instance in self.instances(component, task):
+            _add(total, {name: instance.core.statistics()[name] for name in COUNTERS})
+            registered = instance.context.metrics.items()
+            user = {name: metric.get_value_and_reset() for name, (metric, _) in registered}
+            _add(total, {"user": user})
+        return total
+
+
+COUNTERS = ("executed", "emitted", "acked", "failed", "expired", "ticks", "errors", "pending")
+
+
+def _add(total: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        if isinstance(value, Mapping):
+            _add(total.setdefault(name, {}), value)
+        elif isinstance(value, (int, float)) and name in total:
+            total[name] += value
+        else:
+            total[name] = value

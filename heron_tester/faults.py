@@ -1,0 +1,55 @@
+"""What a test makes go wrong: which tuples a bolt fails, loses, raises at or dies of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+When = Callable[[Any], object]
+
+FAIL, RAISE, DROP, CRASH = "fail", "raise", "drop", "crash"
+
+
+class Killed(BaseException):
+    """The instance dies here. Not an Exception, so that no `except Exception` outlives it."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """One thing to go wrong at a bolt's inputs, as often as `times` says (None: always)."""
+
+    action: str
+    component: str
+    when: When | None = None
+    times: int | None = 1
+    task: int | None = None
+    source: str | None = None
+    error: BaseException | None = None
+    happened: int = 0
+
+    def takes(self, task: int, tup: Any) -> bool:
+        """Whether this input is to go wrong."""
+        return (
+            (self.times is None or self.happened < self.times)
+            and self.task in (None, task)
+            and self.source in (None, tup.component)
+            and (self.when is None or bool(self.when(tup)))
+        )
+
+
+class Faults:
+    """All faults of one tester, in the order they were asked for."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, list[Fault]] = {}
+
+    def add(self, fault: Fault) -> None:
+        """From now on."""
+        self._of.setdefault(fault.component, []).append(fault)
+
+    def pick(self, component: str, task: int, tup: Any) -> Fault | None:
+        """The first fault that takes this input; it has happened once more then."""
+        for fault in self._of.get(component, ()):
+            if fault.takes(task, tup):
+                fault.happened += 1
+                return fault
+        return None

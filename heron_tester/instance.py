@@ -1,0 +1,247 @@
+"""One tested instance: the real core of its task, watched, in virtual time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, Protocol
+
+from heron_core import config as keys
+from heron_core.frames import Frames, Kind, header, parse_header, with_consumed, words
+from heron_core.plans import PackingPlan
+from heron_core.topology import ComponentSpec, TopologySpec
+from heron_instance.bolt import NEVER, BoltCore
+from heron_instance.build import World, build
+from heron_instance.spout import SpoutCore
+from heron_instance.tuples import tick_tuple
+from heron_tester.clock import PatchedTime, VirtualClock
+from heron_tester.faults import Faults
+from heron_tester.records import Journal
+from heron_tester.watching import MULTILANG, Call, SharedLines, Watch, own_logger
+from heronpy_compat.doors import construct
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all instances of one tester share."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    clock: VirtualClock
+    patched: PatchedTime
+    journal: Journal
+    faults: Faults
+
+
+class Outside(Protocol):
+    """Where an instance's messages and calls go."""
+
+    def sent(self, instance: "Instance", frames: Frames) -> None:
+        """A message for the stream manager."""
+
+    def call_soon(self, instance: "Instance", function: Callable[[], None]) -> None:
+        """A call for the main thread; from any thread."""
+
+    def call_later(self, instance: "Instance", secs: float, function: Callable[[], None]) -> None:
+        """A call for the main thread when so much virtual time has passed."""
+
+
+class Instance:
+    """One life of a task: an instance that died is replaced by another one.
+
+    What the user's class or its `initialize` raises passes through.
+    """
+
+    def __init__(
+        self, shared: Surroundings, outside: Outside, task: int, incarnation: int, rng: Random
+    ) -> None:
+        self.shared = shared
+        self.task = task
+        self.incarnation = incarnation
+        self.name = shared.packing.instances[task].component
+        self.is_spout = shared.topology.by_name[self.name].is_spout
+        self.is_dead = False
+        self.is_real = False
+        """It lives in real time, and so do its timers."""
+        self.watch = Watch(
+            self.name, task, self.is_spout, shared.clock, shared.journal, shared.faults
+        )
+        self._fed: dict[int, Call] = {}
+        """root -> what to call with the outcome, of tuples that the test emitted"""
+        debug = keys.flag(keys.with_defaults(shared.topology.config), keys.DEBUG)
+        world = World(
+            shared.clock,
+            rng,
+            partial(outside.sent, self),
+            _admit,
+            own_logger(self.name, self.watch, debug),
+            call_soon=partial(outside.call_soon, self),
+            call_later=partial(outside.call_later, self),
+            construct=self._construct,
+            around=self.watch.around,
+        )
+        try:
+            built = build(shared.topology, shared.packing, task, world)
+        except Exception as error:
+            error.add_note(f"raised at the start of {self.name}[{task}]")
+            raise
+        self.component = built.component
+        self.context = built.context
+        self.hooks = built.hooks
+        self.core: Any = built.core
+        self.core.report = self.watch.reported
+        self._shared_log = SharedLines(self.watch, getattr(self.users_object, "logger", None))
+        if self.is_spout:
+            self._note_done_at_once()
+
+    def _construct(self, spec: ComponentSpec, delegate: Any) -> Any:
+        component = construct(spec, delegate)
+        user = _users_object(component)
+        for each in (component, user):
+            self.shared.patched.cover_class(type(each))
+        self.is_real = any(
+            each.__module__.startswith(MULTILANG) for each in type(component).__mro__
+        )
+        if self.is_real:
+            component.initialize = self._in_real_time(component.initialize)
+        self.watch.put_around(component, user)
+        return component
+
+    def _note_done_at_once(self) -> None:
+        """What `initialize` emitted before there was a core to ask."""
+        done = self.watch.done_at_once = self.core.collector.done_at_once
+        for tup_id in done:
+            self.watch.outcome(tup_id, True)
+
+    def _in_real_time(self, call: Call) -> Call:
+        def really(*arguments: Any) -> Any:
+            with self.shared.patched.suspended():
+                return call(*arguments)
+
+        return really
+
+    # --- work ---------------------------------------------------------------------------------
+
+    def plan(self, epoch: int) -> None:
+        """The topology runs: ticks begin, a spout may emit."""
+        self.core.plan_changed(epoch)
+        if isinstance(self.core, SpoutCore):
+            self.core.set_active(True)
+        else:
+            self.core.start(self.shared.clock())
+
+    def deliver(self, frames: Frames) -> None:
+        """Process one message and say so; what makes the process end is raised."""
+        if isinstance(self.core, SpoutCore):
+            self._note_outcomes(frames)
+            self.core.deliver(frames)
+            self.core.flush()
+            return
+        self.core.deliver(frames)
+        self.core.flush()
+        done = header(Kind.CONSUMED, self.core.outbox.epoch, self.task, 0, 0)
+        self.core.outbox.send([with_consumed(done, 1)])
+
+    def _note_outcomes(self, frames: Frames) -> None:
+        """What becomes of roots: the test's own are no business of the spout."""
+        acked = parse_header(frames[0]).kind == Kind.ACKED
+        pending = self.core.collector.pending
+        for root in words(frames[1]):
+            if root not in pending:
+                continue
+            self.watch.outcome(pending[root], acked)
+            if root in self._fed:
+                del pending[root]
+                self.core.collector.started.pop(root, None)
+                self._fed.pop(root)(acked)
+
+    def feed(
+        self,
+        values: Sequence[Any],
+        tup_id: Any,
+        stream: str,
+        direct_task: int | None,
+        outcome: Call,
+    ) -> None:
+        """Emit as user code would; `outcome` is called with True or False once it is known."""
+        if self.is_spout:
+            self._feed_spout(values, tup_id, stream, direct_task, outcome)
+        else:
+            self.watch.emit(values, stream, None, direct_task)
+        self.core.flush()
+
+    def _feed_spout(
+        self,
+        values: Sequence[Any],
+        tup_id: Any,
+        stream: str,
+        direct_task: int | None,
+        outcome: Call,
+    ) -> None:
+        before = len(self.watch.done_at_once)
+        self.watch.emit(values, tup_id, stream, direct_task)
+        if len(self.watch.done_at_once) > before:
+            self.watch.done_at_once.pop()
+        elif tup_id is not None:
+            self._fed[next(reversed(self.core.collector.pending))] = outcome
+
+    def tick(self) -> None:
+        """A tick now, whether or not one is due."""
+        assert isinstance(self.core, BoltCore)
+        self.core.metrics.ticks += 1
+        try:
+            self.component.process_tick(tick_tuple(self.shared.clock()))
+        except Exception:
+            self.core.user_raised("process_tick")
+        self.core.flush()
+
+    def killed(self) -> None:
+        """It is gone, without a word; a child process does not outlive it."""
+        self.is_dead = True
+        if self.is_real:
+            self.close()
+        self._shared_log.leave()
+
+    def close(self) -> None:
+        """The last calls of user code."""
+        last_calls = [getattr(self.component, "close", None)]
+        last_calls.append(self.hooks.clean_up if self.hooks else None)
+        for last_call in filter(None, last_calls):
+            try:
+                self.guarded(last_call)
+            except Exception:
+                self.core.user_error("close")
+        self._shared_log.leave()
+
+    @property
+    def users_object(self) -> Any:
+        """What the user's class made: the component itself, or what a door put into it."""
+        return _users_object(self.component)
+
+    @property
+    def waits_for_ticks(self) -> bool:
+        """Whether it may hold tuples back until virtual time has passed."""
+        return not self.is_spout and not self.is_real and self.core.next_tick < NEVER
+
+    @property
+    def works_elsewhere(self) -> bool:
+        """Whether something is under way in a thread or a process that real time will end."""
+        ask = getattr(self.component, "is_idle", None)
+        return ask is not None and not self.guarded(ask)
+
+    def guarded(self, call: Call) -> Any:
+        """Make a call of user code in the time that it lives in."""
+        self.watch.is_called = True
+        try:
+            return (self._in_real_time(call) if self.is_real else call)()
+        finally:
+            self.watch.is_called = False
+
+
+def _admit() -> None:
+    """Nobody is ever paused: what a test emits is delivered before it goes on."""
+
+
+def _users_object(component: Any) -> Any:
+    """Doors that have an object of the user's in a component of their own call it so."""
+    return getattr(component, "users_object", component)

@@ -1,0 +1,198 @@
+"""Bolts that process whole windows of tuples, by processing time (heronpy.api.bolt.window_bolt).
+
+A window ends with each tick, so `initialize` sets the tick interval in the live config. Where
+Heron's code and its documentation differ, this follows the documentation: a window holds what
+arrived within its duration (Heron hands tuples of the window before out once more), and a tuple is
+acked as soon as no later window can hold it.
+"""
+
+import time
+from collections import deque, namedtuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from heron_core import config as keys
+from heron_core.errors import ComponentError
+from heronpy_compat.api.bolt.bolt import Bolt
+from heronpy_compat.api.state.state import State
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+
+WindowContext = namedtuple("WindowContext", ("start", "end"))
+WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1970."
+
+SAVED_TUPLES = "tuples"
+"""The key of the state under which the tuples of the open window are saved."""
+
+
+class _WindowBolt(Bolt, StatefulComponent):
+    """What both kinds have in common: the clock, the state, and tuples of a window that failed."""
+
+    window_clock: Callable[[], float] = staticmethod(time.time)
+    """Seconds since 1970."""
+    window_duration: int
+    current_tuples: deque[Any]
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state; the tuples saved in it are in the first window."""
+        self.saved_state = stateful_state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Save the tuples of the open window."""
+        self.saved_state.put(SAVED_TUPLES, list(self.current_tuples))
+
+    def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
+        """Process the tuples of one window; do not ack them.
+
+        `window_info` is its WindowContext. What is emitted should be anchored to the tuples it was
+        made of. If it raises, all tuples that are held fail.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must define processWindow(self, window_info, tuples)"
+        )
+
+    def _arm(self, config: dict[str, Any], name: str, interval_secs: int) -> None:
+        """Let a tick end each window; say so if tuples are held longer than they may be."""
+        config[keys.TICK_TUPLE_FREQ_SECS] = str(interval_secs)
+        timeout = keys.with_defaults(config)[keys.MESSAGE_TIMEOUT_SECS]
+        tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
+        if tracked and self.window_duration >= float(timeout):
+            self.logger.warning(
+                "bolt %r holds tuples for up to %s s, and %s fails them after %s: raise it",
+                name,
+                self.window_duration,
+                keys.MESSAGE_TIMEOUT_SECS,
+                timeout,
+            )
+
+    def _restored(self) -> deque[Any]:
+        state = getattr(self, "saved_state", None)
+        return deque(state.get(SAVED_TUPLES) or ()) if state is not None else deque()
+
+    def _seconds(self, config: dict[str, Any], context: "TopologyContext", key: str) -> int:
+        """The value of `key`; ComponentError naming component and key if it is none."""
+        label = f"bolt {_name(self, context)!r}"
+        if key not in config:
+            raise ComponentError(f"{label}: its config needs {key}, the seconds of a window")
+        try:
+            return keys.whole_number(config, key, 1)
+        except ValueError as error:
+            raise ComponentError(f"{label}: {error}") from None
+
+    def _run_window(self, now: float, tuples: list[Any], held: list[Any]) -> None:
+        end = int(now)
+        try:
+            self.processWindow(WindowContext(end - self.window_duration, end), tuples)
+        except Exception:
+            self.current_tuples.clear()
+            for tup in held:
+                self.fail(tup)
+            raise
+
+
+def _name(bolt: _WindowBolt, context: Any) -> str:
+    return type(bolt).__name__ if context is None else str(context.get_component_id())
+
+
+class SlidingWindowBolt(_WindowBolt):
+    """Calls `processWindow` every slide interval with what arrived within the window's duration.
+
+        class Busiest(SlidingWindowBolt):
+            def processWindow(self, window_info, tuples):
+                print(collections.Counter(tup.values[0] for tup in tuples).most_common(3))
+
+    and `Busiest.spec(inputs=[words], config={SlidingWindowBolt.WINDOW_DURATION_SECS: 60,
+    SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS: 10})`. The slide interval defaults to the duration
+    and must not be longer. A tuple is acked when it is too old for the next window, so the message
+    timeout must be longer than the duration. At the end of a finite run the tuples that no window
+    has held yet get a last one.
+    """
+
+    WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
+    WINDOW_SLIDEINTERVAL_SECS = "slidingwindowbolt_slideinterval_secs"
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the window's size and set the tick interval."""
+        self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
+        self.slide_interval = self.window_duration
+        if self.WINDOW_SLIDEINTERVAL_SECS in config:
+            self.slide_interval = self._seconds(config, context, self.WINDOW_SLIDEINTERVAL_SECS)
+        if self.slide_interval > self.window_duration:
+            raise ComponentError(
+                f"bolt {_name(self, context)!r}: {self.WINDOW_SLIDEINTERVAL_SECS}"
+                f" ({self.slide_interval}) must not be longer than {self.WINDOW_DURATION_SECS}"
+                f" ({self.window_duration})"
+            )
+        self._arm(config, _name(self, context), self.slide_interval)
+        self.current_tuples = self._restored()
+        """(tuple, when it arrived), the oldest first."""
+        self._unseen = len(self.current_tuples)
+        """How many of the newest no window has held yet: a late tick must not skip them."""
+
+    def process(self, tup: Any) -> None:
+        """Hold the tuple until it is too old."""
+        self.current_tuples.append((tup, self.window_clock()))
+        self._unseen += 1
+
+    def process_tick(self, tup: Any) -> None:
+        """A window ends."""
+        self._end_window(self.window_clock())
+
+    def on_finish(self) -> None:
+        """The last window, if anything arrived since the one before; then nothing is held."""
+        if self._unseen:
+            self._end_window(self.window_clock())
+        while self.current_tuples:
+            self.ack(self.current_tuples.popleft()[0])
+
+    def _end_window(self, now: float) -> None:
+        oldest, first_unseen = now - self.window_duration, len(self.current_tuples) - self._unseen
+        inside = [
+            tup
+            for at, (tup, arrived) in enumerate(self.current_tuples)
+            if arrived >= oldest or at >= first_unseen
+        ]
+        self._unseen = 0
+        self._run_window(now, inside, [tup for tup, _ in self.current_tuples])
+        self._let_go(now)
+
+    def _let_go(self, now: float) -> None:
+        """Ack what the next window cannot hold; where windows do not overlap that is everything."""
+        overlap = self.window_duration - self.slide_interval
+        held = self.current_tuples
+        while held and (overlap == 0 or held[0][1] < now - overlap):
+            self.ack(held.popleft()[0])
+
+
+class TumblingWindowBolt(_WindowBolt):
+    """Calls `processWindow` every window's duration with what arrived since the last call.
+
+    The tuples are acked when it returns; what is there at the end of a finite run gets a last
+    window. Its size is `config={TumblingWindowBolt.WINDOW_DURATION_SECS: 60}`.
+    """
+
+    WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the window's size and set the tick interval."""
+        self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
+        self._arm(config, _name(self, context), self.window_duration)
+        self.current_tuples = self._restored()
+
+    def process(self, tup: Any) -> None:
+        """Hold the tuple until the window ends."""
+        self.current_tuples.append(tup)
+
+    def process_tick(self, tup: Any) -> None:
+        """The window ends."""
+        tuples = list(self.current_tuples)
+        self._run_window(self.window_clock(), tuples, tuples)
+        while self.current_tuples:
+            self.ack(self.current_tuples.popleft())
+
+    def on_finish(self) -> None:
+        """The last window, if it has tuples."""
+        if self.current_tuples:
+            self.process_tick(None)

@@ -1,0 +1,27 @@
+"""Packages that only some connectors need: imported when one starts, and named if missing."""
+
+from importlib import import_module
+from types import ModuleType
+
+from heron_core.errors import ComponentError
+
+INSTALLS = {
+    "pyarrow": "heronpy-topologies[tables]",
+    "confluent_kafka": "heronpy-topologies[kafka]",
+    "deltalake": "deltalake",
+}
+"""What to install for the package that a module belongs to."""
+
+
+def needed(module: str, purpose: str) -> ModuleType:
+    """The module; ComponentError that says what to install if its package is missing."""
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise
+        raise ComponentError(
+            f"{purpose} needs the package {package.replace('_', '-')}: "
+            f"pip install '{INSTALLS[package]}'"
+        ) from None

@@ -1,0 +1,292 @@
+"""Tuples into Parquet files, acked when their file is committed.
+
+What holds (docs/CONNECTORS.md says more):
+    at least once             every tuple is in a file; one that was replayed may be twice
+    with `id_field`           every id is in exactly one row
+    on an engine of batches   every tuple of a batch is there once, however often it is repeated
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import ComponentError
+from heronpy_compat.api.bolt.bolt import Bolt
+from heronpy_compat.connectors.ids import Id, Ids
+from heronpy_compat.connectors.part_files import (
+    PartFiles,
+    Partition,
+    Row,
+    check_id,
+    folder_of,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+
+FOLDER = "parquet.folder"
+"""Config key: where the files go, relative to the directory where the topology is started."""
+PARTITION_BY = "parquet.partition.by"
+"""Config key: fields that become folders (day=2013-01-01) instead of columns."""
+ID_FIELD = "parquet.id.field"
+"""Config key: a field with an id for each row (int, str or bytes), which is then written once."""
+TYPES = "parquet.types"
+"""Config key: {field: Arrow's name of a type}; without it, a file's types are its values'."""
+ROWS_PER_FILE = "parquet.rows.per.file"
+"""Config key: so many rows, over all partitions, are committed at once (100000)."""
+ROLL_SECS = "parquet.roll.secs"
+"""Config key: the longest a row waits for its commit (5); less than topology.message.timeout.secs,
+or it is replayed meanwhile."""
+
+PARTITIONS_OPEN_MAX = 1000
+"""Partitions with rows that wait: each costs a file at the next commit."""
+RETRY_SECS = 1.0
+"""How long to leave a disk alone that did not take a file: its rows come again at once."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """What waits for its commit in one partition."""
+
+    rows: list[Row] = field(default_factory=list)
+    tuples: list[tuple[Any, int]] = field(default_factory=list)
+    """(tuple, position of its row); those of one id share a row."""
+    ids: list[Id] = field(default_factory=list)
+    """Of each row, if there are ids."""
+
+
+class ParquetSink(Bolt):
+    """Writes all fields of its input into Parquet files below a folder.
+
+    sink = ParquetSink.spec(
+        inputs={rows: Grouping.fields("id")},
+        config={"parquet.folder": "out", "parquet.partition.by": ["day"], "parquet.id.field": "id"},
+    )
+
+    All inputs have the same fields. Settings may be attributes of a subclass instead.
+    """
+
+    outputs: Sequence[Any] = []
+    folder: str | None = None
+    partition_by: Sequence[str] = ()
+    id_field: str | None = None
+    types: Mapping[str, str] = {}
+    rows_per_file = 100_000
+    roll_secs = 5.0
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the settings; ComponentError if they do not go together."""
+        self._name = context.get_component_id()
+        folder = config.get(FOLDER, self.folder)
+        if folder is None:
+            raise self._wrong(f"no folder to write into: set its attribute 'folder' or {FOLDER}")
+        self._fields = self._fields_of_inputs(context)
+        self._partition_by = _names(config.get(PARTITION_BY, self.partition_by))
+        self._id_field = config.get(ID_FIELD, self.id_field)
+        self._types = dict(config.get(TYPES, self.types))
+        self._rows_max = int(config.get(ROWS_PER_FILE, self.rows_per_file))
+        self._roll_secs = float(config.get(ROLL_SECS, self.roll_secs))
+        tasks = context.get_component_tasks(self._name)
+        self._check(context, len(tasks))
+        self._columns = [each for each in self._fields if each not in self._partition_by]
+        self._column_at = [self._fields.index(each) for each in self._columns]
+        self._partition_at = [self._fields.index(each) for each in self._partition_by]
+        self._files = PartFiles(str(folder), self._name, tasks.index(context.get_task_id()))
+        self._is_open = False
+        self._committed = Ids()
+        self._batch: int | None = None
+        self._last_batch: int | None = None
+        self._not_before = 0.0
+        self._is_failing = False
+        self._window = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._parts: dict[Partition, _Part] = {}
+        self._waiting: dict[Id, tuple[Partition, int]] = {}
+        """id -> where its row waits"""
+        self._rows = 0
+
+    def _wrong(self, text: str) -> ComponentError:
+        return ComponentError(f"{self._name}: {text}")
+
+    def _fields_of_inputs(self, context: Any) -> list[str]:
+        storm = context.to_storm()
+        inputs = storm["source->stream->grouping"]
+        found = {
+            tuple(storm["source->stream->fields"][source][stream])
+            for source, streams in inputs.items()
+            for stream in streams
+        }
+        if len(found) != 1:
+            raise self._wrong("its inputs have different fields, and one file has one schema")
+        return list(found.pop())
+
+    def _check(self, context: Any, tasks: int) -> None:
+        ids = [self._id_field] if self._id_field is not None else []
+        for name in (*self._partition_by, *ids, *self._types):
+            if name not in self._fields:
+                raise self._wrong(f"no field {name!r} in {', '.join(self._fields)}")
+        if set(self._fields) == set(self._partition_by) or set(ids) & set(self._partition_by):
+            raise self._wrong("the id, and at least one field, must stay columns of the files")
+        groupings = context.to_storm()["source->stream->grouping"].values()
+        kinds = {each["type"] for streams in groupings for each in streams.values()}
+        if ids and tasks > 1 and kinds != {"FIELDS"}:
+            raise self._wrong(
+                f"the same {self._id_field} must always come to the same of its {tasks} instances:"
+                f" group its inputs by fields({self._id_field!r}), or give it one instance"
+            )
+
+    # --- taking rows -----------------------------------------------------------------------------
+
+    def process(self, tup: Any) -> None:
+        """Take a row; it is acked when its file is committed."""
+        if self._batch is not None:
+            self._keep(tup.values)
+            self.ack(tup)
+            return
+        self._open()
+        row_id = None if self._id_field is None else self._id_of(tup)
+        if row_id is not None and row_id in self._committed:
+            self.ack(tup)
+            return
+        if row_id is not None and row_id in self._waiting:
+            partition, position = self._waiting[row_id]
+        else:
+            partition, position = self._keep(tup.values)
+        part = self._parts[partition]
+        if row_id is not None and row_id not in self._waiting:
+            self._waiting[row_id] = partition, position
+            part.ids.append(row_id)
+        part.tuples.append((tup, position))
+        if self._is_full and time.monotonic() >= self._not_before:
+            self._commit()
+
+    def _open(self) -> None:
+        """Before the first row: take the lock, learn which ids there are."""
+        if not self._is_open:
+            self._files.lock()
+            if self._id_field is not None:
+                self._committed = self._files.ids(self._id_field)
+            self._is_open = True
+
+    def _id_of(self, tup: Any) -> Id:
+        assert self._id_field is not None
+        return check_id(self._id_field, tup.values[self._fields.index(self._id_field)])
+
+    def _keep(self, values: Row) -> tuple[Partition, int]:
+        """Let a row wait for the commit; where it is."""
+        partition = tuple(values[at] for at in self._partition_at)
+        if not self._parts:
+            self._roll_later(self._roll_secs)
+        part = self._parts.setdefault(partition, _Part())
+        part.rows.append([values[at] for at in self._column_at])
+        self._rows += 1
+        return partition, len(part.rows) - 1
+
+    @property
+    def _is_full(self) -> bool:
+        return self._rows >= self._rows_max or len(self._parts) >= PARTITIONS_OPEN_MAX
+
+    def _roll_later(self, secs: float) -> None:
+        if self._batch is None:
+            self._window += 1
+            window = self._window
+            self.delegate.call_later(secs, lambda: self._roll(window))
+
+    def _roll(self, window: int) -> None:
+        """A timer is over: commit, if what it was set for still waits."""
+        if window == self._window and self._parts:
+            self._commit()
+
+    # --- committing ------------------------------------------------------------------------------
+
+    def _commit(self) -> str:
+        """Write what waits; tuples are acked, or failed if that did not work. Returns the error."""
+        parts = self._parts
+        self._clear()
+        error = ""
+        for partition, part in parts.items():
+            error = self._commit_part(partition, part) or error
+        if not error:
+            self._is_failing = False
+        return error
+
+    def _commit_part(self, partition: Partition, part: _Part) -> str:
+        table, problems = table_of(self._columns, self._types, part.rows)
+        try:
+            if table.num_rows:
+                self._files.add(folder_of(self._partition_by, partition), table)
+        except OSError as error:
+            self._not_before = time.monotonic() + RETRY_SECS
+            for tup, _ in part.tuples:
+                self.fail(tup)
+            return self._told(error, len(part.rows))
+        for position, row_id in enumerate(part.ids):
+            if position not in problems:
+                self._committed.add(row_id)
+        for tup, position in part.tuples:
+            (self.fail if position in problems else self.ack)(tup)
+        for problem in problems.values():
+            self.delegate.record_error("a row that does not fit its file", problem)
+        return ""
+
+    def _told(self, error: OSError, rows: int) -> str:
+        """The error as a line; it is reported once, until a commit succeeds again."""
+        text = (
+            f"{self._name}: cannot write into {self._files.folder}: {error.strerror}; {rows} rows "
+            "are failed, so that their spouts emit them again"
+        )
+        if not self._is_failing:
+            self.delegate.record_error("a commit failed", text)
+        self._is_failing = True
+        return text
+
+    def on_finish(self) -> None:
+        """The end of the data: commit the rest; ComponentError if that fails."""
+        if self._batch is None:
+            error = self._commit()
+            if error:
+                raise ComponentError(error)
+
+    def close(self) -> None:
+        """Commit the rest, let others write."""
+        if self._is_open:
+            self._commit()
+            self._files.unlock()
+            self._is_open = False
+
+    # --- engines of batches: heronpy_compat.api.batch_aware.BatchAware ---------------------------
+
+    def begin_batch(self, batch_id: int) -> None:
+        """The rows that come now are those of this batch."""
+        self._batch = batch_id
+        self._clear()
+
+    def end_batch(self) -> None:
+        """Commit them under the batch's name; ComponentError if that fails or a row does not fit,
+        and nothing of the batch may count then."""
+        assert self._batch is not None, "end_batch without begin_batch"
+        tables = {}
+        for partition, part in self._parts.items():
+            table, problems = table_of(self._columns, self._types, part.rows)
+            if problems:
+                raise self._wrong(f"a row does not fit its file: {next(iter(problems.values()))}")
+            tables[folder_of(self._partition_by, partition)] = table
+        is_replay = self._last_batch is None or self._batch != self._last_batch + 1
+        try:
+            self._files.put_batch(self._batch, tables, is_replay)
+        except OSError as error:
+            raise self._wrong(f"cannot write into {self._files.folder}: {error.strerror}") from None
+        self._last_batch = self._batch
+        self._clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing has to be remembered: between two batches no row waits."""
+        return {}
+
+
+def _names(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)

@@ -1,0 +1,221 @@
+"""Parquet files that one writer adds to a folder, each whole or not there.
+
+    FOLDER/day=2013-01-01/part-sink-00000-00000007.parquet          committed by rename
+    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet   of batch 12 on a batch engine
+    FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.tmp        being written
+    FOLDER/.part-sink-00000.lock                                    held by the process that writes
+
+A name has the component, its instance, and a number of its own.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from heron_core.errors import ComponentError
+from heronpy_compat.connectors.ids import Id, Ids
+from heronpy_compat.connectors.packages import needed
+
+Row = list[Any]
+Partition = tuple[Any, ...]
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive, and so Spark and Arrow, call the folder of rows without a value."""
+PURPOSE = "writing Parquet files"
+
+
+class PartFiles:
+    """The files of one writer: instance `index` of `component`."""
+
+    def __init__(self, folder: str, component: str, index: int) -> None:
+        self.folder = folder
+        self._component = quote(component, safe="")
+        self._writer = f"part-{self._component}-{index:05d}"
+        self._number = 0
+        self._lock: BinaryIO | None = None
+
+    def lock(self) -> None:
+        """Be the only process that writes under this name, and remove what a dead one left.
+
+        ComponentError if another one does.
+        """
+        os.makedirs(self.folder, exist_ok=True)
+        # POSIX locks end with the process, whatever kills it.
+        file = open(os.path.join(self.folder, f".{self._writer}.lock"), "ab")
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise ComponentError(
+                f"another process writes {self._writer} in {self.folder}: give each topology a "
+                "folder of its own"
+            ) from None
+        self._lock = file
+        self._number = 1 + self._tidy()
+
+    def unlock(self) -> None:
+        """Let others write."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _tidy(self) -> int:
+        """Remove unfinished files; returns the highest number of those that are done."""
+        highest = -1
+        for folder, name in self._names():
+            if name.startswith(f".{self._writer}-") and name.endswith(".tmp"):
+                os.unlink(os.path.join(folder, name))
+            found = re.fullmatch(re.escape(self._writer) + r"-(\d{8,})\.parquet", name)
+            highest = max(highest, int(found[1])) if found else highest
+        return highest
+
+    def add(self, where: str, table: Any) -> None:
+        """Commit a table as the next file in folder `where`; OSError if that fails."""
+        self._write(where, f"{self._writer}-{self._number:08d}.parquet", table)
+        self._number += 1
+
+    def put_batch(self, batch: int, tables: Mapping[str, Any], is_replay: bool) -> None:
+        """Commit the tables of a batch, by folder, in place of what an earlier try wrote."""
+        name = f"{self._writer}-batch-{batch:09d}.parquet"
+        for where, table in tables.items():
+            self._write(where, name, table)
+        if is_replay:
+            kept = {os.path.join(self.folder, where) for where in tables}
+            for folder, found in self._names():
+                if found == name and folder.rstrip("/") not in {each.rstrip("/") for each in kept}:
+                    os.unlink(os.path.join(folder, found))
+
+    def _write(self, where: str, name: str, table: Any) -> None:
+        arrow, parquet = needed("pyarrow", PURPOSE), needed("pyarrow.parquet", PURPOSE)
+        whole = arrow.BufferOutputStream()
+        parquet.write_table(table, whole)
+        folder = os.path.join(self.folder, where)
+        os.makedirs(folder, exist_ok=True)
+        beside = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+        try:
+            with open(beside, "wb") as file:
+                file.write(whole.getvalue())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, os.path.join(folder, name))
+        except OSError:
+            _unlink(beside)
+            raise
+        _sync_folder(folder)
+
+    def ids(self, field: str) -> Ids:
+        """The ids in all files of the component, of whichever of its instances."""
+        parquet = needed("pyarrow.parquet", PURPOSE)
+        pattern = re.compile(rf"part-{re.escape(self._component)}-\d{{5}}-(batch-)?\d+\.parquet")
+        found = Ids()
+        for folder, name in self._names():
+            if pattern.fullmatch(name):
+                with parquet.ParquetFile(os.path.join(folder, name)) as file:
+                    for batch in file.iter_batches(columns=[field]):
+                        for each in batch.column(0).to_pylist():
+                            found.add(each)
+        return found
+
+    def _names(self) -> Iterator[tuple[str, str]]:
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                yield folder, name
+
+
+def folder_of(names: Sequence[str], values: Partition) -> str:
+    """day=2013-01-01/carrier=UA, as Hive, Spark and Arrow read it; empty without partitions."""
+    return "/".join(
+        f"{quote(name, safe='')}={HIVE_NULL if value is None else quote(str(value), safe=' ')}"
+        for name, value in zip(names, values, strict=True)
+    )
+
+
+def table_of(
+    columns: Sequence[str], types: Mapping[str, str], rows: Sequence[Row]
+) -> tuple[Any, dict[int, str]]:
+    """(pyarrow.Table of the rows that fit, why not for each of the others by its position).
+
+    `types` gives Arrow's types by name; those of other columns are what their values have.
+    """
+    arrow = needed("pyarrow", PURPOSE)
+    given = {name: _type_called(arrow, name, alias) for name, alias in types.items()}
+    try:
+        return _table(arrow, columns, given, rows), {}
+    except (arrow.ArrowException, TypeError, OverflowError):
+        pass
+    first = {name: _first_type(arrow, rows, at) for at, name in enumerate(columns)} | given
+    problems = {
+        at: found for at, row in enumerate(rows) if (found := _problem(arrow, columns, first, row))
+    }
+    fitting = [row for at, row in enumerate(rows) if at not in problems]
+    return _table(arrow, columns, first, fitting), problems
+
+
+def _table(
+    arrow: Any, columns: Sequence[str], types: Mapping[str, Any], rows: Sequence[Row]
+) -> Any:
+    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    arrays = [
+        arrow.array(values, types.get(name))
+        for name, values in zip(columns, by_column, strict=True)
+    ]
+    return arrow.Table.from_arrays(arrays, names=list(columns))
+
+
+def _problem(arrow: Any, columns: Sequence[str], types: Mapping[str, Any], row: Row) -> str:
+    for name, value in zip(columns, row, strict=True):
+        try:
+            arrow.array([value], types.get(name))
+        except (arrow.ArrowException, TypeError, OverflowError):
+            return f"{name}={value!r} is no {types.get(name) or 'value that Parquet has'}"
+    return ""
+
+
+def _first_type(arrow: Any, rows: Sequence[Row], at: int) -> Any:
+    """The type of the column's first value that has one."""
+    for row in rows:
+        try:
+            found = arrow.infer_type([row[at]])
+        except (arrow.ArrowException, TypeError, OverflowError):
+            continue
+        if found != arrow.null():
+            return found
+    return arrow.null()
+
+
+def _type_called(arrow: Any, name: str, alias: str) -> Any:
+    try:
+        return arrow.type_for_alias(alias)
+    except ValueError:
+        raise ComponentError(
+            f"{alias!r} for column {name!r} is no type of Arrow; say int64, double, string, "
+            "date32 or timestamp[us]"
+        ) from None
+
+
+def check_id(field: str, value: Any) -> Id:
+    """The id itself; ComponentError if it is nothing to tell rows by."""
+    if isinstance(value, (int, str, bytes)):
+        return value
+    raise ComponentError(
+        f"{field}={value!r} is no id: it has to be a whole number, a text or bytes"
+    )
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _sync_folder(path: str) -> None:
+    """The new name survives a power cut, too."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,88 @@
+"""A spout that reads a topic of Apache Pulsar (heronpy.connectors.pulsar.pulsarspout)."""
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import ComponentError
+from heronpy_compat.api.component.component_spec import HeronComponentSpec
+from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
+from heronpy_compat.streamlet.impl.streamletspoutbase import StreamletSpoutBase
+
+RECEIVE_TIMEOUT_MS = 10
+"""How long a call of next_tuple waits for a message (Heron's)."""
+
+
+def pulsar_client() -> ModuleType:
+    """Pulsar's own package; ComponentError that says what to install if it is missing."""
+    try:
+        return import_module("pulsar")
+    except ImportError:
+        raise ComponentError(
+            "reading from Pulsar needs the package pulsar-client: pip install pulsar-client"
+        ) from None
+
+
+class PulsarSpout(Spout, StreamletSpoutBase):
+    """Emits the topic's messages, acknowledges those that are acked, has the others sent again.
+
+    Its config needs `PulsarSpout.serviceUrl` and `PulsarSpout.topicName`; `receiveTimeoutMs` and
+    `deserializer` (message -> list with one value, by default its text) are optional. All instances
+    share one subscription, named after the topology.
+    """
+
+    serviceUrl = "PULSAR_SERVICE_URL"  # noqa: N815 (heronpy's names)
+    topicName = "PULSAR_TOPIC"  # noqa: N815
+    receiveTimeoutMs = "PULSAR_RECEIVE_TIMEOUT_MS"  # noqa: N815
+    deserializer = "PULSAR_MESSAGE_DESERIALIZER"
+
+    @classmethod
+    def spec(cls, *arguments: Any, **named: Any) -> HeronComponentSpec:
+        """As `Spout.spec`; ComponentError if pulsar-client is not installed here."""
+        pulsar_client()
+        return super().spec(*arguments, **named)
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Subscribe to the topic."""
+        self._pulsar = pulsar_client()
+        name = context.get_component_id()
+        for key in (self.serviceUrl, self.topicName):
+            if key not in config:
+                raise ComponentError(f"spout {name!r}: its config needs {key}")
+        self._timeout_ms = int(config.get(self.receiveTimeoutMs, RECEIVE_TIMEOUT_MS))
+        self._deserialize: Callable[[Any], list[Any]] = config.get(self.deserializer, _as_text)
+        self.client = self._pulsar.Client(str(config[self.serviceUrl]))
+        self.consumer = self.client.subscribe(
+            str(config[self.topicName]),
+            context.get_topology_name(),
+            consumer_type=self._pulsar.ConsumerType.Failover,
+            unacked_messages_timeout_ms=int(keys.seconds(config, keys.MESSAGE_TIMEOUT_SECS) * 1000),
+        )
+
+    def next_tuple(self) -> None:
+        """Emit one message, if there is one."""
+        try:
+            message = self.consumer.receive(timeout_millis=self._timeout_ms)
+        except self._pulsar.Timeout:
+            return
+        values = self._deserialize(message.data())
+        self.emit(values, tup_id=message.message_id(), stream=OUTPUT_STREAM)
+
+    def ack(self, tup_id: Any) -> None:
+        """The message is processed."""
+        self.consumer.acknowledge(tup_id)
+
+    def fail(self, tup_id: Any) -> None:
+        """The message is to be sent again."""
+        self.consumer.negative_acknowledge(tup_id)
+
+    def close(self) -> None:
+        """Leave the subscription to the others."""
+        self.client.close()
+
+
+def _as_text(data: bytes) -> list[str]:
+    return [data.decode("utf-8", "replace")]

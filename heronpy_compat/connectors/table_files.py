@@ -1,0 +1,185 @@
+"""Files of a table: which there are, which parts of them an instance reads, their rows.
+
+A *piece* is what one instance reads as a whole: a row group of a Parquet file, or any other file.
+"""
+
+import glob
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.validation import did_you_mean
+from heronpy_compat.connectors.packages import needed
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+HIDDEN = (".", "_")
+"""Files and folders that begin so are no data: half-written files, Spark's and Delta's logs."""
+BATCH_ROWS = 4096
+"""Rows turned into Python objects at a time: some hundred kilobytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a table."""
+
+    path: str
+    group: int | None
+    """The row group; None for a whole file."""
+    first_row: int
+    """The number in the file of its first row, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Files that match one path: a file, a folder (with all below it) or a glob pattern."""
+
+    path: str
+    format: str | None = None
+    """parquet, csv or json; None for what the ending of each file says."""
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether it is a Delta table, whose log says which of its files count."""
+        return os.path.isdir(os.path.join(self.path, "_delta_log"))
+
+    def files(self) -> list[str]:
+        """Its files in order of their names; ComponentError where that cannot be said."""
+        if self.is_delta:
+            return _delta_files(self.path)
+        if os.path.isdir(self.path):
+            return sorted(_files_below(self.path))
+        found = glob.glob(self.path, recursive=True)
+        return sorted(each for each in found if os.path.isfile(each) and not _is_hidden(each))
+
+    def pieces(self, files: Iterable[str]) -> Iterator[Piece]:
+        """The pieces of files, in order."""
+        for path in files:
+            groups = self._group_rows(path)
+            first_row = 0
+            for number, rows in enumerate(groups or ()):
+                yield Piece(path, number, first_row)
+                first_row += rows
+            if groups is None:
+                yield Piece(path, None, 0)
+
+    def columns(self, path: str) -> list[str]:
+        """The names of a file's columns, those that its folders name (day=2013-01-01) last."""
+        return list(self._opened(path).schema.names)
+
+    def batches(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[Any]:
+        """pyarrow.RecordBatches of a piece after its first `skip` rows."""
+        dataset = self._opened(piece.path)
+        _check_columns(piece.path, columns, dataset.schema.names)
+        try:
+            (fragment,) = dataset.get_fragments()
+            if piece.group is not None:
+                fragment = fragment.subset(row_group_ids=[piece.group])
+            # One thread and little read ahead: instances are many, and each is one of the cores.
+            for batch in fragment.to_batches(
+                schema=dataset.schema,
+                columns=list(columns),
+                batch_size=BATCH_ROWS,
+                batch_readahead=1,
+                use_threads=False,
+            ):
+                if batch.num_rows > skip:
+                    yield batch.slice(skip)
+                skip = max(0, skip - batch.num_rows)
+        except (OSError, ValueError) as error:
+            raise _unreadable(piece.path, error) from None
+
+    def _format(self, path: str) -> str:
+        if self.format is not None or self.is_delta:
+            return self.format or "parquet"
+        ending = os.path.splitext(path)[1].lower()
+        if ending not in FORMATS:
+            raise ComponentError(
+                f"{path}: cannot tell its format by its name; say parquet, csv or json"
+            )
+        return FORMATS[ending]
+
+    def _group_rows(self, path: str) -> list[int] | None:
+        """Rows of each row group; None for files without."""
+        if self._format(path) != "parquet":
+            return None
+        parquet = needed("pyarrow.parquet", "reading tables")
+        try:
+            with parquet.ParquetFile(path) as file:
+                data = file.metadata
+                return [data.row_group(each).num_rows for each in range(data.num_row_groups)]
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+
+    def _opened(self, path: str) -> Any:
+        datasets = needed("pyarrow.dataset", "reading tables")
+        base = self.path if os.path.isdir(self.path) else os.path.dirname(path)
+        try:
+            return datasets.dataset(
+                [path], format=self._format(path), partitioning="hive", partition_base_dir=base
+            )
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+
+
+def share(pieces: Sequence[Piece], index: int, count: int) -> list[Piece]:
+    """What instance `index` of `count` reads of a table that is complete: every n-th piece."""
+    return list(pieces[index::count])
+
+
+def lasting_share(pieces: Iterable[Piece], index: int, count: int) -> list[Piece]:
+    """The same of a table that grows: each file's name says whose it is, whatever comes later."""
+    return [
+        each
+        for each in pieces
+        if (zlib.crc32(os.fsencode(each.path)) + (each.group or 0)) % count == index
+    ]
+
+
+def rows_of(batch: Any) -> list[list[Any]]:
+    """A RecordBatch as a list of rows, values as Python objects."""
+    if not batch.num_columns:
+        return [[] for _ in range(batch.num_rows)]
+    return [list(row) for row in zip(*(each.to_pylist() for each in batch.columns), strict=True)]
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith(HIDDEN)]
+        yield from (os.path.join(here, each) for each in files if not each.startswith(HIDDEN))
+
+
+def _is_hidden(path: str) -> bool:
+    return os.path.basename(path).startswith(HIDDEN)
+
+
+def _delta_files(path: str) -> list[str]:
+    table = needed("deltalake", "reading Delta tables").DeltaTable(path)
+    version = table.protocol().min_reader_version
+    if version > 1:
+        raise ComponentError(
+            f"Delta table {path} asks for readers of version {version} (deletion vectors or renamed"
+            " columns): write a copy without these features, or read it with Spark"
+        )
+    return sorted(table.file_uris())
+
+
+def _check_columns(path: str, wanted: Iterable[str], present: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in present:
+            close = did_you_mean(name, present)
+            hint = f"did you mean {close!r}?" if close else f"it has {', '.join(present)}"
+            raise ComponentError(f"{path} has no column {name!r}; {hint}")
+
+
+def _unreadable(path: str, error: Exception) -> ComponentError:
+    text = str(error).strip().splitlines()
+    return ComponentError(f"{path} cannot be read: {text[0] if text else type(error).__name__}")

@@ -1,0 +1,219 @@
+"""Rows of Parquet, CSV and JSON files as tuples."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import ComponentError, TopologyError
+from heronpy_compat.api.component.component_spec import HeronComponentSpec
+from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.connectors.table_files import (
+    Table,
+    lasting_share,
+    rows_of,
+    share,
+)
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+
+PATH = "table.path"
+"""Config key: a file, a folder or a glob pattern."""
+COLUMNS = "table.columns"
+"""Config key: which columns, in which order; all of them by default."""
+FORMAT = "table.format"
+"""Config key: parquet, csv or json (an object a line), where files' names do not end so."""
+ROWS_PER_TUPLE = "table.rows.per.tuple"
+"""Config key: so many rows in one tuple, whose only field is a list of lists."""
+FOLLOW = "table.follow"
+"""Config key: true to go on with files that appear; the spout never finishes then."""
+FOLLOW_SECS = "table.follow.secs"
+"""Config key: how often to look for them (1)."""
+
+Emission = tuple[Any, list[Any]]
+"""(tuple id, values)"""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """What `TableSpout.of` returns: a table, to be given a name and instances by `spec`."""
+
+    outputs: tuple[str, ...]
+    config: Mapping[str, Any]
+
+    def spec(
+        self, name: str | None = None, par: int = 1, config: Mapping[str, Any] | None = None
+    ) -> HeronComponentSpec:
+        """The spout as a component of a topology; arguments as those of `Spout.spec`."""
+        path = f"{TableSpout.__module__}.{TableSpout.__qualname__}"
+        merged = {**self.config, **(config or {})}
+        return HeronComponentSpec(name, path, True, par, None, list(self.outputs), merged)
+
+
+class TableSpout(Spout):
+    """Emits the rows of a table, in order of files and rows, and finishes.
+
+    class Flights(TableSpout):
+        path = "flights/*.parquet"
+        outputs = ["carrier", "dep_delay"]
+
+    Instances share the pieces of the table. The id of a tuple is (file, row), rows counting from 0,
+    or (file, first row, rows) with several rows in a tuple; what fails is emitted again. With
+    ATMOST_ONCE nothing is remembered. Files must appear whole: written elsewhere or under a name
+    that begins with a dot, then renamed.
+    """
+
+    path: str | None = None
+    columns: Sequence[str] | None = None
+    format: str | None = None
+    rows_per_tuple: int | None = None
+    follow = False
+
+    @staticmethod
+    def of(
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        *,
+        format: str | None = None,  # noqa: A002 (the word that everybody looks for)
+        rows_per_tuple: int | None = None,
+        follow: bool = False,
+    ) -> TableSource:
+        """A spout over `path` whose fields are `columns`, or all columns of its first file.
+
+        With `rows_per_tuple` its one field is "rows", a list of lists. TopologyError if columns are
+        not given and there is no file to learn them from.
+        """
+        table = Table(os.path.abspath(path), format)
+        names = list(columns) if columns is not None else _columns_of_first_file(table)
+        config: dict[str, Any] = {PATH: table.path, COLUMNS: names, FOLLOW: follow}
+        if format is not None:
+            config[FORMAT] = format
+        if rows_per_tuple is not None:
+            config[ROWS_PER_TUPLE] = rows_per_tuple
+        return TableSource(tuple(names) if rows_per_tuple is None else ("rows",), config)
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Find the files; ComponentError if there are none, unless they are waited for."""
+        name = context.get_component_id()
+        path = config.get(PATH, self.path)
+        if path is None:
+            raise ComponentError(f"{name}: no table to read: set its attribute 'path' or {PATH}")
+        self._table = Table(os.path.abspath(path), config.get(FORMAT, self.format))
+        self._follow = bool(config.get(FOLLOW, self.follow))
+        if self._follow and self._table.is_delta:
+            raise ComponentError(f"{name}: {path} is a Delta table, which cannot be followed")
+        self._follow_secs = float(config.get(FOLLOW_SECS, 1.0))
+        rows = config.get(ROWS_PER_TUPLE, self.rows_per_tuple)
+        self._rows_per_tuple = None if rows is None else int(rows)
+        self._columns = config.get(COLUMNS, self.columns)
+        if self._columns is None and rows is None:
+            self._columns = [each for each in getattr(self, "outputs", ()) if isinstance(each, str)]
+        tasks = context.get_component_tasks(name)
+        self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
+        self._tracked = config.get("topology.reliability.mode") != "ATMOST_ONCE"
+        self._start(name)
+
+    def _start(self, name: str) -> None:
+        files = self._table.files()
+        if not files and not self._follow:
+            raise ComponentError(f"{name}: there is no file {self._table.path}")
+        divide = lasting_share if self._follow else share
+        self._pieces = divide(list(self._table.pieces(files)), self._index, self._instances)
+        self._known = set(files)
+        self._piece = 0
+        self._row = 0
+        """Where it is: rows emitted of the piece with this position in `_pieces`."""
+        self._reading: Iterator[Emission] | None = None
+        self._look_again = 0.0
+        self._pending: dict[Any, list[Any]] = {}
+        self._failed: deque[Any] = deque()
+
+    def next_tuple(self) -> None:
+        """Emit what failed, or else what comes next."""
+        if self._failed:
+            tup_id = self._failed.popleft()
+            self.emit(self._pending[tup_id], tup_id=tup_id)
+            return
+        if self._reading is None:
+            self._reading = self._emissions()
+        emission = next(self._reading, None)
+        if emission is not None:
+            self._emit_new(*emission)
+        elif not self._follow:
+            self.finish()
+        else:
+            self._look_for_files()
+
+    def _emit_new(self, tup_id: Any, values: list[Any]) -> None:
+        if self._tracked:
+            self._pending[tup_id] = values
+            self.emit(values, tup_id=tup_id)
+        else:
+            self.emit(values)
+
+    def _emissions(self) -> Iterator[Emission]:
+        """From where it is to the end of the pieces known now."""
+        while self._piece < len(self._pieces):
+            piece = self._pieces[self._piece]
+            columns = self._columns or self._table.columns(piece.path)
+            for batch in self._table.batches(piece, columns, self._row):
+                yield from self._of_batch(piece.path, piece.first_row, rows_of(batch))
+            self._piece, self._row = self._piece + 1, 0
+
+    def _of_batch(self, path: str, first_row: int, rows: list[list[Any]]) -> Iterator[Emission]:
+        if self._rows_per_tuple is None:
+            for values in rows:
+                number = first_row + self._row
+                self._row += 1
+                yield (path, number), values
+            return
+        for start in range(0, len(rows), self._rows_per_tuple):
+            some = rows[start : start + self._rows_per_tuple]
+            number = first_row + self._row
+            self._row += len(some)
+            yield (path, number, len(some)), [some]
+
+    def _look_for_files(self) -> None:
+        now = time.monotonic()
+        if now < self._look_again:
+            return
+        self._look_again = now + self._follow_secs
+        new = [each for each in self._table.files() if each not in self._known]
+        self._pieces += lasting_share(self._table.pieces(new), self._index, self._instances)
+        self._known.update(new)
+        self._reading = None
+
+    def ack(self, tup_id: Any) -> None:
+        """The row is done."""
+        self._pending.pop(tup_id, None)
+
+    def fail(self, tup_id: Any) -> None:
+        """Emit the row again."""
+        if tup_id in self._pending:
+            self._failed.append(tup_id)
+
+    def handle_exception(self, error: BaseException) -> None:
+        """A file that cannot be read ends the process: going on would leave rows out."""
+        self._reading = None
+        if isinstance(error, ComponentError):
+            self.delegate.leave(str(error))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Where it is; files are opened again."""
+        names = ("_pieces", "_known", "_piece", "_row", "_pending", "_failed")
+        return {name: getattr(self, name) for name in names} | {"_reading": None}
+
+
+def _columns_of_first_file(table: Table) -> list[str]:
+    try:
+        files = table.files()
+        if not files:
+            raise TopologyError(
+                f"there is no file {table.path} to learn the columns from: give columns=[...]"
+            )
+        return table.columns(files[0])
+    except ComponentError as error:
+        raise TopologyError(str(error)) from None

@@ -1,0 +1,95 @@
+"""From the streams of a Flux file to the inputs of its bolts."""
+
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
+from heron_core.validation import choices
+from heronpy_compat import java
+from heronpy_compat.flux import fitting, recipes
+from heronpy_compat.flux.definitions import (
+    Argument,
+    ObjectDefinition,
+    StreamDefinition,
+    VertexDefinition,
+)
+from heronpy_compat.flux.objects import BuiltGrouping
+
+Outputs = Callable[[str], tuple[StreamSpec, ...]]
+"""The output streams of a component."""
+_GROUPING_METHODS = ("prepare", "choose_tasks")
+
+
+def check_ends(stream: StreamDefinition, vertices: Mapping[str, VertexDefinition]) -> None:
+    """TopologyError unless the stream leads from a component to a bolt."""
+    for key, name in (("from", stream.source), ("to", stream.target)):
+        if name not in vertices:
+            known = [each.id for each in vertices.values() if key == "from" or not each.is_spout]
+            kinds = "components" if key == "from" else "bolts"
+            raise stream.place.wrong(
+                f"stream {key} {name!r}, which is no component; {choices(kinds, name, known)}"
+            )
+    if vertices[stream.target].is_spout:
+        raise stream.place.wrong(f"stream to {stream.target!r}, a spout: only bolts read streams")
+
+
+def input_spec(
+    stream: StreamDefinition, components: recipes.Components, outputs: Outputs
+) -> InputSpec:
+    """The input that this stream is to its bolt; `outputs` is only asked for PartialKeyGrouping."""
+    custom = stream.custom
+    if custom is None:
+        keyed = stream.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+        grouping = GroupingSpec(stream.kind, stream.fields if keyed else ())
+    elif java.canonical_name(custom.class_name) == java.PARTIAL_KEY_GROUPING:
+        fields = _named_fields(custom, components) or stream.fields or _first(stream, outputs)
+        grouping = GroupingSpec(GroupingKind.PARTIAL_KEY, fields)
+    else:
+        grouping = GroupingSpec(GroupingKind.CUSTOM, custom=_custom(custom, components))
+    return InputSpec(stream.source, stream.stream, grouping)
+
+
+def _custom(definition: ObjectDefinition, components: recipes.Components) -> bytes:
+    found = fitting.loaded_class(definition)
+    fitting.check_object(definition, found)
+    for name in _GROUPING_METHODS:
+        if not callable(getattr(found, name, None)):
+            raise definition.place.wrong(
+                f"{definition.class_name} is no custom grouping: it has no method {name}"
+            )
+    if not recipes.needs_recipe(definition):
+        return pickle.dumps(definition.class_name)
+    recipe = recipes.recipe(definition, definition.class_name, components)
+    return pickle.dumps(BuiltGrouping(recipe))
+
+
+def _named_fields(definition: ObjectDefinition, components: recipes.Components) -> tuple[str, ...]:
+    """The fields that PartialKeyGrouping gets, as texts, lists, or references to Fields."""
+    recipes.needed_by(definition, components)
+    found: list[str] = []
+    for argument in _flat(definition.arguments, components):
+        values: Any = argument.value if isinstance(argument.value, list) else [argument.value]
+        for each in values:
+            if not isinstance(each, str):
+                raise argument.place.wrong(f"PartialKeyGrouping takes fields, not {each!r}")
+            found.append(each)
+    return tuple(found)
+
+
+def _flat(arguments: tuple[Argument, ...], components: recipes.Components) -> list[Argument]:
+    found: list[Argument] = []
+    for each in arguments:
+        if not each.references:
+            found.append(each)
+        for reference in each.references:
+            found.extend(_flat(components[reference].arguments, components))
+    return found
+
+
+def _first(stream: StreamDefinition, outputs: Outputs) -> tuple[str, ...]:
+    """Without fields, PartialKeyGrouping groups by the first one."""
+    for each in outputs(stream.source):
+        if each.name == stream.stream:
+            return each.fields[:1]
+    return ()

@@ -1,0 +1,78 @@
+"""Reads a Flux file and the files that it includes, as one definition.
+
+As in Flux: `override: true` puts what the included file defines in place of what is there already,
+otherwise what is there stays; streams are added; included files do not include others. Their paths
+are relative to the including file; a `resource` is looked for on the search paths as well.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heron_core.errors import UsageError
+from heronpy_compat.failures import shown
+from heronpy_compat.flux.definitions import IncludeDefinition, TopologyDefinition
+from heronpy_compat.flux.documents import parse
+from heronpy_compat.flux.schema import topology_definition
+from heronpy_compat.flux.substitution import Values, substituted
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is needed to read files besides their paths."""
+
+    values: Values
+    search_paths: Sequence[str] = ()
+
+
+def complete_definition(file: str, reading: Reading) -> TopologyDefinition:
+    """All that `file` and its includes define; TopologyError or UsageError in one line."""
+    found = _definition(file, reading, included=False)
+    for include in found.includes:
+        path = _path(include, reading)
+        _merge(found, _definition(path, reading, included=True), include.override)
+    return found
+
+
+def _definition(file: str, reading: Reading, *, included: bool) -> TopologyDefinition:
+    text, undefined = substituted(_text(file), reading.values)
+    return topology_definition(parse(text, file, undefined), included=included)
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except OSError as error:
+        raise UsageError(f"{shown(file)} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{shown(file)} is no text: save it as UTF-8") from None
+
+
+def _path(include: IncludeDefinition, reading: Reading) -> str:
+    folders = [os.path.dirname(include.place.file)]
+    name = include.file
+    if include.is_resource:
+        folders.extend(reading.search_paths)
+        name = name.lstrip("/")
+    for folder in folders:
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            return path
+    looked = ", ".join(dict.fromkeys(shown(each) for each in folders))
+    raise include.place.wrong(f"included file {include.file} does not exist (looked in {looked})")
+
+
+def _merge(found: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:
+    if included.name is not None and (found.name is None or override):
+        found.name = included.name
+    for name, each in included.config.items():
+        if override or name not in found.config:
+            found.config[name] = each
+    for name, component in included.components.items():
+        if override or name not in found.components:
+            found.components[name] = component
+    for name, vertex in included.vertices.items():
+        if override or name not in found.vertices:
+            found.vertices[name] = vertex
+    found.streams.extend(included.streams)

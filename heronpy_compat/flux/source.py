@@ -1,0 +1,105 @@
+"""`topologySource`: Python code that makes the whole topology, while the file is loaded.
+
+It is a class whose method `methodName` (getTopology; get_topology is as good) returns the topology,
+a Topology class, or a function. The method and the function may take the file's config. What they
+return, or submit, is a Topology class of any door, a builder with build_and_submit(), or a
+TopologySpec.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_core.errors import ComponentError, TopologyError
+from heron_core.topology import TopologySpec
+from heronpy_compat.classes import load_class
+from heronpy_compat.failures import told
+from heronpy_compat.flux import fitting, recipes
+from heronpy_compat.flux.definitions import ObjectDefinition, SourceDefinition
+from heronpy_compat.flux.objects import made, method_name
+from heronpy_compat.streamparse_topology import is_streamparse_topology, to_topology_spec
+from heronpy_compat.submissions import captured
+
+_BUILDS = "build_and_submit"
+
+
+def built(
+    source: SourceDefinition, components: recipes.Components, config: Mapping[str, Any]
+) -> TopologySpec:
+    """The topology that the source makes; TopologyError with file and line if it makes none."""
+    definition = source.object
+    try:
+        with captured() as submitted:
+            found = _found(source, components, dict(config))
+            if callable(getattr(found, _BUILDS, None)):
+                getattr(found, _BUILDS)()
+    except (TopologyError, ComponentError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise definition.place.wrong(f"{definition.class_name}: {told(error)}") from error
+    topology = _topology(found) or (submitted[-1] if submitted else None)
+    if topology is None:
+        raise definition.place.wrong(
+            f"{definition.class_name} returned {found!r}, not a topology: return a Topology class"
+            " or a builder"
+        )
+    _check_classes(definition, topology)
+    return topology
+
+
+def _found(source: SourceDefinition, components: recipes.Components, config: dict[str, Any]) -> Any:
+    """What the source returns, or the Topology class that it names."""
+    definition = source.object
+    function = _function(definition.class_name)
+    if function is not None:
+        return _called(function, config)
+    found = fitting.loaded_class(definition)
+    if _topology(found) is not None:
+        return found
+    fitting.check_object(definition, found)
+    maker = made(recipes.recipe(definition, definition.class_name, components))
+    name = method_name(maker, source.method)
+    if name is None:
+        raise definition.place.wrong(
+            f"{definition.class_name} has no method {source.method!r}: name it with methodName"
+        )
+    return _called(getattr(maker, name), config)
+
+
+def _function(path: str) -> Callable[..., Any] | None:
+    """The function of this dotted path, None if it is none."""
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name, None) if module else None
+    except ModuleNotFoundError:
+        return None
+    return found if inspect.isroutine(found) else None
+
+
+def _called(function: Callable[..., Any], config: dict[str, Any]) -> Any:
+    """Its result, with the config as argument if it takes one."""
+    try:
+        inspect.signature(function).bind(config)
+    except TypeError:
+        return function()
+    return function(config)
+
+
+def _topology(found: Any) -> TopologySpec | None:
+    if isinstance(found, TopologySpec):
+        return found
+    if is_streamparse_topology(found):
+        return to_topology_spec(found, found.__name__)
+    to_spec = getattr(found, "to_spec", None)
+    topology = to_spec() if callable(to_spec) else None
+    return topology if isinstance(topology, TopologySpec) else None
+
+
+def _check_classes(definition: ObjectDefinition, topology: TopologySpec) -> None:
+    """Instances import the classes by their paths, so every path must lead to one."""
+    for component in topology.components:
+        try:
+            load_class(component.class_path)
+        except ComponentError as error:
+            raise definition.place.wrong(f"component {component.name!r}: {error}") from None

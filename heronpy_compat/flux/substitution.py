@@ -1,0 +1,100 @@
+"""${name} in the text of a Flux file, replaced before it is read as YAML (Storm: FluxParser).
+
+So a property may stand for a number, a list or a part of a string. Flux leaves what it does not
+know as it is, with a warning in the log; here that is an error, unless it stands in a comment.
+`$${name}` stands for the text `${name}`, which Flux has no way to say.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heron_core.validation import choices
+
+ENVIRONMENT_PREFIX = "ENV-"
+
+_REFERENCE = re.compile(r"(\$?)\$\{([^{}\n]+)\}")
+_ELEMENT = re.compile(r"(.+)\[(\d+)\]")
+_QUOTES = "\"'"
+# Stands in the text for what could not be replaced: YAML takes it anywhere as a part of a scalar.
+_TOKEN = "__heronpy_undefined_{}__"
+_IN_SCALAR = re.compile(r"__heronpy_undefined_(\d+)__")
+
+
+class NotDefined(Exception):
+    """Why a ${name} has no value, and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What ${name} stands for; `environment` is None when ${ENV-NAME} was not asked for."""
+
+    properties: Mapping[str, str]
+    environment: Mapping[str, str] | None
+
+    def value(self, name: str) -> str:
+        """The text that replaces ${name}; NotDefined with the reason if there is none."""
+        if name in self.properties:
+            return str(self.properties[name])
+        if name.startswith(ENVIRONMENT_PREFIX):
+            return self._variable(name.removeprefix(ENVIRONMENT_PREFIX))
+        if found := _ELEMENT.fullmatch(name):
+            return self._element(found[1], int(found[2]))
+        raise NotDefined(
+            f"${{{name}}} has no value: define it with --filter FILE or --property"
+            f" {name}=VALUE ({choices('defined', name, self.properties)}), or write $${{{name}}}"
+            " for the text itself"
+        )
+
+    def _variable(self, name: str) -> str:
+        if self.environment is None:
+            raise NotDefined(
+                f"${{ENV-{name}}} has no value: environment variables are only read with"
+                " --env-filter"
+            )
+        if name not in self.environment:
+            raise NotDefined(f"${{ENV-{name}}} has no value: set the environment variable {name}")
+        return self.environment[name]
+
+    def _element(self, name: str, index: int) -> str:
+        """One element of a property that is written as a list, `["a", "b"]`, without quotes."""
+        text = self.value(name).strip()
+        if not (text.startswith("[") and text.endswith("]")):
+            raise NotDefined(f"${{{name}[{index}]}}: {name} is no list, but {text!r}")
+        elements = [each.strip() for each in text[1:-1].split(",")]
+        if index >= len(elements):
+            raise NotDefined(f"${{{name}[{index}]}}: {name} has only {len(elements)} elements")
+        element = elements[index]
+        quoted = len(element) > 1 and element[0] in _QUOTES and element[0] == element[-1]
+        return element[1:-1] if quoted else element
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """A ${name} that has no value: the line it stands in, from 1, and why."""
+
+    line: int
+    reason: str
+
+
+def substituted(text: str, values: Values) -> tuple[str, list[Undefined]]:
+    """The text with values in place, and what had none (see `undefined_in`)."""
+    undefined: list[Undefined] = []
+
+    def replacement(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"${{{found[2]}}}"
+        try:
+            return values.value(found[2])
+        except NotDefined as error:
+            line = text.count("\n", 0, found.start()) + 1
+            undefined.append(Undefined(line, str(error)))
+            return _TOKEN.format(len(undefined) - 1)
+
+    return _REFERENCE.sub(replacement, text), undefined
+
+
+def undefined_in(scalar: str, undefined: list[Undefined]) -> Undefined | None:
+    """The first ${name} without a value that is a part of this YAML scalar."""
+    found = _IN_SCALAR.search(scalar)
+    return undefined[int(found[1])] if found else None

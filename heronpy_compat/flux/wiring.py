@@ -1,0 +1,117 @@
+"""From a complete definition to the topology; problems are told with the line they come from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.plans import MIB
+from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
+from heron_core.validation import problems
+from heronpy_compat.flux import connections, recipes, source
+from heronpy_compat.flux.components import component, value_object
+from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
+from heronpy_compat.flux.documents import Place
+from heronpy_compat.flux.schema import plain_config
+
+CPU_MAP = "topology.component.cpumap"
+RAM_MAP = "topology.component.rammap"
+STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+_CORE_POINTS = 100
+
+
+def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
+    """The topology called `name`; TopologyError with file and line for what is wrong in it."""
+    recipes.check_references(definition.components)
+    components = {name: value_object(each) for name, each in definition.components.items()}
+    config = plain_config(definition.config)
+    if definition.source is not None:
+        made = source.built(definition.source, components, config)
+        spec = replace(made, name=name, config={**made.config, **config})
+    else:
+        wired = _components(definition, components)
+        config = {**config, **_resources(definition.vertices, config)}
+        spec = TopologySpec(name, wired, config, defaults=STORM_DEFAULTS)
+    _check(spec, definition)
+    return spec
+
+
+def _components(
+    definition: TopologyDefinition, components: recipes.Components
+) -> tuple[ComponentSpec, ...]:
+    """Every component with its inputs, in the order of the file."""
+    for stream in definition.streams:
+        connections.check_ends(stream, definition.vertices)
+    unwired = {each.id: component(each, components) for each in definition.vertices.values()}
+    inputs: dict[str, list[InputSpec]] = {}
+    for stream in definition.streams:
+        _check_outputs(stream, unwired[stream.source])
+        found = connections.input_spec(stream, components, lambda name: unwired[name].outputs)
+        inputs.setdefault(stream.target, []).append(found)
+    return tuple(
+        replace(each, inputs=tuple(inputs.get(each.name, ()))) for each in unwired.values()
+    )
+
+
+def _check_outputs(stream: StreamDefinition, found: ComponentSpec) -> None:
+    if not found.outputs:
+        raise stream.place.wrong(
+            f"{stream.target!r} reads {stream.source!r}, but its class {found.class_path} has no"
+            " outputs: give it a class attribute, as in outputs = ['word']"
+        )
+
+
+def _resources(
+    vertices: Mapping[str, VertexDefinition], config: Mapping[str, Any]
+) -> dict[str, str]:
+    """cpuLoad and memory loads as the packing's maps; what `config` says of a component wins."""
+    cores, memory = {}, {}
+    for each in vertices.values():
+        if each.cpu_points:
+            cores[each.id] = f"{each.cpu_points / _CORE_POINTS:g}"
+        if each.heap_mib:
+            # As Storm: the other memory counts only beside a heap.
+            memory[each.id] = str(int((each.heap_mib + (each.other_memory_mib or 0)) * MIB))
+    return {**_map(CPU_MAP, cores, config), **_map(RAM_MAP, memory, config)}
+
+
+def _map(key: str, amounts: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
+    given = [each for each in str(config.get(key) or "").split(",") if each.strip()]
+    named = {each.rpartition(":")[0].strip() for each in given}
+    entries = [f"{name}:{amount}" for name, amount in amounts.items() if name not in named]
+    return {key: ",".join([*given, *entries])} if entries else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a problem comes from whose line starts so, perhaps after "config of"."""
+
+    start: str
+    place: Place
+
+
+def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
+    found = problems(spec)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise _place(found[0], definition).wrong(f"{found[0]}{more}")
+
+
+def _place(problem: str, definition: TopologyDefinition) -> Place:
+    told = problem.removeprefix("config of ")
+    for origin in _origins(definition):
+        if told.startswith(origin.start):
+            return origin.place
+    return definition.place if definition.source is None else definition.source.object.place
+
+
+def _origins(definition: TopologyDefinition) -> Iterator[_Origin]:
+    """The most particular first."""
+    for stream in reversed(definition.streams):
+        reader = definition.vertices[stream.target].label
+        whole = f"{stream.source}:{stream.stream}"
+        yield _Origin(f"{reader}: input {whole} ", stream.place)
+        yield _Origin(f"{reader} reads {stream.stream!r} of {stream.source!r}", stream.place)
+        yield _Origin(f"{reader} reads {whole} ", stream.place)
+    for vertex in definition.vertices.values():
+        yield _Origin(vertex.label, vertex.place)

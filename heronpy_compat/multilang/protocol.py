@@ -1,0 +1,115 @@
+"""The messages of Storm's multilang protocol, whatever bytes they travel as.
+
+Source: docs/Multilang-protocol.md, utils/ShellProcess.java, task/ShellBolt.java and
+spout/ShellSpout.java of apache/storm.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heron_core.errors import ProtocolError
+from heron_core.topology import DEFAULT_STREAM, SYSTEM_COMPONENT, TICK_STREAM
+
+Message = dict[str, Any]
+
+HEARTBEAT_STREAM = "__heartbeat"
+SYSTEM_TASK = -1
+
+COMMAND = "command"
+PID = "pid"
+OWN_ID = "-"
+"""How ids of heartbeats and ticks begin. No tree hangs on them, so acks of them mean nothing."""
+
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+"""A tuple may have 10 MiB (topology.message.bytes.max), in JSON six times as much at worst."""
+GARBAGE_BYTES_MAX = 1024 * 1024
+"""What a child may write between two messages that is no message: more than any stack trace."""
+
+
+class Codec(Protocol):
+    """Messages <-> bytes of one child; what it decodes is one stream from its beginning."""
+
+    strays: list[str]
+    """Lines that were no message, oldest first; whoever logs them empties the list."""
+
+    def encode(self, message: Any) -> bytes:
+        """A message as bytes; TypeError or ValueError if a value in it cannot be said."""
+
+    def encode_tuple(self, key: str, tup: Any) -> bytes:
+        """The message that gives `tup` to the child as `key`; errors as for `encode`."""
+
+    def feed(self, data: bytes) -> list[Message]:
+        """The messages that end in `data`; ProtocolError when there is no going on."""
+
+
+def is_message(value: object) -> bool:
+    """Whether a decoded value is what a child may say: a command, or its pid."""
+    return isinstance(value, dict) and (COMMAND in value or PID in value)
+
+
+def heartbeat(number: int) -> Message:
+    """Asks a bolt for a `sync` (ShellBolt.BoltHeartbeatTimerTask)."""
+    return {
+        "id": f"{OWN_ID}{number}",
+        "comp": None,
+        "stream": HEARTBEAT_STREAM,
+        "task": SYSTEM_TASK,
+        "tuple": [],
+    }
+
+
+def tick(number: int, every_secs: float) -> Message:
+    """A tick tuple of `every_secs`."""
+    return {
+        "id": f"{OWN_ID}{number}",
+        "comp": SYSTEM_COMPONENT,
+        "stream": TICK_STREAM,
+        "task": SYSTEM_TASK,
+        "tuple": [int(every_secs) if every_secs == int(every_secs) else every_secs],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """An emit of a child."""
+
+    values: list[Any]
+    stream: str
+    task: int | None
+    """The task of a direct emit."""
+    wants_tasks: bool
+    """The child waits for the list of task ids (never for a direct emit)."""
+    anchors: list[str]
+    id: Any
+    """A spout's id of the tuple, any JSON value; None for a tuple that nobody tracks."""
+
+
+def emit_of(message: Message) -> Emit:
+    """The emit in `message`; ProtocolError telling what is wrong with it."""
+    values, anchors = message.get("tuple"), message.get("anchors")
+    if not isinstance(values, (list, tuple)):
+        raise ProtocolError(f"an emit whose tuple is no list, but {values!r:.80}")
+    if anchors is not None and not isinstance(anchors, (list, tuple)):
+        anchors = [anchors]
+    task = _direct_task(message.get("task"))
+    return Emit(
+        list(values),
+        str(message.get("stream") or DEFAULT_STREAM),
+        task,
+        wants_tasks(message) and task is None,
+        [str(each) for each in anchors or ()],
+        message.get("id"),
+    )
+
+
+def wants_tasks(message: Message) -> bool:
+    """Whether an emit is to be answered: yes, unless it says no (ShellMsg.areTaskIdsNeeded)."""
+    return message.get("need_task_ids") is not False
+
+
+def _direct_task(task: Any) -> int | None:
+    if not task:  # Storm's libraries say nothing, null or 0 for "by the groupings"
+        return None
+    if isinstance(task, bool) or not isinstance(task, int):
+        raise ProtocolError(f"an emit whose task is no task id, but {task!r:.80}")
+    return task

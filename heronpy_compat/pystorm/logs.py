@@ -1,0 +1,94 @@
+"""Where a component's log goes: to Storm, or to a file of its own (pystorm.component)."""
+
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from typing import Any
+
+TRACE, DEBUG, INFO, WARN, ERROR = range(5)
+STORM_LEVELS = {
+    "trace": TRACE,
+    "debug": DEBUG,
+    "info": INFO,
+    "warn": WARN,
+    "warning": WARN,
+    "error": ERROR,
+    "critical": ERROR,
+}
+"""Storm's numbers (STORM-414)."""
+_PYTHON_LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+FILE_NAME = "pystorm_{topology_name}_{component_name}_{task_id}_{pid}.log"
+FILE_BYTES_MAX = 1_000_000
+FILES_KEPT = 10
+FILE_LAYOUT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
+
+
+def python_level(storm_conf: dict[str, Any]) -> int:
+    """The log level asked for; topology.debug asks for everything."""
+    if storm_conf.get("topology.debug", False):
+        return logging.DEBUG
+    return _PYTHON_LEVELS.get(storm_conf.get("pystorm.log.level", "info"), logging.INFO)
+
+
+def rotating_file(component: Any) -> logging.Handler | None:
+    """The handler that pystorm.log.path asks for; None if it is not set."""
+    conf = component.storm_conf
+    folder = conf.get("pystorm.log.path")
+    if not folder:
+        return None
+    name = conf.get("pystorm.log.file", FILE_NAME).format(
+        topology_name=component.topology_name,
+        component_name=component.component_name,
+        task_id=component.task_id,
+        pid=component.pid,
+    )
+    handler = RotatingFileHandler(
+        os.path.join(folder, name),
+        maxBytes=conf.get("pystorm.log.max_bytes", FILE_BYTES_MAX),
+        backupCount=conf.get("pystorm.log.backup_count", FILES_KEPT),
+    )
+    handler.setFormatter(logging.Formatter(conf.get("pystorm.log.format", FILE_LAYOUT)))
+    return handler
+
+
+class StormHandler(logging.Handler):
+    """Sends log records to Storm."""
+
+    def __init__(self, serializer: Any) -> None:
+        super().__init__()
+        self.serializer = serializer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record as a `log` command."""
+        try:
+            level = STORM_LEVELS.get(record.levelname.lower(), INFO)
+            message = {"command": "log", "msg": self.format(record), "level": level}
+            self.serializer.send_message(message)
+        except Exception:
+            self.handleError(record)
+
+
+class LogStream:
+    """Stands in for sys.stdout: lines that are printed go to a logger."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+        self._open_line = ""
+
+    def write(self, message: str) -> None:
+        """Log the lines that are complete, without the blank ones."""
+        *lines, self._open_line = (self._open_line + message).split("\n")
+        for line in lines:
+            if line.strip():
+                self.logger.info("%s", line)
+
+    def flush(self) -> None:
+        """An unfinished line waits for its end."""

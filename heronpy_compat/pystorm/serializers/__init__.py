@@ -1,0 +1,1 @@
+"""pystorm.serializers: how messages travel over the multi-lang pipe."""

@@ -1,0 +1,49 @@
+"""A serializer whose other end is this process: where the library's own code reads and writes."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+Take = Callable[[dict[str, Any]], None]
+
+
+class InProcess:
+    """Messages go to `take`, and come from `inbox`: commands, tuples, lists of task ids."""
+
+    input_stream: Any = None
+    output_stream: Any = None
+
+    def __init__(self, *streams_and_locks: Any) -> None:
+        self.inbox: deque[Any] = deque()
+        self.as_message: Callable[[Any], Any] = _as_it_is
+        """How the library's code sees what is in the inbox."""
+        self._early: list[dict[str, Any]] = []
+        self._take: Take = self._early.append
+        """A constructor may log; nobody is there to take it before `connect`."""
+
+    def connect(self, take: Take) -> None:
+        """From here on messages go to `take`, those sent before first."""
+        self._take = take
+        for message in self._early:
+            take(message)
+        self._early.clear()
+
+    def send_message(self, msg_dict: dict[str, Any]) -> None:
+        """Hand a message over at once."""
+        self._take(msg_dict)
+
+    def read_message(self) -> Any:
+        """The next message as the library's code sees it."""
+        return self.as_message(self.read())
+
+    def read(self) -> Any:
+        """The next message; RuntimeError if there is none, for it would never come."""
+        if not self.inbox:
+            raise RuntimeError(
+                "_run or read_command asks for another message, but gets one for each call of _run"
+            )
+        return self.inbox.popleft()
+
+
+def _as_it_is(message: Any) -> Any:
+    return message

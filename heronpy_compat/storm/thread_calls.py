@@ -1,0 +1,88 @@
+"""Calls that other threads leave for the main thread, in order."""
+
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+Call = Callable[[], Any]
+
+CALLS_AHEAD_MAX = 10_000
+"""Calls that may wait for the main thread: some tenths of a second of its work."""
+WAIT_SECS = 0.1
+"""How long a thread that is further ahead waits before each further call. It must not wait for
+ever: the main thread may be waiting for that very thread, inside of user code."""
+ANSWER_SECS_MAX = 10.0
+"""How long a thread waits for the task ids of an emit, for the same reason."""
+
+
+class ThreadCalls:
+    """Takes calls from any thread; the main thread makes them soon, one after the other."""
+
+    def __init__(
+        self,
+        call_soon: Callable[[Call], None],
+        failed: Callable[[str, str], None],
+        wait_secs: float = WAIT_SECS,
+    ) -> None:
+        """`failed` is told (what happened, traceback) when a call raises."""
+        self._call_soon = call_soon
+        self._failed = failed
+        self._wait_secs = wait_secs
+        self._waiting: deque[Call] = deque()
+        self._is_asked_for = False
+        self._shorter = threading.Event()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a call waits to be made."""
+        return bool(self._waiting)
+
+    def post(self, call: Call) -> None:
+        """Leave a call; whoever is far ahead waits a little."""
+        if len(self._waiting) >= CALLS_AHEAD_MAX:
+            self._shorter.clear()
+            self._shorter.wait(self._wait_secs)
+        self._waiting.append(call)
+        if not self._is_asked_for:
+            self._is_asked_for = True
+            self._call_soon(self._make_calls)
+
+    def ask(self, call: Call) -> Any:
+        """What a call returns or raises, once the main thread has made it.
+
+        TimeoutError if it does not: the main thread is in user code that does not return.
+        """
+        answers: deque[tuple[Any, BaseException | None]] = deque()
+        answered = threading.Event()
+
+        def answering() -> None:
+            try:
+                answers.append((call(), None))
+            except Exception as error:
+                answers.append((None, error))
+            answered.set()
+
+        self.post(answering)
+        if not answered.wait(ANSWER_SECS_MAX):
+            raise TimeoutError(
+                f"no task ids after {ANSWER_SECS_MAX:g} s: the main thread is in user code, or "
+                "waits for back-pressure to end"
+            )
+        value, error = answers[0]
+        if error is not None:
+            raise error
+        return value
+
+    def _make_calls(self) -> None:
+        # First of all: a call that is left from here on, and not made below, asks again.
+        self._is_asked_for = False
+        while self._waiting:
+            try:
+                # Taken out when it is made: until then it is pending, and its bolt is not idle.
+                self._waiting[0]()
+            except Exception:
+                self._failed("a call of another thread raised", traceback.format_exc())
+            self._waiting.popleft()
+        self._shorter.set()

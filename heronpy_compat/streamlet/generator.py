@@ -1,0 +1,29 @@
+"""A source of elements that needs a setup (heronpy.streamlet.generator)."""
+
+from typing import Any
+
+from heronpy_compat.streamlet.context import Context
+
+
+class Generator:
+    """Derive from it and give an instance to `Builder.new_source`; it is pickled on its way.
+
+    class Lines(Generator):
+        def setup(self, context):
+            self.file = open("lines.txt")
+
+        def get(self):
+            return next(self.file)  # ends with the file
+    """
+
+    def setup(self, context: Context) -> None:
+        """Called once in each partition before the first `get`."""
+        raise NotImplementedError(f"{type(self).__name__} must define setup(self, context)")
+
+    def get(self) -> Any:
+        """The next element, or None for nothing now.
+
+        StopIteration says that the source has ended, which heronpy does not know: a run whose
+        sources have all ended ends by itself when everything is processed.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define get(self)")

@@ -1,0 +1,30 @@
+"""consume (heronpy.streamlet.impl.consumebolt)."""
+
+from typing import Any
+
+from heronpy_compat.streamlet.impl.stage import (
+    FUNCTION,
+    ElementBolt,
+    StageStreamlet,
+    checked_function,
+)
+from heronpy_compat.streamlet.streamlet import Streamlet
+
+
+class ConsumeBolt(ElementBolt):
+    """Calls the function for each element and emits nothing."""
+
+    def results(self, element: Any) -> Any:
+        """Nothing."""
+        self.function(element)
+        return ()
+
+
+class ConsumeStreamlet(StageStreamlet):
+    """The end that `Streamlet.consume` makes."""
+
+    prefix = "consume"
+    bolt = ConsumeBolt
+
+    def __init__(self, consume_function: Any, parent: Streamlet) -> None:
+        super().__init__(parent, config={FUNCTION: checked_function("consume", consume_function)})

@@ -1,0 +1,42 @@
+"""Sources that are Generators (heronpy.streamlet.impl.generatorspout)."""
+
+import copy
+from typing import Any
+
+from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.generator import Generator
+from heronpy_compat.streamlet.impl.contextimpl import ContextImpl
+from heronpy_compat.streamlet.impl.sourcespout import SourceSpout, SourceStreamlet
+
+
+class GeneratorSpout(SourceSpout):
+    """Emits what the generator gets, unless that is None."""
+
+    GENERATOR = "generator"
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Set the generator up."""
+        super().initialize(config, context)
+        # A copy: partitions in one process (under test) must not share what `setup` sets.
+        self._generator: Generator = copy.copy(config[self.GENERATOR])
+        state = getattr(self, "_state", None)
+        self._generator.setup(ContextImpl(context, state, self.emit_element))
+
+    def next_element(self) -> None:
+        """One call of the generator."""
+        element = self._generator.get()
+        if element is not None:
+            self.emit_element(element)
+
+
+class GeneratorStreamlet(SourceStreamlet):
+    """What `Builder.new_source` makes of a Generator."""
+
+    prefix = "generator"
+    spout = GeneratorSpout
+    key = GeneratorSpout.GENERATOR
+
+    def __init__(self, generator: Generator) -> None:
+        if not isinstance(generator, Generator):
+            raise StreamletError(f"a generator must be a Generator, not {generator!r}")
+        super().__init__(generator)

@@ -1,0 +1,97 @@
+"""What the sources have in common: the end of a source, and replay under ATLEAST_ONCE."""
+
+from collections import deque
+from itertools import count
+from typing import Any
+
+from heron_core import config as keys
+from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.api.state.state import State
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.api.topology import TopologyBuilder
+from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
+from heronpy_compat.streamlet.impl.streamletspoutbase import StreamletSpoutBase
+from heronpy_compat.streamlet.streamlet import Streamlet
+
+
+class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
+    """Emits what `next_element` emits, until that raises StopIteration.
+
+    Under ATLEAST_ONCE each element is kept until it is acked, and emitted again when it fails.
+    They are as many as `topology.max.spout.pending` at most. They live in this process: after its
+    death the source begins anew, as its function or Generator says.
+    """
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state for the generator."""
+        self._state = stateful_state
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Nothing is emitted yet."""
+        self._tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
+        self._pending: dict[int, Any] = {}
+        self._failed: deque[int] = deque()
+        self._numbers = count(1)
+        self._ended = False
+
+    def next_element(self) -> None:
+        """Emit the next element, if there is one, by `emit_element`."""
+        raise NotImplementedError
+
+    def next_tuple(self) -> None:
+        """Emit a failed element again, or the next one."""
+        if self._failed:
+            self._send(self._failed.popleft())
+        elif not self._ended:
+            self._advance()
+        else:
+            self.finish()
+
+    def _advance(self) -> None:
+        try:
+            self.next_element()
+        except StopIteration:
+            self._ended = True
+            self.finish()
+
+    def emit_element(self, element: Any) -> None:
+        """Emit `element`, tracked if that is wanted."""
+        if not self._tracked:
+            self.emit([element], stream=OUTPUT_STREAM)
+            return
+        number = next(self._numbers)
+        self._pending[number] = element
+        self._send(number)
+
+    def _send(self, number: int) -> None:
+        self.emit([self._pending[number]], tup_id=number, stream=OUTPUT_STREAM)
+
+    def ack(self, tup_id: Any) -> None:
+        """It is processed: forget it."""
+        self._pending.pop(tup_id, None)
+
+    def fail(self, tup_id: Any) -> None:
+        """It is not processed: emit it again."""
+        if tup_id in self._pending:
+            self._failed.append(tup_id)
+
+
+class SourceStreamlet(Streamlet):
+    """A streamlet that begins with a spout; classes of it set `prefix`, `spout` and `key`."""
+
+    prefix: str
+    spout: type[SourceSpout]
+    key: str
+
+    def __init__(self, source: Any) -> None:
+        super().__init__()
+        self._source = source
+
+    def _build_this(self, builder: TopologyBuilder, stage_names: set[str]) -> bool:
+        builder.add_spout(
+            self._take_name(self.prefix, stage_names),
+            self.spout,
+            self.get_num_partitions(),
+            config={self.key: self._source},
+        )
+        return True

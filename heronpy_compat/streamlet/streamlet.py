@@ -1,0 +1,199 @@
+"""Streamlets: a topology as operations on streams of elements (heronpy.streamlet.streamlet).
+
+Each operation adds a stage, which is a bolt with a partition for each of its instances. What a
+stage emits is anchored to what it was made of, so under ATLEAST_ONCE nothing is lost (heronpy's
+stages emit without anchors).
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from heronpy_compat.api.topology import TopologyBuilder
+from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
+from heronpy_compat.streamlet.transformoperator import TransformOperator
+from heronpy_compat.streamlet.windowconfig import WindowConfig
+
+Function = Callable[[Any], Any]
+Fold = Callable[[Any, Any], Any]
+
+
+class Streamlet:
+    """A stream of elements in partitions; made by `Builder.new_source` and by the operations."""
+
+    def __init__(self) -> None:
+        self._children: list[Streamlet] = []
+        self._name: str | None = None
+        self._num_partitions = 1
+        self._built = False
+        self._output = OUTPUT_STREAM
+
+    def set_name(self, name: str) -> "Streamlet":
+        """Name the stage; otherwise it is called after its operation, as in map-1."""
+        self._name = name
+        return self
+
+    def get_name(self) -> str | None:
+        """The stage's name; None as long as it has none."""
+        return self._name
+
+    def set_num_partitions(self, num_partitions: int) -> "Streamlet":
+        """Set how many partitions the stage has."""
+        self._num_partitions = num_partitions
+        return self
+
+    def get_num_partitions(self) -> int:
+        """How many partitions the stage has; by default as many as the streamlet it comes from."""
+        return self._num_partitions
+
+    def map(self, map_function: Function) -> "Streamlet":
+        """The function's result for each element."""
+        return self._derived("mapbolt", "MapStreamlet", map_function)
+
+    def flat_map(self, flatmap_function: Function) -> "Streamlet":
+        """The items of the function's result for each element; a result without items is one."""
+        return self._derived("flatmapbolt", "FlatMapStreamlet", flatmap_function)
+
+    def filter(self, filter_function: Function) -> "Streamlet":
+        """The elements for which the function returns something true."""
+        return self._derived("filterbolt", "FilterStreamlet", filter_function)
+
+    def repartition(
+        self, num_partitions: int, repartition_function: Callable[..., Any] | None = None
+    ) -> "Streamlet":
+        """The same elements in `num_partitions` partitions, as the function says.
+
+        It gets the element, or the element and the number of partitions, and returns the index of
+        one partition or a list of them (modulo their number). Without it they are spread evenly.
+        """
+        return self._derived(
+            "repartitionbolt", "RepartitionStreamlet", num_partitions, repartition_function
+        )
+
+    def clone(self, num_clones: int) -> "list[Streamlet]":
+        """`num_clones` streamlets, each with all elements of this one."""
+        return [self.repartition(self.get_num_partitions()) for _ in range(num_clones)]
+
+    def reduce_by_window(self, window_config: WindowConfig, reduce_function: Fold) -> "Streamlet":
+        """(Window, result) for each window, an empty one too: reduce_function(so far, element).
+
+        It begins with None. Each partition reduces what it gets; one partition reduces everything.
+        """
+        return self._derived(
+            "reducebywindowbolt", "ReduceByWindowStreamlet", window_config, reduce_function
+        )
+
+    def reduce_by_key_and_window(
+        self, window_config: WindowConfig, reduce_function: Fold
+    ) -> "Streamlet":
+        """(KeyedWindow, result) for each key of each window, of elements (key, value).
+
+        reduce_function(so far, value) begins with the first value. It has one partition unless you
+        set their number; equal keys share one.
+        """
+        return self._derived(
+            "reducebykeyandwindowbolt",
+            "ReduceByKeyAndWindowStreamlet",
+            window_config,
+            reduce_function,
+        )
+
+    def union(self, other_streamlet: "Streamlet") -> "Streamlet":
+        """The elements of both."""
+        return self._derived("unionbolt", "UnionStreamlet", other=other_streamlet)
+
+    def transform(self, transform_operator: TransformOperator) -> "Streamlet":
+        """What the operator emits for the elements."""
+        return self._derived("transformbolt", "TransformStreamlet", transform_operator)
+
+    def log(self) -> None:
+        """Write the elements to the log."""
+        self._derived("logbolt", "LogStreamlet")
+
+    def consume(self, consume_function: Function) -> None:
+        """Call the function for each element."""
+        self._derived("consumebolt", "ConsumeStreamlet", consume_function)
+
+    def join(
+        self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
+    ) -> "Streamlet":
+        """(KeyedWindow, join_function(left, right)) for each pair of values with the same key.
+
+        Both streamlets have elements (key, value); this one is the left one.
+        """
+        return self._joined("INNER", join_streamlet, window_config, join_function)
+
+    def outer_left_join(
+        self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
+    ) -> "Streamlet":
+        """As `join`; for a key without a right value, join_function(left, None)."""
+        return self._joined("OUTER_LEFT", join_streamlet, window_config, join_function)
+
+    def outer_right_join(
+        self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
+    ) -> "Streamlet":
+        """As `join`; for a key without a left value, join_function(None, right)."""
+        return self._joined("OUTER_RIGHT", join_streamlet, window_config, join_function)
+
+    def outer_join(
+        self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
+    ) -> "Streamlet":
+        """As `join`, with None in place of a missing left or right value."""
+        return self._joined("OUTER", join_streamlet, window_config, join_function)
+
+    def _joined(
+        self, kind: str, other: "Streamlet", window_config: WindowConfig, function: Fold
+    ) -> "Streamlet":
+        number = import_module(f"{_IMPL}.joinbolt").JoinBolt.__dict__[kind]
+        return self._derived(
+            "joinbolt", "JoinStreamlet", number, window_config, function, other=other
+        )
+
+    def _derived(
+        self, module: str, kind: str, *arguments: Any, other: "Streamlet | None" = None
+    ) -> "Streamlet":
+        """A streamlet of a class of `impl` (which imports this module), made of one or two."""
+        parents = (self,) if other is None else (self, other)
+        made: Streamlet = getattr(import_module(f"{_IMPL}.{module}"), kind)(*arguments, *parents)
+        for parent in parents:
+            parent._add_child(made)
+        return made
+
+    def _add_child(self, child: "Streamlet") -> None:
+        self._children.append(child)
+
+    def _build(self, bldr: TopologyBuilder, stage_names: set[str]) -> None:
+        """Add this stage and, once that is done, those after it."""
+        if self._built:
+            raise StreamletError("Logic error while building: a streamlet is its own partner")
+        if self._build_this(bldr, stage_names):
+            self._built = True
+            for child in self._children:
+                child._build(bldr, stage_names)
+
+    def _build_this(self, builder: TopologyBuilder, stage_names: set[str]) -> bool:
+        """Add the stage to `builder`; False if a streamlet it comes from is not built yet."""
+        raise StreamletError(f"{type(self).__name__} must define _build_this(builder, stage_names)")
+
+    def _take_name(self, prefix: str, stage_names: set[str]) -> str:
+        """The stage's name, from now on in `stage_names`."""
+        if not self._name:
+            self._name = self._default_stage_name_calculator(prefix, stage_names)
+        if self._name in stage_names:
+            raise StreamletError(f"two streamlets are called {self._name!r}: rename one")
+        stage_names.add(self._name)
+        return self._name
+
+    def _default_stage_name_calculator(self, prefix: str, existing_stage_names: set[str]) -> str:
+        """`prefix`-1, or the next number that is free."""
+        number = 1
+        while f"{prefix}-{number}" in existing_stage_names:
+            number += 1
+        return f"{prefix}-{number}"
+
+    def _all_built(self) -> bool:
+        return self._built and all(child._all_built() for child in self._children)
+
+
+_IMPL = "heronpy_compat.streamlet.impl"

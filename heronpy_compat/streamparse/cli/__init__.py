@@ -1,0 +1,1 @@
+"""streamparse.cli: the commands of `sparse` are those of `heronpy` here."""

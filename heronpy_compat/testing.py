@@ -1,0 +1,31 @@
+"""TopologyTester and ComponentTester: a topology, or one component, in an ordinary unit test.
+
+    from heronpy_compat.testing import ComponentTester, TopologyTester
+
+They run everything in one process on a virtual clock; docs/TESTING.md shows how.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heron_tester.alone import ComponentTester
+    from heron_tester.errors import TesterError
+    from heron_tester.records import Emitted
+    from heron_tester.tester import TopologyTester
+
+__all__ = ["ComponentTester", "Emitted", "TesterError", "TopologyTester"]
+
+_HOME = {
+    "ComponentTester": "alone",
+    "Emitted": "records",
+    "TesterError": "errors",
+    "TopologyTester": "tester",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"heron_tester.{_HOME[name]}"), name)

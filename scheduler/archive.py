@@ -1,0 +1,344 @@
+"""A project and its packages as one file, for whoever runs it later or elsewhere.
+
+    heronpy.json           the manifest: topologies, requirements, for which Python
+    project/…              the project as it stands, without caches, hidden files and old archives
+    wheels/….whl           its packages and what they need
+
+A gzipped tar whose bytes depend on the contents alone: entries sorted, no times, no owners. It is
+unpacked once, into a folder named after its SHA-256; its wheels are installed beside the project.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.validation import choices
+
+MANIFEST = "heronpy.json"
+PROJECT = "project"
+WHEELS = "wheels"
+PACKAGES = "packages"
+FORMAT = 1
+
+FILES_MAX = 20_000
+BYTES_MAX = 2 * 1024**3
+"""More than any project's code; reached when somebody packs a home folder or data by mistake."""
+CHUNK_BYTES = 1024 * 1024
+DIGEST_CHARACTERS = 32
+"""128 bits of the SHA-256 name a folder: no two archives share one by chance."""
+
+SKIPPED_FOLDERS = frozenset({"__pycache__", "_build", "_resources", "node_modules", "logs"})
+SKIPPED_ENDINGS = (".pyc", ".pyo", ".tar.gz", ".tgz", ".egg-info")
+VIRTUALENV_MARK = "pyvenv.cfg"
+EXECUTABLE, PLAIN = 0o755, 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A topology in an archive: its name, its file in the project, which one if it has several."""
+
+    name: str
+    file: str
+    inside: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an archive says about itself."""
+
+    project: str
+    topologies: tuple[Entry, ...]
+    requirements: tuple[str, ...]
+    python: str
+    """Such as cpython-3.11-linux-x86_64; only wheels with compiled code depend on it."""
+    version: str
+    """Of heronpy, which packed it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the archive."""
+        return {
+            "format": FORMAT,
+            "project": self.project,
+            "topologies": [
+                {"name": each.name, "file": each.file, "inside": each.inside}
+                for each in self.topologies
+            ],
+            "requirements": list(self.requirements),
+            "python": self.python,
+            "heronpy": self.version,
+        }
+
+
+def manifest_from_json(data: Any) -> Manifest:
+    """The inverse of `Manifest.to_json`; ValueError if `data` is not one of this format."""
+    try:
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']}, and this heronpy knows {FORMAT}")
+        entries = tuple(
+            Entry(each["name"], _checked(each["file"]), each["inside"])
+            for each in data["topologies"]
+        )
+        return Manifest(
+            data["project"], entries, tuple(data["requirements"]), data["python"], data["heronpy"]
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"its {MANIFEST} lacks {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """An archive on this machine."""
+
+    path: str
+    manifest: Manifest
+
+    @property
+    def folder(self) -> str:
+        """The project's root."""
+        return os.path.join(self.path, PROJECT)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Its installed packages' folder for sys.path, if it brought any."""
+        folder = os.path.join(self.path, PACKAGES)
+        return (folder,) if os.path.isdir(folder) else ()
+
+    def topology(self, name: str | None) -> Entry:
+        """The entry called `name`, or the only one; UsageError if that cannot be told.
+
+        In an archive with one topology file, `name` may be a topology in it as well.
+        """
+        entries = {each.name: each for each in self.manifest.topologies}
+        if name is None and len(entries) > 1:
+            known = " or ".join(entries)
+            raise UsageError(
+                f"the archive has {len(entries)} topologies: choose one with -n {known}"
+            )
+        only = next(iter(entries.values()))
+        if name is None or name in entries:
+            return only if name is None else entries[name]
+        if len(entries) == 1:
+            return Entry(name, only.file, name)
+        hint = choices("topologies", name, entries)
+        raise UsageError(f"the archive has no topology {name!r}; {hint}")
+
+
+def packed_files(root: str) -> Iterator[str]:
+    """Paths below `root` that belong into an archive, relative to it, sorted."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(each for each in folders if _is_packed(folder, each))
+        for each in sorted(files):
+            if not each.startswith(".") and not each.endswith(SKIPPED_ENDINGS):
+                yield os.path.relpath(os.path.join(folder, each), root)
+
+
+def _is_packed(parent: str, name: str) -> bool:
+    hidden = name.startswith(".") or name in SKIPPED_FOLDERS or name.endswith(SKIPPED_ENDINGS)
+    return not hidden and not os.path.exists(os.path.join(parent, name, VIRTUALENV_MARK))
+
+
+def write_archive(path: str, manifest: Manifest, root: str, wheels: str | None) -> int:
+    """Pack the project at `root` and the wheels in a folder; returns the number of files.
+
+    UsageError if that is too much to be a project.
+    """
+    contents = dict[str, str]()
+    for each in packed_files(root):
+        contents[f"{PROJECT}/{each}"] = os.path.join(root, each)
+    for each in sorted(os.listdir(wheels)) if wheels else ():
+        contents[f"{WHEELS}/{each}"] = os.path.join(wheels or "", each)
+    _check_size(root, contents)
+    replaced = {MANIFEST: _json_bytes(manifest.to_json()), **_without_passwords(contents)}
+    partial = f"{path}.part"
+    with (
+        open(partial, "wb") as file,
+        # No name and no time: gzip would write both into its header.
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        _add_all(tar, contents, replaced)
+    os.replace(partial, path)
+    return len(contents)
+
+
+def _add_all(
+    tar: tarfile.TarFile, contents: Mapping[str, str], replaced: Mapping[str, bytes]
+) -> None:
+    """The manifest first, so that it can be read without the rest."""
+    for name in (MANIFEST, *sorted(contents)):
+        info = tarfile.TarInfo(name)
+        if name in replaced:
+            info.mode, info.size = PLAIN, len(replaced[name])
+            tar.addfile(info, io.BytesIO(replaced[name]))
+            continue
+        with open(contents[name], "rb") as file:
+            found = os.fstat(file.fileno())
+            info.mode = EXECUTABLE if found.st_mode & 0o100 else PLAIN
+            info.size = found.st_size
+            tar.addfile(info, file)
+
+
+def _check_size(root: str, contents: Mapping[str, str]) -> None:
+    sizes = {path: os.path.getsize(path) for path in contents.values()}
+    if len(sizes) > FILES_MAX or sum(sizes.values()) > BYTES_MAX:
+        largest = max(sizes, key=lambda each: sizes[each])
+        raise UsageError(
+            f"{root} has {len(sizes)} files of {sum(sizes.values()) >> 20} MiB, the largest is "
+            f"{largest}: move what is no code out of it"
+        )
+
+
+def _without_passwords(contents: Mapping[str, str]) -> dict[str, bytes]:
+    """config.json without ssh passwords, if it has any: an archive is handed around."""
+    name = f"{PROJECT}/config.json"
+    if name not in contents:
+        return {}
+    with open(contents[name], "rb") as file:
+        try:
+            config = json.loads(file.read())
+        except ValueError:
+            return {}
+    environments = config.get("envs") if isinstance(config, dict) else None
+    every = environments.values() if isinstance(environments, dict) else ()
+    found = [each.pop("ssh_password", "") for each in every if isinstance(each, dict)]
+    return {name: _json_bytes(config)} if any(found) else {}
+
+
+def _json_bytes(data: Any) -> bytes:
+    return (json.dumps(data, indent=4) + "\n").encode("utf-8")
+
+
+def unpacked(path: str, cache: str) -> Unpacked:
+    """The archive at `path`, unpacked into a folder of `cache` if it is not there yet.
+
+    UsageError for a file that is no archive, HeronError if its packages cannot be installed here.
+    """
+    try:
+        digest = _digest(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    place = os.path.join(cache, digest)
+    if not os.path.isdir(place):
+        os.makedirs(cache, mode=0o700, exist_ok=True)
+        new = tempfile.mkdtemp(prefix=".new-", dir=cache)
+        try:
+            _extract(path, new)
+            manifest = _manifest(path, new)
+            _install_wheels(path, new, manifest)
+            _move(new, place)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    return Unpacked(place, _manifest(path, place))
+
+
+def _move(new: str, place: str) -> None:
+    try:
+        os.rename(new, place)
+    except OSError:
+        if not os.path.isdir(place):  # else another process has unpacked the same meanwhile
+            raise
+
+
+def _digest(path: str) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            found.update(chunk)
+    return found.hexdigest()[:DIGEST_CHARACTERS]
+
+
+def _manifest(path: str, folder: str) -> Manifest:
+    try:
+        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+            return manifest_from_json(json.load(file))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise _not_an_archive(path, f"{MANIFEST}: {reason}") from None
+
+
+def _not_an_archive(path: str, reason: object) -> UsageError:
+    return UsageError(f"{path} is no archive of `heronpy package`: {reason}")
+
+
+def _extract(path: str, folder: str) -> None:
+    """Regular files only, none of them outside `folder`."""
+    size = files = 0
+    try:
+        with tarfile.open(path, "r:gz") as tar:
+            for member in tar:
+                size, files = size + member.size, files + 1
+                if size > BYTES_MAX or files > FILES_MAX:
+                    raise ValueError("it is too large")
+                if member.isdir():
+                    continue
+                file = tar.extractfile(member) if member.isreg() else None
+                if file is None:
+                    raise ValueError(f"{member.name} is no regular file")
+                _write(os.path.join(folder, _checked(member.name)), file, member.mode)
+    except (tarfile.TarError, EOFError, ValueError, gzip.BadGzipFile) as error:
+        raise _not_an_archive(path, error) from None
+
+
+def _write(path: str, source: Any, mode: int) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "xb") as file:
+        shutil.copyfileobj(source, file, CHUNK_BYTES)
+    os.chmod(path, EXECUTABLE if mode & 0o100 else PLAIN)
+
+
+def _checked(name: str) -> str:
+    """A member's path; ValueError if it leads out of the folder that it is unpacked into."""
+    if os.path.isabs(name) or os.pardir in name.split("/") or not name:
+        raise ValueError(f"{name!r} leads out of it")
+    return name
+
+
+def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:
+    """Install exactly the wheels that the archive has, nothing from anywhere else."""
+    wheels = os.path.join(folder, WHEELS)
+    if not os.path.isdir(wheels):
+        return
+    files = [os.path.join(wheels, each) for each in sorted(os.listdir(wheels))]
+    target = os.path.join(folder, PACKAGES)
+    problem = run_pip("install", "--no-index", "--no-deps", "--target", target, *files)
+    if problem is not None:
+        raise HeronError(
+            f"the packages of {path} cannot be installed (packed for {manifest.python}, this is "
+            f"{this_python()}): {problem}"
+        )
+    shutil.rmtree(wheels)
+
+
+def run_pip(*arguments: str, folder: str | None = None) -> str | None:
+    """Run this Python's pip in `folder`; None if it succeeded, else its complaint in one line."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return None
+    lines = [each.strip() for each in done.stderr.splitlines() if each.strip()]
+    errors = [each for each in lines if each.startswith("ERROR:")]
+    return (errors or lines or [f"pip ends with {done.returncode}"])[-1]
+
+
+def this_python() -> str:
+    """What compiled wheels depend on: implementation, version, system, machine."""
+    system, version = os.uname(), sys.version_info
+    machine = f"{system.sysname.lower()}-{system.machine}"
+    return f"{sys.implementation.name}-{version.major}.{version.minor}-{machine}"

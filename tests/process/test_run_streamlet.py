@@ -1,0 +1,56 @@
+"""Topologies of streamlets, run as a user runs them: FILE has a main that calls Runner().run."""
+
+from collections import Counter
+
+from heron_cli.loading import load_in_child
+from process_support import TOPOLOGIES, Place
+
+WORDS = TOPOLOGIES / "streamlet_words.py"
+JOIN = TOPOLOGIES / "streamlet_join.py"
+
+
+def printed(out: str) -> list[str]:
+    """What the components printed, without their names in front."""
+    return [line.partition("| ")[2] for line in out.splitlines()]
+
+
+def test_words_are_counted_in_windows_and_none_is_lost(place: Place) -> None:
+    """At least once, over two containers: 300 sentences, so 600 of each of "to" and "be"; the sums
+    over all windows of a second do not depend on where the windows begin."""
+    finished = place.heronpy("run", WORDS, "--", "once").succeeded()
+    counts: Counter[str] = Counter()
+    for line in printed(finished.out):
+        word, _, count = line.partition("=")
+        counts[word] += int(count)
+    assert counts == {"to": 600, "be": 600, "or": 300, "not": 300, "0": 100, "1": 100, "2": 100}
+
+
+def test_a_join_ends_with_its_sources(place: Place) -> None:
+    """The window of an hour is cut short: both suppliers end at once, and so does the run."""
+    finished = place.heronpy("run", JOIN).succeeded()
+    assert sorted(printed(finished.out)) == [
+        "('apple', 20)",
+        "('apple', 30)",
+        "('fig', None)",
+        "('pear', 20)",
+    ]
+
+
+def test_the_loader_gives_the_topology_without_opening_its_functions() -> None:
+    """The command line has the topology; the user's module stays in the process that loaded it."""
+    topology = load_in_child(str(WORDS)).result()
+    assert topology.name == "StreamletWords"
+    assert topology.config == {"topology.stmgrs": 2}
+    assert [(each.name, each.parallelism) for each in topology.components] == [
+        ("generator-1", 2),
+        ("flatmap-1", 2),
+        ("map-1", 2),
+        ("reducebykeyandwindow-1", 2),
+        ("consume-1", 2),
+    ]
+    reduce = topology.by_name["reducebykeyandwindow-1"]
+    assert reduce.class_path == (
+        "heronpy_compat.streamlet.impl.reducebykeyandwindowbolt.ReduceByKeyAndWindowBolt"
+    )
+    assert reduce.config["slidingwindowbolt_duration_secs"] == 3600
+    assert type(reduce.config["function"]).__name__ == "Pickled"

@@ -1,0 +1,48 @@
+"""A project exactly as `sparse quickstart` makes it runs unmodified, on the installed streamparse
+and on ours."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from process_support import DEADLINE_SECS, Place
+
+PROJECT = "my_words"
+TOPOLOGY = "wordcount"
+QUICKSTART = f"from streamparse.bootstrap import quickstart; quickstart({PROJECT!r})"
+
+
+@pytest.fixture
+def quickstart(place: Place) -> None:
+    """The tree that the installed package's own code writes."""
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", QUICKSTART],
+        cwd=place.path,
+        env={**place.environment, "HERONPY_STREAMPARSE": ""},
+        stdout=subprocess.DEVNULL,
+        timeout=DEADLINE_SECS,
+        check=True,
+    )
+
+
+@pytest.mark.parametrize("streamparse", ["installed", "builtin"])
+def test_the_quickstart_project_counts(place: Place, quickstart: None, streamparse: str) -> None:
+    """The bolts count the words of the spout, until Ctrl-C."""
+    place.environment["HERONPY_STREAMPARSE"] = streamparse
+    running = place.start("run", f"{PROJECT}/topologies/{TOPOLOGY}.py", "-N", place.name)
+
+    def counted() -> list[str]:
+        text = "".join(place.log(place.name, f"count_bolt-{task}") for task in (2, 3))
+        return re.findall(r"INFO counted \[([\d,]+)\] words \[pid=\d+\]", text)
+
+    totals = running.until(counted, "words are counted")
+    assert int(totals[0].replace(",", "")) % 1000 == 0
+    running.signal()
+    finished = running.wait()
+    assert "Traceback" not in finished.err, finished.err
+    found = re.search(rf"{place.name} stopped after .*: ([\d,]+) tuples processed", finished.err)
+    assert found, finished.err
+    assert int(found[1].replace(",", "")) > 0
+    place.nothing_is_left()

@@ -1,0 +1,163 @@
+"""Components of the topologies in these tests; what a sink has seen it prints at the end."""
+
+import json
+import os
+import signal
+from typing import Any
+
+from heronpy_compat import Bolt, Spout
+from heronpy_compat.api.stream import Stream
+
+
+class Numbers(Spout):
+    """Emits `count` numbers, from its index on in steps of its parallelism, with a key each; every
+    third one on stream "third", too, and one to each task of "direct" in turn."""
+
+    outputs = ["number", "key", Stream(["number"], "third"), Stream(["number"], "chosen")]
+
+    def initialize(self, config: Any, context: Any) -> None:
+        tasks = context.get_component_tasks(context.get_component_id())
+        self.step = len(tasks)
+        self.at = tasks.index(context.get_task_id())
+        self.count = int(config["test.count"])
+        self.direct = context.get_component_tasks("direct")
+        self.acked = 0
+
+    def next_tuple(self) -> None:
+        if self.at >= self.count:
+            self.finish()
+            return
+        number, self.at = self.at, self.at + self.step
+        self.emit([number, f"key {number % 7}"], tup_id=number)
+        if number % 3 == 0:
+            self.emit([number], stream="third")
+        if self.direct:
+            self.emit([number], stream="chosen", direct_task=self.direct[number % len(self.direct)])
+
+    def ack(self, tup_id: Any) -> None:
+        self.acked += 1
+        if self.acked == len(range(tup_id % self.step, self.count, self.step)):
+            print(json.dumps({"acked": self.acked}))
+
+
+class Lines(Spout):
+    """The same numbers out of a generator, which cannot be saved."""
+
+    outputs = ["number"]
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.numbers = (number for number in range(int(config["test.count"])))
+
+    def next_tuple(self) -> None:
+        number = next(self.numbers, None)
+        if number is None:
+            self.finish()
+        else:
+            self.emit([number])
+
+
+class Seen(Bolt):
+    """Remembers what it got."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.seen: list[Any] = []
+        self.task = context.get_task_id()
+        self.name = context.get_component_id()
+        self.lock = open(os.devnull)  # cannot be saved  # noqa: SIM115
+
+    def process(self, tup: Any) -> None:
+        self.seen.append([tup.component, tup.stream, *tup.values])
+        self.ack(tup)
+
+    def on_finish(self) -> None:
+        print(json.dumps({"component": self.name, "task": self.task, "seen": self.seen}))
+
+
+class Times(Bolt):
+    """Multiplies by config "test.factor", and says at the end how many it got."""
+
+    outputs = ["number", "key"]
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.factor = int(config.get("test.factor", 1))
+        self.got = 0
+
+    def process(self, tup: Any) -> None:
+        self.got += 1
+        self.emit([tup.values[0] * self.factor, "any"], anchors=[tup])
+
+    def on_finish(self) -> None:
+        self.emit([-self.got, "last words"])
+
+
+class Ticking(Bolt):
+    """Emits its ticks."""
+
+    outputs = ["number", "key"]
+
+    def process(self, tup: Any) -> None:
+        pass
+
+    def process_tick(self, tup: Any) -> None:
+        self.emit([1, tup.stream])
+
+
+class Count(Bolt):
+    """Counts by the first value; at one value, once in its life, it kills somebody."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.counts: dict[Any, int] = {}
+        self.mark = config.get("test.mark")
+        self.victim = config.get("test.victim")
+
+    def process(self, tup: Any) -> None:
+        value = tup.values[0]
+        self.counts[value] = self.counts.get(value, 0) + 1
+        if value == 777 and self.mark and not os.path.exists(self.mark):
+            with open(self.mark, "w"):
+                pass
+            _kill(self.victim)
+
+    def on_finish(self) -> None:
+        print(json.dumps({"counts": sorted(self.counts.items())}))
+
+
+def _kill(victim: str) -> None:
+    """The process that holds the components, or all of Spark's Python workers."""
+    if victim == "host":
+        os.kill(os.getpid(), signal.SIGKILL)
+    import sys
+
+    import psutil
+
+    for worker in psutil.Process(int(sys.argv[-1])).children():
+        worker.kill()
+
+
+class Broken(Bolt):
+    """Its class is there, but it does not start."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        raise ValueError("no such database")
+
+    def process(self, tup: Any) -> None:
+        pass
+
+
+class Poisoned(Count):
+    """Raises for every tenth value."""
+
+    def process(self, tup: Any) -> None:
+        if tup.values[0] % 10 == 0:
+            raise ValueError("poison")
+        super().process(tup)
+
+
+class ByParity:
+    """A custom grouping: even numbers to the first task, odd ones to all others."""
+
+    def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, values: list[Any]) -> list[int]:
+        return self.tasks[:1] if values[0] % 2 == 0 else self.tasks[1:]

@@ -1,0 +1,106 @@
+"""docs/CLI.md and the code say the same: every command and option, and nothing that is not."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from heron_cli.flags import with_dashes
+from heron_cli.main import COMMANDS, CONTEXT, heronpy
+
+TEXT = (Path(__file__).parents[3] / "docs" / "CLI.md").read_text("utf-8")
+SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+OPTION = re.compile(r"`(--?[A-Za-z][\w-]*)`")
+GLOBAL = {"--version", "--help", "-h"}
+
+SPARSE = {
+    "quickstart": "",
+    "run": "-a --ackers --config -d --debug -e --environment -n --name -o --option -t --time -w "
+    "--workers",
+    "submit": "-a --ackers --config -d --debug -e --environment -n --name -o --option -w --workers "
+    "-f --force -i --inactive -j --local_jar_path -R --remote_jar_path -N --override_name "
+    "--overwrite_virtualenv --pool_size -r --requirements --timeout -u --uber_jar --user --wait",
+    "kill": "--config -e --environment -n --name --timeout --wait",
+    "list": "--config -e --environment --timeout",
+    "stats": "--all -c --component --config -e --environment -n --name",
+    "worker_uptime": "--config -e --environment",
+    "slot_usage": "--config -e --environment",
+    "tail": "--config -e --environment -f --follow -l --num_lines -n --name -N --override_name "
+    "--pool_size --pattern",
+    "remove_logs": "-A --remove_all_artifacts --config -e --environment -n --name -N "
+    "--override_name --pattern --pool_size -u --user -w --remove_worker_logs",
+    "update_virtualenv": "--config -e --environment -n --name -N --override_name -o --option "
+    "--overwrite_virtualenv --pool_size -r --requirements --user",
+    "jar": "-s --simple_jar",
+    "visualize": "-n --name -f --format -o --output_file",
+}
+"""Command of sparse 5.0.1 -> its flags."""
+
+
+def command(name: str) -> click.Command:
+    """The command itself."""
+    found = heronpy.get_command(click.Context(heronpy, **CONTEXT), name)
+    assert found is not None
+    return found
+
+
+def options(name: str) -> set[str]:
+    """Every spelling of every option that --help shows."""
+    return {
+        word
+        for each in command(name).params
+        if isinstance(each, click.Option) and not each.hidden
+        for word in (*each.opts, *each.secondary_opts)
+    }
+
+
+def documented(section: str) -> set[str]:
+    """The options in the first column of a section's table, and those that are ignored."""
+    rows = re.findall(r"^\| (`.*?) \| ", section, re.MULTILINE)
+    ignored = re.findall(r"^Ignored: (.*?)\n\n", section + "\n", re.MULTILINE | re.DOTALL)
+    return {word for each in (*rows, *ignored) for word in OPTION.findall(each)}
+
+
+def test_every_command_has_a_section_and_no_other_has() -> None:
+    """In the same order."""
+    assert [name for name in SECTIONS if name in COMMANDS or name.islower()] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented_and_no_other_is(name: str) -> None:
+    """A new option needs a line in its command's table, and one that is gone loses it."""
+    assert documented(SECTIONS[name]) == options(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_section_begins_with_how_to_call_it(name: str) -> None:
+    """And says more than its table does."""
+    lines = SECTIONS[name].strip().splitlines()
+    assert lines[0].startswith(f"heronpy {name}")
+    assert len(lines[2]) > 40
+
+
+def test_no_text_speaks_of_an_option_that_is_not_there() -> None:
+    """Prose goes out of date first."""
+    known = GLOBAL.union(*(options(name) for name in COMMANDS))
+    named = {with_dashes(each) for each in OPTION.findall(TEXT)}
+    assert named <= known
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_every_flag_of_sparse_is_accepted(name: str) -> None:
+    """What has no meaning here is ignored, but no script of sparse commands fails on it."""
+    assert {with_dashes(each) for each in SPARSE[name].split()} <= options(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_teaches(name: str) -> None:
+    """An example, and a sentence for each option."""
+    found = command(name)
+    assert found.help is not None
+    assert f"heronpy {name}" in found.help or name == "help"
+    assert all(
+        each.help for each in found.params if isinstance(each, click.Option) and not each.hidden
+    )
+    assert COMMANDS[name][1].endswith(".")

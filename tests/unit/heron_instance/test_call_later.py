@@ -1,0 +1,38 @@
+"""Calls that a component asks for: the main thread makes them when their time has come."""
+
+import logging
+import threading
+from random import Random
+
+from heron_instance.build import World
+
+DEADLINE_SECS = 30
+
+
+def world(**more):
+    log = logging.Logger("tested")
+    return World(lambda: 0.0, Random(1), print, print, log, **more)
+
+
+def test_a_timer_hands_its_call_to_the_main_thread():
+    asked, calls = threading.Event(), []
+
+    def call_soon(function):
+        calls.append((threading.current_thread(), function))
+        asked.set()
+
+    def function():
+        pass
+
+    world(call_soon=call_soon).later(0.001, function)
+    assert asked.wait(DEADLINE_SECS)
+    ((thread, found),) = calls
+    assert found is function
+    assert thread is not threading.current_thread()
+    assert thread.daemon
+
+
+def test_another_clock_may_be_given():
+    calls = []
+    world(call_later=lambda secs, function: calls.append((secs, function))).later(2, print)
+    assert calls == [(2, print)]

@@ -1,0 +1,545 @@
+"""Bolt of pystorm: what it is given, what its emits are anchored to, when its tuples are acked."""
+
+import logging
+import pickle
+from typing import Any
+
+import pytest
+from storm_support import OTHER, ROOT, Running, start
+
+from heron_core.errors import ComponentError
+from heron_core.frames import Kind
+from heron_core.topology import StreamSpec
+from heronpy_compat.api.task_hook import ITaskHook
+
+TWO_STREAMS = (StreamSpec("default", ("a", "b")), StreamSpec("more", ("c",)))
+WITH_DIRECT = (StreamSpec("default", ("a", "b")), StreamSpec("direct", ("c",), direct=True))
+
+
+class Hook(ITaskHook):
+    """Notes what it is told."""
+
+    seen: list[str] = []
+
+    def emit(self, info: Any) -> None:
+        self.seen.append("emit")
+
+    def bolt_ack(self, info: Any) -> None:
+        self.seen.append("ack")
+
+    def bolt_execute(self, info: Any) -> None:
+        self.seen.append("execute")
+
+
+def keeping(storm: Any, **members: Any) -> type:
+    """A bolt that keeps what it gets; `script` is what its process does with a tuple."""
+
+    def initialize(self: Any, conf: Any, ctx: Any) -> None:
+        self.got: list[Any] = []
+        self.ticks: list[Any] = []
+        self.started_with = (conf, ctx)
+
+    def process(self: Any, tup: Any) -> None:
+        self.got.append(tup)
+        script = members.get("script")
+        if script is not None:
+            script(self, tup)
+
+    def process_tick(self: Any, tup: Any) -> None:
+        self.ticks.append(tup)
+
+    own = {"initialize": initialize, "process": process, "process_tick": process_tick}
+    return type("Keeping", (storm.Bolt,), {**own, **members})
+
+
+def edge_of(made: Running, at: int = 0) -> int:
+    """The edge of the delivery number `at`."""
+    made.core.flush()
+    ids = [word for each in made.batches() for word in each.ids]
+    return ids[2 * at + 1]
+
+
+# --- before the first tuple ----------------------------------------------------------------------
+
+
+def test_a_component_knows_where_it_is_before_initialize(storm: Any) -> None:
+    seen = {}
+
+    class Told(storm.Bolt):  # type: ignore[misc]
+        def initialize(self, conf: Any, ctx: Any) -> None:
+            seen.update(vars(self))
+
+    made = start(Told, topology__debug=False, mine=5)
+    assert (seen["topology_name"], seen["task_id"], seen["component_name"]) == ("t", 1, "tested")
+    assert seen["debug"] is False
+    assert seen["storm_conf"]["mine"] == 5
+    assert seen["storm_conf"]["storm.id"] == "t-1-0"
+    assert seen["storm_conf"]["topology.original_name"] == "t"
+    assert seen["context"]["taskid"] == 1
+    assert seen["context"]["task->component"]["6"] == "other"
+    assert seen["context"]["source->stream->fields"]["other"]["default"] == ["word", "n"]
+    assert isinstance(seen["pid"], int)
+    assert isinstance(seen["logger"], logging.Logger)
+    assert seen["logger"].name == "pystorm.component.tested"
+    assert made.user.auto_ack
+
+
+@pytest.mark.parametrize("taken", ["everything", "serializer", "nothing"])
+def test_constructors_take_what_they_always_took(storm: Any, taken: str) -> None:
+    class Everything(storm.Bolt):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.made = True
+
+    class Serializer(storm.Bolt):  # type: ignore[misc]
+        def __init__(self, serializer: str = "json") -> None:
+            super().__init__(serializer=serializer)
+            self.made = True
+
+    class Nothing(storm.Bolt):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.made = True
+
+    kinds = {"everything": Everything, "serializer": Serializer, "nothing": Nothing}
+    assert start(kinds[taken]).user.made
+
+
+def test_a_log_in_the_constructor_is_not_lost(storm: Any) -> None:
+    class Early(storm.Bolt):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.log("early", "warn")
+
+    assert ("WARNING", "early") in start(Early).lines
+
+
+def test_an_overridden_setup_adds_no_handler_that_logs_twice(storm: Any) -> None:
+    class Setting(storm.Bolt):  # type: ignore[misc]
+        def _setup_component(self, conf: Any, context: Any) -> None:
+            context = {**context, "source->stream->fields": {}}
+            super()._setup_component(conf, context)
+            self.extra = conf["topology.name"]
+
+    before = list(logging.getLogger().handlers)
+    made = start(Setting)
+    assert made.user.extra == "t"
+    assert logging.getLogger().handlers == before
+
+
+# --- the tuple -----------------------------------------------------------------------------------
+
+
+def test_a_tuple_is_pystorms_namedtuple(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.feed(["dog", 1])
+    (tup,) = made.user.got
+    assert isinstance(tup, storm.Tuple)
+    assert (tup.component, tup.stream, tup.task) == ("other", "default", OTHER)
+    assert tup.id == "7"
+    assert tup.values == ("dog", 1)
+    assert (tup.values.word, tup.values.n, tup.values[0]) == ("dog", 1, "dog")
+    assert type(tup.values).__name__ == "OtherDefaultTuple"
+    word, count = tup.values
+    assert (word, count) == ("dog", 1)
+
+
+def test_a_tuple_as_a_whole_is_equal_to_pystorms(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.feed(["dog", 1])
+    (tup,) = made.user.got
+    plain = storm.Tuple("7", "other", "default", OTHER, ("dog", 1))
+    tup_id, component, stream, task, values = tup
+    assert (tup_id, component, stream, task, values) == plain
+    assert tup == plain
+    assert plain == tup
+    assert not (tup != plain)  # noqa: SIM202 (the operator is what is tested)
+    assert hash(tup) == hash(plain)
+    assert (len(tup), tup[0], tup[-1], tup[1:3]) == (5, "7", ("dog", 1), ("other", "default"))
+    assert tup._asdict()["values"] == ("dog", 1)
+    assert tup._replace(task=9).task == 9
+    assert repr(tup).startswith("Tuple(id='7', component='other'")
+
+
+def test_values_travel_as_a_plain_tuple(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.feed(["dog", 1])
+    found = pickle.loads(pickle.dumps(made.user.got[0].values))
+    assert (type(found), found) == (tuple, ("dog", 1))
+
+
+def test_field_names_that_are_no_names_do_no_harm(storm: Any) -> None:
+    made = start(keeping(storm))
+    maker = made.component.values_maker("other", "odd names")
+    values = maker([1, 2, 3, 4, 5])
+    assert (values, values.twice) == ((1, 2, 3, 4, 5), 4)
+    assert type(values).__name__ == "OtherOdd_NamesTuple"
+    assert made.component.values_maker("other", "unheard of") is tuple
+
+
+def test_ids_are_unique_for_tuples_that_nobody_tracks(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.feed(["a", 1], ["b", 2], roots=[None, None])
+    first, second = made.user.got
+    assert first.id == first.id
+    assert first.id != second.id
+
+
+# --- emits and anchors ---------------------------------------------------------------------------
+
+
+def test_an_emit_is_anchored_and_the_tuple_acked_after_it(storm: Any) -> None:
+    made = start(keeping(storm, script=lambda self, tup: self.emit([tup.values.word, 2])))
+    made.feed(["dog", 1])
+    assert made.values() == [["dog", 2]]
+    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge_of(made)]
+
+
+def test_without_auto_anchor_an_emit_is_on_its_own(storm: Any) -> None:
+    kind = keeping(storm, script=lambda self, tup: self.emit(("x", 2)), auto_anchor=False)
+    made = start(kind)
+    made.feed(["dog", 1])
+    assert made.words_of(Kind.ACK) == []
+    made.core.flush()
+    assert made.words_of(Kind.ACK) == [ROOT, 7]
+    assert made.batches()[0].ids == [0, 0]
+
+
+@pytest.mark.parametrize("by", ["tuple", "id"])
+def test_several_anchors_by_tuple_or_by_id(storm: Any, by: str) -> None:
+    def script(self: Any, tup: Any) -> None:
+        if len(self.got) == 2:
+            self.emit(["x", 1], anchors=[each if by == "tuple" else each.id for each in self.got])
+
+    made = start(keeping(storm, script=script, auto_ack=False))
+    made.feed(["a", 1], ["b", 2], roots=[(ROOT, 7), (ROOT + 1, 9)])
+    for each in made.user.got:
+        made.user.ack(each if by == "tuple" else each.id)
+    made.core.flush()
+    edge = edge_of(made)
+    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge, ROOT + 1, 9 ^ edge]
+    assert made.component.live.by_id == {}
+
+
+def test_what_can_be_emitted(storm: Any) -> None:
+    def script(self: Any, tup: Any) -> None:
+        self.emit(("a", 1))
+        self.emit(tup.values)
+        with pytest.raises(TypeError, match="must be either lists or tuples"):
+            self.emit("ab")
+
+    made = start(keeping(storm, script=script))
+    made.feed(["dog", 1])
+    assert made.values() == [["a", 1], ["dog", 1]]
+
+
+def test_streams_and_task_ids(storm: Any) -> None:
+    told = []
+
+    def script(self: Any, tup: Any) -> None:
+        told.append(self.emit([1], stream="more", need_task_ids=True))
+        told.append(self.emit(["a", 1]))
+
+    made = start(keeping(storm, script=script), outputs=TWO_STREAMS)
+    made.feed(["dog", 1])
+    (tasks, nothing) = told
+    assert nothing is None
+    assert len(tasks) == 1
+    assert 2 <= tasks[0] <= 5
+    assert made.values(1) == [[1]]
+
+
+def test_direct_emits(storm: Any) -> None:
+    told = []
+
+    def script(self: Any, tup: Any) -> None:
+        told.append(self.emit([1], stream="direct", direct_task=3, need_task_ids=True))
+        self.emit(["a", 1], direct_task=3)
+
+    made = start(keeping(storm, script=script), outputs=WITH_DIRECT)
+    made.feed(["dog", 1])
+    assert told == [[3]]
+    assert made.emitted() == [(3, [1])]
+    assert "tested.default is no direct stream" in made.errors[0]
+    assert made.failed() == [0]
+
+
+def test_an_undeclared_stream_fails_the_tuple_and_names_the_component(storm: Any) -> None:
+    made = start(keeping(storm, script=lambda self, tup: self.emit([1], stream="typo")))
+    made.feed(["dog", 1])
+    assert "tested emits on stream 'typo', which it does not declare" in made.errors[0]
+    assert made.failed() == [0]
+
+
+def test_task_hooks_see_what_a_bolt_does(storm: Any) -> None:
+    Hook.seen.clear()
+    kind = keeping(storm, script=lambda self, tup: self.emit([tup.values.word, 2]))
+    made = start(kind, topology__auto__task__hooks=[f"{Hook.__module__}.Hook"])
+    made.feed(["dog", 1])
+    assert Hook.seen == ["emit", "ack", "execute"]
+    edge = edge_of(made)
+    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge]
+
+
+# --- acks and fails ------------------------------------------------------------------------------
+
+
+def test_the_first_of_ack_and_fail_wins(storm: Any) -> None:
+    """The docs' own SentenceSplitterBolt fails a tuple and leaves it to be acked as well."""
+    made = start(keeping(storm, script=lambda self, tup: self.fail(tup)))
+    made.feed(["dog", 1])
+    assert (made.acked(), made.failed()) == ([], [0])
+    assert made.errors == []
+
+
+def test_without_auto_ack_nothing_is_acked(storm: Any) -> None:
+    made = start(keeping(storm, auto_ack=False))
+    made.feed(["dog", 1], ["cat", 2])
+    assert made.acked() == []
+    made.user.ack(made.user.got[1])
+    assert made.acked() == [1]
+
+
+def test_an_unknown_id_is_ignored_and_told_of_once(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.user.ack("4711")
+    made.user.fail("4712")
+    (warning,) = [text for level, text in made.lines if level == "WARNING"]
+    assert warning.startswith("tested: no tuple has the id '4711' (any more): an ack, fail or")
+
+
+def test_the_users_own_emit_ack_and_fail_see_everything(storm: Any) -> None:
+    seen: list[Any] = []
+
+    class Own(storm.Bolt):  # type: ignore[misc]
+        def process(self, tup: Any) -> None:
+            if tup.values.n < 0:
+                raise ValueError("negative")
+            seen.append(self.emit([tup.values.word, 2], need_task_ids=True))
+
+        def emit(self, tup: Any, **kwargs: Any) -> Any:
+            seen.append(("emit", tup))
+            return super().emit(tup, **kwargs)
+
+        def ack(self, tup: Any) -> None:
+            seen.append(("ack", tup.values.word))
+            super().ack(tup)
+
+        def fail(self, tup: Any) -> None:
+            seen.append(("fail", tup.values.word))
+            super().fail(tup)
+
+    made = start(Own, tick_secs=1)
+    made.feed(["dog", 1], ["bad", -1])
+    (tasks,) = [each for each in seen if isinstance(each, list)]
+    assert len(tasks) == 1
+    seen.remove(tasks)
+    assert seen == [("emit", ["dog", 2]), ("ack", "dog"), ("fail", "bad")]
+    assert made.values() == [["dog", 2]]
+    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge_of(made)]
+    assert made.failed() == [1]
+    assert made.component.live.by_id == {}
+
+
+def test_the_users_own_run_and_read_tuple(storm: Any) -> None:
+    seen: list[Any] = []
+
+    class Own(storm.Bolt):  # type: ignore[misc]
+        def _run(self) -> None:
+            seen.append("run")
+            super()._run()
+
+        def read_tuple(self) -> Any:
+            tup = super().read_tuple()
+            seen.append((tup.id, tup.values.word))
+            return tup._replace(values=("changed", 0))
+
+        def process(self, tup: Any) -> None:
+            self.emit(list(tup.values))
+
+    made = start(Own)
+    made.feed(["dog", 1])
+    assert seen == ["run", ("7", "dog")]
+    assert made.values() == [["changed", 0]]
+    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge_of(made)]
+
+
+def test_a_run_that_reads_twice_is_told_why_it_cannot(storm: Any) -> None:
+    class Greedy(storm.Bolt):  # type: ignore[misc]
+        def _run(self) -> None:
+            self.read_tuple()
+            self.read_tuple()
+
+    made = start(Greedy)
+    made.feed(["dog", 1])
+    assert "gets one for each call of _run" in made.errors[0]
+
+
+# --- ticks ---------------------------------------------------------------------------------------
+
+
+def test_a_tick_is_storms_and_its_anchors_and_acks_do_no_harm(storm: Any) -> None:
+    def process_tick(self: Any, tup: Any) -> None:
+        self.ticks.append(tup)
+        self.emit(["tick", 1])
+        self.emit(["tick", 2], anchors=[tup])
+        self.emit(["tick", 3], anchors=[tup.id])
+        self.ack(tup)
+
+    made = start(keeping(storm, process_tick=process_tick), tick_secs=2)
+    made.tick()
+    (tick,) = made.user.ticks
+    assert storm.Bolt.is_tick(tick)
+    assert not storm.Component.is_heartbeat(tick)
+    assert (tick.component, tick.stream, tick.task) == ("__system", "__tick", -1)
+    assert tick.values == (2.0,)
+    assert sorted(made.values()) == [["tick", 1], ["tick", 2], ["tick", 3]]
+    assert (made.acked(), made.failed(), made.errors) == ([], [], [])
+    assert made.core.statistics()["acked"] == 0
+    assert made.component.live.by_id == {}
+
+
+def test_a_tick_that_raises_is_reported(storm: Any) -> None:
+    def process_tick(self: Any, tup: Any) -> None:
+        raise ValueError("no time")
+
+    made = start(keeping(storm, process_tick=process_tick), tick_secs=1)
+    made.tick()
+    assert "no time" in made.errors[0]
+    made.feed(["dog", 1])
+    assert made.acked() == [0]
+
+
+# --- exceptions ----------------------------------------------------------------------------------
+
+
+def raises_on_odd(self: Any, tup: Any) -> None:
+    """A script."""
+    if tup.values.n % 2:
+        raise ValueError(f"odd: {tup.values.n}")
+
+
+@pytest.mark.parametrize("own", [{}, {"exit_on_exception": False}])
+def test_a_poison_tuple_fails_alone(storm: Any, own: dict[str, Any]) -> None:
+    made = start(keeping(storm, script=raises_on_odd, **own))
+    made.feed(["a", 1], ["b", 2], ["c", 3])
+    assert (made.failed(), made.acked()) == ([0, 2], [1])
+    assert "ValueError: odd: 1" in made.errors[0]
+    assert made.core.statistics()["errors"] == 2
+    assert made.user._current_tups == []
+
+
+def test_without_auto_fail_a_poison_tuple_is_left_to_its_timeout(storm: Any) -> None:
+    made = start(keeping(storm, script=raises_on_odd, auto_fail=False))
+    made.feed(["a", 1], ["b", 2])
+    assert (made.failed(), made.acked()) == ([], [1])
+
+
+@pytest.mark.parametrize(
+    ("own", "config"),
+    [
+        ({"exit_on_exception": True}, {}),
+        ({}, {"topology__bolt__on__exception": "exit"}),
+    ],
+)
+def test_an_exception_ends_the_process_where_that_is_wanted(
+    storm: Any, own: dict[str, Any], config: dict[str, Any]
+) -> None:
+    made = start(keeping(storm, script=raises_on_odd, **own), **config)
+    with pytest.raises(ComponentError, match=r"tested: exit_on_exception.*ValueError: odd: 1"):
+        made.feed(["a", 1], ["b", 2])
+    assert made.words_of(Kind.FAIL) == [ROOT]
+
+
+def test_the_class_has_the_last_word_over_the_topology(storm: Any) -> None:
+    kind = keeping(storm, script=raises_on_odd, exit_on_exception=False)
+    made = start(kind, topology__bolt__on__exception="exit")
+    made.feed(["a", 1], ["b", 2])
+    assert made.acked() == [1]
+
+
+def test_a_user_may_report_what_he_survived(storm: Any) -> None:
+    def script(self: Any, tup: Any) -> None:
+        try:
+            raise KeyError("gone")
+        except KeyError as error:
+            self.raise_exception(error, tup)
+
+    made = start(keeping(storm, script=script))
+    made.feed(["a", 1])
+    assert made.errors[0].startswith("Python KeyError raised while processing Tuple Tuple(id='7'")
+    assert "KeyError: 'gone'" in made.core.statistics()["last_error"]
+    assert made.acked() == [0]
+
+
+def test_the_users_own_handling_of_exceptions(storm: Any) -> None:
+    seen = []
+
+    class Own(storm.Bolt):  # type: ignore[misc]
+        def process(self, tup: Any) -> None:
+            raise ValueError("bad")
+
+        def raise_exception(self, exception: Any, tup: Any = None) -> None:
+            seen.append((str(exception), tup.values.word))
+            super().raise_exception(exception, tup)
+
+    made = start(Own)
+    made.feed(["dog", 1])
+    assert seen == [("bad", "dog")]
+    assert len(made.errors) == 1
+    assert made.failed() == [0]
+
+
+# --- logs and metrics ----------------------------------------------------------------------------
+
+
+def test_log_writes_whatever_the_level_is(storm: Any) -> None:
+    made = start(keeping(storm))
+    for level in (None, "trace", "debug", "info", "warn", "warning", "error", "critical"):
+        made.user.log(f"{level}", level)
+    levels = [level for level, _ in made.lines]
+    assert levels == [
+        "INFO", "DEBUG", "DEBUG", "INFO", "WARNING", "WARNING", "ERROR", "ERROR",
+    ]  # fmt: skip
+
+
+def test_the_logger_writes_to_a_file_where_one_is_configured(storm: Any, tmp_path: Any) -> None:
+    root = logging.getLogger()
+    before = list(root.handlers)
+    try:
+        made = start(keeping(storm), pystorm__log__path=str(tmp_path), pystorm__log__level="warn")
+        made.user.logger.info("unheard")
+        made.user.logger.warning("heard")
+        (file,) = tmp_path.iterdir()
+        assert file.name == f"pystorm_t_tested_1_{made.user.pid}.log"
+        (line,) = file.read_text().splitlines()
+        assert line.endswith(" - pystorm.component.tested - WARNING - heard")
+    finally:
+        for each in [each for each in root.handlers if each not in before]:
+            root.removeHandler(each)
+            each.close()
+        logging.getLogger("pystorm").setLevel(logging.NOTSET)
+
+
+def test_topology_debug_logs_everything(storm: Any) -> None:
+    made = start(keeping(storm), topology__debug=True)
+    assert made.user.debug is True
+    assert made.user.logger.isEnabledFor(logging.DEBUG)
+    quiet = start(keeping(storm), topology__debug="false")
+    assert quiet.user.debug is False
+    assert not quiet.user.logger.isEnabledFor(logging.DEBUG)
+
+
+def test_a_reported_metric_shows_its_newest_value(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.user.report_metric("queue", 3)
+    made.user.report_metric("queue", 5)
+    metric, _ = made.instance.context.metrics["queue"]
+    assert metric.get_value_and_reset() == 5
+
+
+def test_messages_of_the_protocol_that_mean_nothing_here_do_no_harm(storm: Any) -> None:
+    made = start(keeping(storm))
+    made.user.send_message({"command": "sync"})
+    made.user.send_message({"pid": 1})
+    assert (made.sent, made.errors) == ([], [])

@@ -1,0 +1,54 @@
+"""Streamlets that run in this process, and sources that a test feeds."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from local_cluster import LocalCluster, submitted
+
+from heron_core.topology import TopologySpec
+from heronpy_compat.streamlet.builder import Builder
+from heronpy_compat.streamlet.config import Config
+from heronpy_compat.streamlet.context import Context
+from heronpy_compat.streamlet.generator import Generator
+from heronpy_compat.streamlet.runner import Runner
+
+Program = Callable[[Builder], object]
+
+
+class Fed(Generator):
+    """Gives what the test puts into `waiting` of the running copy; it never ends."""
+
+    def setup(self, context: Context) -> None:
+        self.waiting: list[Any] = []
+
+    def get(self) -> Any:
+        return self.waiting.pop(0) if self.waiting else None
+
+
+def given(items: Iterable[Any]) -> Callable[[], Any]:
+    """A supplier of these, that ends."""
+    rest = iter(list(items))
+    return lambda: next(rest)
+
+
+def nothing(element: Any) -> None:
+    """For `consume`: what a stage emits is only seen if somebody reads it."""
+
+
+def spec_of(program: Program, config: Config | None = None) -> TopologySpec:
+    """The topology that a program of streamlets submits."""
+    builder = Builder()
+    program(builder)
+    return submitted(lambda: Runner().run("tested", config or Config(), builder))
+
+
+def cluster_of(program: Program, **config: Any) -> LocalCluster:
+    """Its instances."""
+    return LocalCluster(spec_of(program), **config)
+
+
+def feed(cluster: LocalCluster, *elements: Any, source: str = "generator-1") -> None:
+    """Let a Fed source emit these, and everything that comes of it happen."""
+    cluster.component(source)._generator.waiting.extend(elements)
+    for _ in elements:
+        cluster.turn()

@@ -1,0 +1,157 @@
+"""Archives of projects: what goes in, the same bytes for the same contents, no harm comes out."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import UsageError
+from scheduler.archive import Entry, Manifest, packed_files, unpacked, write_archive
+
+MANIFEST = Manifest("demo", (Entry("words", "topologies/words.py"),), ("requests",), "py", "0.1")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with everything that does not belong into an archive."""
+    root = tmp_path / "demo"
+    for name in (
+        "config.json", "topologies/words.py", "src/bolts/split.py", "resources/split.js",
+        ".git/config", ".env", "src/__pycache__/x.pyc", "_build/a.jar", "logs/words.log",
+        "env/pyvenv.cfg", "env/lib/x.py", "old.tar.gz", "demo.egg-info/PKG-INFO",
+    ):  # fmt: skip
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("{}")
+    (root / "resources" / "split.js").chmod(0o755)
+    return root
+
+
+def test_what_belongs_into_an_archive(project: Path) -> None:
+    """No hidden file, cache, log, virtual environment or older archive."""
+    assert list(packed_files(str(project))) == [
+        "config.json", "resources/split.js", "src/bolts/split.py", "topologies/words.py",
+    ]  # fmt: skip
+
+
+def test_the_same_contents_are_the_same_bytes(project: Path, tmp_path: Path) -> None:
+    """Whoever packs it, whenever: a build is only new if something in it is."""
+    write_archive(str(tmp_path / "a.tar.gz"), MANIFEST, str(project), None)
+    (project / "config.json").touch()
+    (project / "topologies" / "words.py").chmod(0o600)
+    assert write_archive(str(tmp_path / "b.tar.gz"), MANIFEST, str(project), None) == 4
+    assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
+    (project / "topologies" / "words.py").write_text("{ }")
+    write_archive(str(tmp_path / "b.tar.gz"), MANIFEST, str(project), None)
+    assert (tmp_path / "a.tar.gz").read_bytes() != (tmp_path / "b.tar.gz").read_bytes()
+
+
+def test_what_is_packed_comes_out_again_and_only_once(project: Path, tmp_path: Path) -> None:
+    """Contents, executable bits and manifest; a second run finds it unpacked."""
+    archive, cache = str(tmp_path / "a.tar.gz"), tmp_path / "cache"
+    write_archive(archive, MANIFEST, str(project), None)
+    found = unpacked(archive, str(cache))
+    assert found.manifest == MANIFEST
+    assert found.packages == ()
+    folder = Path(found.folder)
+    assert list(packed_files(str(folder))) == list(packed_files(str(project)))
+    assert (folder / "resources" / "split.js").stat().st_mode & 0o777 == 0o755
+    (folder / "mark").write_text("")
+    assert unpacked(archive, str(cache)) == found
+    assert (folder / "mark").exists()
+    assert [each.name for each in cache.iterdir()] == [Path(found.path).name]
+
+
+def test_passwords_stay_at_home(project: Path, tmp_path: Path) -> None:
+    """config.json of sparse may hold the ssh password; the rest of it goes along."""
+    config = {"envs": {"prod": {"user": "storm", "ssh_password": "secret"}, "x": None}, "s": 1}
+    (project / "config.json").write_text(json.dumps(config))
+    archive = tmp_path / "a.tar.gz"
+    write_archive(str(archive), MANIFEST, str(project), None)
+    found = Path(unpacked(str(archive), str(tmp_path / "cache")).folder, "config.json")
+    assert json.loads(found.read_text()) == {"envs": {"prod": {"user": "storm"}, "x": None}, "s": 1}
+    assert json.loads((project / "config.json").read_text()) == config
+
+
+def entries(*found: Entry) -> Any:
+    """The function that chooses among an archive's topologies."""
+    from scheduler.archive import Unpacked
+
+    return Unpacked("/x", Manifest("demo", found, (), "py", "0.1")).topology
+
+
+def test_which_topology_of_an_archive() -> None:
+    """The only one, or the one named; in an archive of one file, a topology in it as well."""
+    one, two = Entry("words", "words.py"), Entry("clicks", "clicks.py")
+    assert entries(one)(None) == one
+    assert entries(one, two)("clicks") == two
+    assert entries(one)("B") == Entry("B", "words.py", "B")
+    with pytest.raises(UsageError, match="has 2 topologies: choose one with -n words or clicks"):
+        entries(one, two)(None)
+    with pytest.raises(UsageError, match="no topology 'click'; did you mean 'clicks'"):
+        entries(one, two)("click")
+
+
+def tar(path: Path, members: dict[str, bytes | tarfile.TarInfo]) -> str:
+    """A gzipped tar with these members."""
+    with tarfile.open(path, "w:gz") as file:
+        for name, content in members.items():
+            if isinstance(content, tarfile.TarInfo):
+                file.addfile(content)
+                continue
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            file.addfile(info, io.BytesIO(content))
+    return str(path)
+
+
+def link() -> tarfile.TarInfo:
+    """A symbolic link out of the archive."""
+    info = tarfile.TarInfo("project/link")
+    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return info
+
+
+def manifest(**changes: Any) -> bytes:
+    """A manifest with changes."""
+    return json.dumps({**MANIFEST.to_json(), **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"project/a": b""}, r"heronpy\.json: No such file"),
+        ({"../a": b"x"}, "'../a' leads out of it"),
+        ({"/etc/a": b"x"}, "'/etc/a' leads out of it"),
+        ({"link": link()}, "project/link is no regular file"),
+        ({"heronpy.json": b"["}, r"heronpy\.json: Expecting value"),
+        ({"heronpy.json": b"{}"}, "its heronpy.json lacks 'format'"),
+        ({"heronpy.json": manifest(format=2)}, "its format is 2, and this heronpy knows 1"),
+        ({"heronpy.json": manifest(topologies=[{"name": "x", "file": "../x", "inside": None}])},
+         "'../x' leads out of it"),
+    ],
+)  # fmt: skip
+def test_what_is_no_archive_of_ours(tmp_path: Path, members: dict[str, Any], expected: str) -> None:
+    """A tar of somebody else's, one made to do harm, or one of a newer release: one line, and
+    nothing is left in the cache."""
+    path = tar(tmp_path / "a.tar.gz", members)
+    with pytest.raises(UsageError, match=expected):
+        unpacked(path, str(tmp_path / "cache"))
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_file_that_is_no_tar(tmp_path: Path) -> None:
+    """Any other file, an archive that was cut off, or none at all."""
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(b"PK\3\4")
+    with pytest.raises(UsageError, match="is no archive of `heronpy package`"):
+        unpacked(str(path), str(tmp_path / "cache"))
+    whole = Path(tar(path, {"heronpy.json": manifest()})).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UsageError, match="is no archive of `heronpy package`"):
+        unpacked(str(path), str(tmp_path / "cache"))
+    with pytest.raises(UsageError, match=r"nowhere\.tar\.gz cannot be read: No such file"):
+        unpacked(str(tmp_path / "nowhere.tar.gz"), str(tmp_path / "cache"))

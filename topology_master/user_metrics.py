@@ -1,0 +1,53 @@
+"""The metrics that user code registers, rolled up from its instances to a component.
+
+A metric's value is that of its last time bucket (heronpy: get_value_and_reset). Whole numbers are
+counts and add up; fractions are means or gauges and are averaged; of anything else the last counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Values = Mapping[str, Any]
+
+WHOLE_MAX = 1 << 62
+"""Sums must fit into the 64 bits of a message."""
+
+
+def are_user_metrics(value: Any) -> bool:
+    """Whether it is name -> scalar, or name -> {key: scalar} for metrics of several keys."""
+    return type(value) is dict and all(
+        type(name) is str and (_is_scalar(each) or _are_scalars(each))
+        for name, each in value.items()
+    )
+
+
+def _are_scalars(value: Any) -> bool:
+    return type(value) is dict and all(
+        type(key) is str and _is_scalar(each) for key, each in value.items()
+    )
+
+
+def _is_scalar(value: Any) -> bool:
+    if type(value) is int:
+        return -WHOLE_MAX < value < WHOLE_MAX
+    return value is None or type(value) in (bool, float, str)
+
+
+def rolled_up(instances: Iterable[Values]) -> dict[str, Any]:
+    """One value for each metric that any of the instances has."""
+    found: dict[str, list[Any]] = {}
+    for values in instances:
+        for name, value in values.items():
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return {name: _joined(values) for name, values in sorted(found.items())}
+
+
+def _joined(values: list[Any]) -> Any:
+    if all(type(each) is dict for each in values):
+        return rolled_up(values)
+    if all(type(each) is int for each in values):
+        return min(sum(values), WHOLE_MAX)
+    if all(type(each) in (int, float) for each in values):
+        return sum(values) / len(values)
+    return values[-1]
