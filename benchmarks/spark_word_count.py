@@ -11,18 +11,23 @@ from benchmarks.measure import BenchmarkError
 from benchmarks.report import markdown, write_json
 from benchmarks.rounds import LEAST_ROUNDS, REPOSITORY, Contender, compete
 
-MODULES = {
-    "engine-spark": "benchmarks.engine_spark",
-    "spark-groupby-jvm": "benchmarks.peers.word_count_spark_groupby",
-    "spark-applyInPandasWithState": "benchmarks.peers.word_count_spark_pandas",
+PROGRAMS = {
+    "engine-spark": ("benchmarks.engine_spark",),
+    "pandas-state, split in Python": (
+        "benchmarks.peers.word_count_spark_pandas",
+        "--split=python",
+    ),
+    "pandas-state, split in the JVM": ("benchmarks.peers.word_count_spark_pandas",),
+    "groupBy, split in Python": ("benchmarks.peers.word_count_spark_groupby", "--split=python"),
+    "groupBy, split in the JVM": ("benchmarks.peers.word_count_spark_groupby",),
 }
 
 
-def contender(name: str, module: str) -> Contender:
+def contender(name: str, program: tuple[str, ...]) -> Contender:
     """One program; all run with this Python, which has pyspark and pandas."""
     return Contender(
         name,
-        lambda count: [sys.executable, "-m", module, "--count", str(count)],
+        lambda count: [sys.executable, "-m", *program, "--count", str(count)],
         is_engine=name.startswith("engine"),
     )
 
@@ -33,7 +38,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS)
     parser.add_argument("--count", type=int, default=10_000_000, help="words, in millions")
     options = parser.parse_args()
-    contenders = [contender(name, module) for name, module in MODULES.items()]
+    contenders = [contender(name, program) for name, program in PROGRAMS.items()]
     try:
         results = compete(
             "spark_word_count", contenders, options.rounds, options.count, machine({})

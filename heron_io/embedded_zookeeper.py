@@ -183,7 +183,7 @@ def find_java() -> str:
     version = _java_version(java)
     if version < JAVA_VERSION_MIN:
         raise StateStoreError(
-            f"{java} is Java {version}, but pyspark's jars need {JAVA_VERSION_MIN} "
+            f"{java} is Java {version}, but pyspark needs {JAVA_VERSION_MIN} "
             "or newer: install one or point JAVA_HOME at it"
         )
     return java

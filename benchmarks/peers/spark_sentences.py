@@ -4,12 +4,15 @@ Two partitions; a batch is as large as the engine's. A partition yields Arrow ba
 that were made before the clock runs: the cheapest source that Python can be.
 """
 
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from benchmarks import workload
@@ -72,8 +75,32 @@ class Reader(DataSourceStreamReader):
             yield pa.RecordBatch.from_arrays([chosen], names=["sentence"])
 
 
+def words(sentences: Any, split: str) -> Any:
+    """The words in a column `word`, split by the JVM or, as a component would, in Python."""
+    if split == "jvm":
+        return sentences.select(sf.explode(sf.split("sentence", " ")).alias("word"))
+    return sentences.mapInArrow(split_in_python, "word string")
+
+
+def split_in_python(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As fast as Python does it: one list for each Arrow batch."""
+    for batch in batches:
+        found = [word for sentence in batch.column(0).to_pylist() for word in sentence.split()]
+        yield pa.RecordBatch.from_arrays([pa.array(found)], names=["word"])
+
+
+def arguments(description: str | None) -> Any:
+    """The options of both programs: the count, and who splits."""
+    parser = workload.count_parser(description, 10_000_000)
+    parser.add_argument("--split", choices=["jvm", "python"], default="jvm")
+    return parser.parse_args()
+
+
 def session() -> SparkSession:
     """Spark as the engine has it, and two shuffle partitions for two cores."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.getcwd()
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     return (
         SparkSession.builder.master(MASTER)
         .config("spark.ui.enabled", "false")
@@ -85,9 +112,10 @@ def session() -> SparkSession:
 
 
 def run(
-    wanted: int, query: Callable[[Any], Any], counts_of: Callable[[Any], dict[str, int]]
+    count: int, query: Callable[[Any], Any], counts_of: Callable[[Any], dict[str, int]]
 ) -> None:
     """Run `query(sentences)` until all are counted, check with `counts_of(last batch)`, report."""
+    wanted = workload.sentence_count(count)
     spark, clock, counts = session(), Clock(wanted), dict[str, int]()
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(Sentences)

@@ -1,27 +1,18 @@
-"""Word count by Spark's own engine: explode, groupBy, count, all in the JVM but the source."""
+"""Word count by Spark's own engine: groupBy and count in the JVM, the split there or in Python."""
 
 from typing import Any
 
-from pyspark.sql import functions as sf
-
-from benchmarks import workload
 from benchmarks.peers import spark_sentences
 
 
 def main() -> None:
     """Run it once, check every count, report."""
-    parser = workload.count_parser(__doc__, 10_000_000)
-    wanted = workload.sentence_count(parser.parse_args().count)
-    spark_sentences.run(wanted, query, counts_of)
+    options = spark_sentences.arguments(__doc__)
 
+    def query(sentences: Any) -> Any:
+        return spark_sentences.words(sentences, options.split).groupBy("word").count()
 
-def query(sentences: Any) -> Any:
-    """As its documentation writes a word count."""
-    return (
-        sentences.select(sf.explode(sf.split("sentence", " ")).alias("word"))
-        .groupBy("word")
-        .count()
-    )
+    spark_sentences.run(options.count, query, counts_of)
 
 
 def counts_of(rows: Any) -> dict[str, int]:

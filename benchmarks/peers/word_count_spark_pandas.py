@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import functions as sf
 
-from benchmarks import workload
 from benchmarks.peers import spark_sentences
 
 HALVES = 2
@@ -21,18 +20,16 @@ HALVES = 2
 
 def main() -> None:
     """Run it once, check every count, report."""
-    parser = workload.count_parser(__doc__, 10_000_000)
-    wanted = workload.sentence_count(parser.parse_args().count)
-    spark_sentences.run(wanted, query, counts_of)
+    options = spark_sentences.arguments(__doc__)
 
+    def query(sentences: Any) -> Any:
+        words = spark_sentences.words(sentences, options.split)
+        halves = words.withColumn("half", sf.pmod(sf.hash("word"), sf.lit(HALVES)))
+        return halves.groupBy("half").applyInPandasWithState(
+            count, "counts string", "counts binary", "update", "NoTimeout"
+        )
 
-def query(sentences: Any) -> Any:
-    """Split in the JVM, counted in Python."""
-    words = sentences.select(sf.explode(sf.split("sentence", " ")).alias("word"))
-    halves = words.withColumn("half", sf.pmod(sf.hash("word"), sf.lit(HALVES)))
-    return halves.groupBy("half").applyInPandasWithState(
-        count, "counts string", "counts binary", "update", "NoTimeout"
-    )
+    spark_sentences.run(options.count, query, counts_of)
 
 
 def count(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
