@@ -88,8 +88,22 @@ def _print(stats: Stats, instances: dict[str, Any]) -> None:
     for component, rows in instances.items():
         click.echo(f"\n# Instances of {component}")
         click.echo(_instances_text(stats, rows))
+        metrics = stats["components"][component]["user"]
+        if metrics:
+            click.echo(f"\n# Metrics of {component}, over all its instances")
+            click.echo(metrics_text(metrics))
     for line in (*error_lines(stats), *pause_lines(stats), *dropped_lines(stats)):
         click.echo(line)
+
+
+def metrics_text(metrics: dict[str, Any]) -> str:
+    """What user code registered: a row for each metric, or each key of one with several."""
+    rows = [
+        (name, str(key), str(value))
+        for name, each in metrics.items()
+        for key, value in (each.items() if isinstance(each, dict) else [("", each)])
+    ]
+    return text_table(("metric", "key", "value"), rows)
 
 
 def _instances_text(stats: Stats, instances: list[dict[str, Any]]) -> str:

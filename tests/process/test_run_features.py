@@ -1,13 +1,13 @@
 """What topologies use besides words: types of values, streams, ticks, hooks, serializers, names."""
 
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from process_support import EXAMPLES, TOPOLOGIES, Master, Place
 
+TICK_SECS = 0.05
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
 
@@ -38,7 +38,8 @@ def test_ticks_arrive_on_time_without_tuples(place: Place) -> None:
     times = [each[0] for each in found["ticks"]]
     assert found["tuples"] == 1
     assert 4 <= len(times) <= 30
-    assert all(later - earlier > 0.02 for earlier, later in pairwise(times))
+    # One that was late on a busy machine may be close to the next, but they never outrun the clock.
+    assert (times[-1] - times[0]) / TICK_SECS > len(times) - 3
     assert found["ticks"][0][1:] == ["__system", "__tick", None]
     (without,) = place.results_of("without").values()
     assert without == {"ticks": [], "tuples": 1}

@@ -1,0 +1,13 @@
+"""How `heronpy stats -c` shows the metrics that user code registered."""
+
+from heron_cli.stats import metrics_text
+
+
+def test_a_row_for_each_metric_and_key() -> None:
+    text = metrics_text({"seen": 7, "by_word": {"storm": 2, "heron": 1}})
+    assert [line.split() for line in text.splitlines()] == [
+        ["metric", "key", "value"],
+        ["seen", "7"],
+        ["by_word", "storm", "2"],
+        ["by_word", "heron", "1"],
+    ]
