@@ -9,6 +9,7 @@ What holds (docs/CONNECTORS.md says more):
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
@@ -92,6 +93,7 @@ class ParquetSink(Bolt):
         self._check(context, len(tasks))
         self._columns = [each for each in self._fields if each not in self._partition_by]
         self._column_at = [self._fields.index(each) for each in self._columns]
+        table_of(self._columns, self._types, [])  # so that a wrong type is told now
         self._partition_at = [self._fields.index(each) for each in self._partition_by]
         self._files = PartFiles(str(folder), self._name, tasks.index(context.get_task_id()))
         self._is_open = False
@@ -166,11 +168,17 @@ class ParquetSink(Bolt):
 
     def _open(self) -> None:
         """Before the first row: take the lock, learn which ids there are."""
-        if not self._is_open:
+        if self._is_open:
+            return
+        try:
             self._files.lock()
-            if self._id_field is not None:
-                self._committed = self._files.ids(self._id_field)
-            self._is_open = True
+        except ComponentError as error:
+            # Somebody else's lock is no fault of this tuple: the process ends and tries again.
+            self.delegate.call_soon(partial(self.delegate.leave, str(error)))
+            raise
+        if self._id_field is not None:
+            self._committed = self._files.ids(self._id_field)
+        self._is_open = True
 
     def _id_of(self, tup: Any) -> Id:
         assert self._id_field is not None
@@ -194,7 +202,7 @@ class ParquetSink(Bolt):
         if self._batch is None:
             self._window += 1
             window = self._window
-            self.delegate.call_later(secs, lambda: self._roll(window))
+            self.delegate.call_later(secs, partial(self._roll, window))
 
     def _roll(self, window: int) -> None:
         """A timer is over: commit, if what it was set for still waits."""
@@ -216,10 +224,8 @@ class ParquetSink(Bolt):
 
     def _commit_part(self, partition: Partition, part: _Part) -> str:
         table, problems = table_of(self._columns, self._types, part.rows)
-        try:
-            if table.num_rows:
-                self._files.add(folder_of(self._partition_by, partition), table)
-        except OSError as error:
+        error = self._add(folder_of(self._partition_by, partition), table)
+        if error:
             self._not_before = time.monotonic() + RETRY_SECS
             for tup, _ in part.tuples:
                 self.fail(tup)
@@ -233,10 +239,19 @@ class ParquetSink(Bolt):
             self.delegate.record_error("a row that does not fit its file", problem)
         return ""
 
-    def _told(self, error: OSError, rows: int) -> str:
+    def _add(self, where: str, table: Any) -> str:
+        """Write a file, if there is something in it; returns what kept it from that."""
+        try:
+            if table.num_rows:
+                self._files.add(where, table)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def _told(self, error: str, rows: int) -> str:
         """The error as a line; it is reported once, until a commit succeeds again."""
         text = (
-            f"{self._name}: cannot write into {self._files.folder}: {error.strerror}; {rows} rows "
+            f"{self._name}: cannot write into {self._files.folder}: {error}; {rows} rows "
             "are failed, so that their spouts emit them again"
         )
         if not self._is_failing:

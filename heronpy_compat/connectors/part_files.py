@@ -12,7 +12,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import quote
 
 from heron_core.errors import ComponentError
@@ -35,7 +35,7 @@ class PartFiles:
         self._component = quote(component, safe="")
         self._writer = f"part-{self._component}-{index:05d}"
         self._number = 0
-        self._lock: BinaryIO | None = None
+        self._lock: int | None = None
 
     def lock(self) -> None:
         """Be the only process that writes under this name, and remove what a dead one left.
@@ -44,11 +44,12 @@ class PartFiles:
         """
         os.makedirs(self.folder, exist_ok=True)
         # POSIX locks end with the process, whatever kills it.
-        file = open(os.path.join(self.folder, f".{self._writer}.lock"), "ab")
+        path = os.path.join(self.folder, f".{self._writer}.lock")
+        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            file.close()
+            os.close(file)
             raise ComponentError(
                 f"another process writes {self._writer} in {self.folder}: give each topology a "
                 "folder of its own"
@@ -59,7 +60,7 @@ class PartFiles:
     def unlock(self) -> None:
         """Let others write."""
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
             self._lock = None
 
     def _tidy(self) -> int:
@@ -83,9 +84,9 @@ class PartFiles:
         for where, table in tables.items():
             self._write(where, name, table)
         if is_replay:
-            kept = {os.path.join(self.folder, where) for where in tables}
+            kept = {os.path.normpath(os.path.join(self.folder, where)) for where in tables}
             for folder, found in self._names():
-                if found == name and folder.rstrip("/") not in {each.rstrip("/") for each in kept}:
+                if found == name and os.path.normpath(folder) not in kept:
                     os.unlink(os.path.join(folder, found))
 
     def _write(self, where: str, name: str, table: Any) -> None:

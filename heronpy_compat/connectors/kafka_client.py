@@ -1,0 +1,48 @@
+"""What Kafka's spout and sink have in common: keys, the client's package, errors in one line."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heronpy_compat.connectors.packages import needed
+
+SERVERS = "kafka.bootstrap.servers"
+"""Config key: host:port of one or more brokers, separated by commas."""
+
+METADATA_SECS = 6.0
+"""How long the brokers may take to tell of a topic before they count as absent."""
+
+
+def kafka() -> Any:
+    """The package confluent_kafka; ComponentError if it is missing."""
+    return needed("confluent_kafka", "Kafka")
+
+
+def setting(config: Mapping[str, Any], key: str, attribute: Any, name: str) -> Any:
+    """What the config says, or else an attribute of the class; ComponentError if neither does."""
+    value = config.get(key, attribute)
+    if value is None or value in ("", []):
+        raise ComponentError(f"{name}: its config needs {key}")
+    return value
+
+
+def partitions_of(client: Any, servers: str, topics: Iterable[str]) -> list[tuple[str, int]]:
+    """(topic, partition) of all topics; ComponentError if no broker answers or one is unknown."""
+    errors = kafka().KafkaException
+    found = []
+    for topic in topics:
+        try:
+            described = client.list_topics(topic, timeout=METADATA_SECS).topics[topic]
+        except errors as error:
+            raise ComponentError(
+                f"Kafka at {servers} does not answer: {told(error.args[0])}"
+            ) from None
+        if described.error is not None:
+            raise ComponentError(f"Kafka at {servers}: topic {topic!r}: {told(described.error)}")
+        found += [(topic, number) for number in sorted(described.partitions)]
+    return found
+
+
+def told(error: Any) -> str:
+    """A KafkaError in a line."""
+    return str(error.str()).partition("\n")[0]

@@ -1,0 +1,277 @@
+"""Records of Kafka topics as tuples; offsets are committed up to the lowest that is not acked."""
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import ComponentError
+from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.connectors.kafka_client import SERVERS, kafka, partitions_of, setting, told
+from heronpy_compat.connectors.offsets import OffsetLedger, Place
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+
+TOPICS = "kafka.topics"
+"""Config key: a topic, or a list of them."""
+GROUP = "kafka.group"
+"""Config key: the consumer group; by default TOPOLOGY.COMPONENT."""
+FORMAT = "kafka.value.format"
+"""Config key: text (UTF-8, the default), json, or bytes."""
+ASSIGNMENT = "kafka.assignment"
+"""Config key: group (the default): the brokers divide the partitions and take them away again;
+fixed: instance i of n reads each n-th partition, as Storm's ManualPartitionSubscription."""
+FINISH_AT_END = "kafka.finish.at.end"
+"""Config key: true to finish when every partition is read to its end; the assignment is fixed then,
+as a group that its members leave one by one would never come to rest."""
+PENDING_PER_PARTITION = "kafka.pending.per.partition"
+"""Config key: a partition with so many records that are not acked is not read on (1000): one record
+that fails again and again must not let the others run away from it."""
+COMMIT_SECS = "kafka.commit.secs"
+"""Config key: the time between two commits (1)."""
+CONSUMER = "kafka.consumer"
+"""Config key: further settings of librdkafka's consumer, for example security."""
+
+RecordId = tuple[str, int, int]
+"""(topic, partition, offset)"""
+
+_FORMATS: dict[str, Callable[[bytes | None], Any]] = {
+    "text": lambda data: None if data is None else data.decode("utf-8", "replace"),
+    "json": lambda data: None if data is None else json.loads(data),
+    "bytes": lambda data: data,
+}
+_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "key": lambda record: _FORMATS["text"](record.key()),
+    "topic": lambda record: record.topic(),
+    "partition": lambda record: record.partition(),
+    "offset": lambda record: record.offset(),
+    "timestamp_ms": lambda record: record.timestamp()[1],
+    "headers": lambda record: record.headers() or [],
+}
+"""What a field of `outputs` is of a record, besides `value`."""
+
+
+class KafkaSpout(Spout):
+    """Emits the records of topics; the id of a tuple is (topic, partition, offset).
+
+    lines = KafkaSpout.spec(
+        par=2, config={"kafka.bootstrap.servers": "localhost:9092", "kafka.topics": "lines"}
+    )
+
+    `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
+    headers. A record that fails is emitted again; one that cannot be decoded is an error, and is
+    left out.
+    """
+
+    outputs = ["value"]
+    topics: str | Sequence[str] | None = None
+    servers: str | None = None
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Connect; ComponentError if no broker answers or a topic is unknown."""
+        name = context.get_component_id()
+        topics = setting(config, TOPICS, self.topics, name)
+        self._topics = [topics] if isinstance(topics, str) else list(topics)
+        self._servers = str(setting(config, SERVERS, self.servers, name))
+        self._readers = [self._reader(field, config, name) for field in self.outputs]
+        self._finish_at_end = bool(config.get(FINISH_AT_END, False))
+        assignment = config.get(ASSIGNMENT, "group")
+        if assignment not in ("group", "fixed"):
+            raise ComponentError(f"{name}: {ASSIGNMENT} is group or fixed, not {assignment!r}")
+        self._is_fixed = self._finish_at_end or assignment == "fixed"
+        self._pending_max = int(config.get(PENDING_PER_PARTITION, 1000))
+        self._commit_secs = float(config.get(COMMIT_SECS, 1.0))
+        tasks = context.get_component_tasks(name)
+        self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
+        group = config.get(GROUP, f"{context.get_topology_name()}.{name}")
+        self._connect({**config.get(CONSUMER, {}), "group.id": group})
+
+    def _reader(self, field: Any, config: dict[str, Any], name: str) -> Callable[[Any], Any]:
+        if field != "value":
+            if field in _FIELDS:
+                return _FIELDS[field]
+            raise ComponentError(
+                f"{name}: a record has no {field!r}, but value, {', '.join(_FIELDS)}"
+            )
+        kind = config.get(FORMAT, "text")
+        if kind not in _FORMATS:
+            raise ComponentError(f"{name}: {FORMAT} is one of {', '.join(_FORMATS)}, not {kind!r}")
+        decode = _FORMATS[kind]
+        return lambda record: decode(record.value())
+
+    def _connect(self, settings: dict[str, Any]) -> None:
+        self._consumer: Any = kafka().Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": self._finish_at_end,
+                **settings,
+                "enable.auto.commit": False,
+                "on_commit": self._committed,
+            },
+            logger=self.logger,
+        )
+        self._places = partitions_of(self._consumer, self._servers, self._topics)
+        self._subscribed = False
+        self._positions: dict[Place, int] = {}
+        """Where to begin if another process stopped there, by a state that it left."""
+        self._ledger = OffsetLedger()
+        self._values: dict[RecordId, list[Any]] = {}
+        self._failed: deque[RecordId] = deque()
+        self._paused: set[Place] = set()
+        self._ended: set[Place] = set()
+        self._mine: list[Place] = []
+        self._next_commit = 0.0
+
+    def _subscribe(self) -> None:
+        """Begin to read; not before the first next_tuple, when a state that was left is there."""
+        self._subscribed = True
+        if self._is_fixed:
+            self._mine = self._places[self._index :: self._instances]
+            self._consumer.assign(self._from_positions(self._mine))
+        else:
+            self._consumer.subscribe(
+                self._topics,
+                on_assign=self._assigned,
+                on_revoke=self._revoked,
+                on_lost=self._lost,
+            )
+
+    def _from_positions(self, places: Iterable[Place]) -> list[Any]:
+        """What was committed is where a partition without a position begins."""
+        make = kafka().TopicPartition
+        known = self._positions
+        return [make(*each, known[each]) if each in known else make(*each) for each in places]
+
+    # --- rebalances: librdkafka calls these inside poll() ---------------------------------------
+
+    def _assigned(self, consumer: Any, partitions: Any) -> None:
+        self.logger.info("reads partitions %s", [each.partition for each in partitions])
+        self._mine += [_place(each) for each in partitions]
+        if self._positions:
+            consumer.assign(self._from_positions(map(_place, partitions)))
+
+    def _revoked(self, _: Any, partitions: Any) -> None:
+        self._commit(wait=True)
+        self._lost(_, partitions)
+
+    def _lost(self, _: Any, partitions: Any) -> None:
+        gone = set(map(_place, partitions))
+        for each in gone:
+            self._ledger.revoke(each)
+            self._positions.pop(each, None)
+        self._mine = [each for each in self._mine if each not in gone]
+        self._paused -= gone
+        self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
+        self._failed = deque(each for each in self._failed if each[:2] not in gone)
+
+    # --- the stream of records ------------------------------------------------------------------
+
+    def next_tuple(self) -> None:
+        """Emit what failed, or else the next record."""
+        self._commit_if_due()
+        if self._failed:
+            record_id = self._failed.popleft()
+            self.emit(self._values[record_id], tup_id=record_id)
+            return
+        if not self._subscribed:
+            self._subscribe()
+        record = self._consumer.poll(0)
+        if record is None:
+            if self._finish_at_end and self._ended.issuperset(self._mine):
+                self.finish()
+        elif record.error() is not None:
+            self._take_error(record)
+        else:
+            self._take(record)
+
+    def _take_error(self, record: Any) -> None:
+        """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal."""
+        error = record.error()
+        if error.code() == kafka().KafkaError._PARTITION_EOF:
+            self._ended.add(_place_of(record))
+        elif error.fatal():
+            text = f"Kafka at {self._servers}: {told(error)}"
+            self.delegate.call_soon(partial(self.delegate.leave, text))
+        elif not error.retriable():
+            self.logger.warning("Kafka at %s: %s", self._servers, told(error))
+
+    def _take(self, record: Any) -> None:
+        place, offset = _place_of(record), record.offset()
+        self._ledger.take(place, offset)
+        try:
+            values = [read(record) for read in self._readers]
+        except ValueError as error:
+            self._ledger.ack(place, offset)
+            raise ComponentError(f"{place[0]}[{place[1]}]@{offset} is left out: {error}") from None
+        if self._ledger.pending(place) >= self._pending_max:
+            self._paused.add(place)
+            self._consumer.pause([kafka().TopicPartition(*place)])
+        record_id = (*place, offset)
+        self._values[record_id] = values
+        self.emit(values, tup_id=record_id)
+
+    def ack(self, tup_id: RecordId) -> None:
+        """The record is done."""
+        place = tup_id[:2]
+        self._values.pop(tup_id, None)
+        self._ledger.ack(place, tup_id[2])
+        if place in self._paused and self._ledger.pending(place) <= self._pending_max // 2:
+            self._paused.remove(place)
+            self._consumer.resume([kafka().TopicPartition(*place)])
+        self._commit_if_due()
+
+    def fail(self, tup_id: RecordId) -> None:
+        """Emit the record again, unless its partition is another instance's by now."""
+        if tup_id in self._values:
+            self._failed.append(tup_id)
+
+    # --- commits --------------------------------------------------------------------------------
+
+    def _commit_if_due(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_commit:
+            self._next_commit = now + self._commit_secs
+            self._commit(wait=False)
+
+    def _commit(self, wait: bool) -> None:
+        """With `wait` once more what was asked for before: it may still be under way, and is
+        refused when the partition has moved."""
+        make = kafka().TopicPartition
+        safe = self._ledger.commits(everything=wait)
+        offsets = [make(*place, offset) for place, offset in safe.items()]
+        if not offsets:
+            return
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=not wait)
+        except kafka().KafkaException as error:
+            # The records come again, to whoever has their partitions.
+            self.logger.warning("offsets are not committed: %s", told(error.args[0]))
+
+    def _committed(self, error: Any, partitions: Any) -> None:
+        """librdkafka calls this inside poll()."""
+        for each in partitions:
+            if error is not None or each.error is not None:
+                self._ledger.not_committed(_place(each))
+
+    def close(self) -> None:
+        """Commit what is acked, leave the group."""
+        self._commit(wait=True)
+        self._consumer.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Where to read on; an engine that keeps state has what was emitted before."""
+        ledger = self._ledger
+        read = {place: ledger.position(place) for place in ledger.places}
+        return {"_positions": {**self._positions, **read}}
+
+
+def _place(partition: Any) -> Place:
+    return partition.topic, partition.partition
+
+
+def _place_of(record: Any) -> Place:
+    return record.topic(), record.partition()

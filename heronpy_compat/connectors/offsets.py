@@ -1,0 +1,88 @@
+"""Which offsets of which partitions may be committed: those below the lowest that is not acked."""
+
+from collections import deque
+
+Place = tuple[str, int]
+"""(topic, partition)"""
+
+
+class _Partition:
+    """What is known of one partition."""
+
+    __slots__ = ("committed", "following", "open", "taken")
+
+    def __init__(self) -> None:
+        self.taken: deque[int] = deque()
+        """Offsets that were read, in order, from the lowest one that is not acked."""
+        self.open: set[int] = set()
+        """Those of `taken` that are not."""
+        self.following: int | None = None
+        """The offset after the newest one that was read; None before the first."""
+        self.committed: int | None = None
+        """What `commits` said last."""
+
+    @property
+    def safe(self) -> int | None:
+        """The offset to commit: of the first record that a successor has to read."""
+        return self.taken[0] if self.taken else self.following
+
+
+class OffsetLedger:
+    """Keeps account of the partitions that a consumer has.
+
+    Records are taken in order of their offsets, with gaps where a log was compacted, and acked in
+    any order. Whatever belongs to a partition that was revoked is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._partitions: dict[Place, _Partition] = {}
+
+    def take(self, place: Place, offset: int) -> None:
+        """A record was read; its partition is one of ours from now on."""
+        partition = self._partitions.setdefault(place, _Partition())
+        partition.taken.append(offset)
+        partition.open.add(offset)
+        partition.following = offset + 1
+
+    def ack(self, place: Place, offset: int) -> None:
+        """A record is done; one that is not known, of a partition that moved, is nobody's."""
+        partition = self._partitions.get(place)
+        if partition is None:
+            return
+        partition.open.discard(offset)
+        while partition.taken and partition.taken[0] not in partition.open:
+            partition.taken.popleft()
+
+    def revoke(self, place: Place) -> None:
+        """The partition is another consumer's."""
+        self._partitions.pop(place, None)
+
+    def pending(self, place: Place) -> int:
+        """Records read and not acked."""
+        partition = self._partitions.get(place)
+        return len(partition.open) if partition else 0
+
+    def position(self, place: Place) -> int | None:
+        """The offset after the newest one that was read; None if none was."""
+        partition = self._partitions.get(place)
+        return partition.following if partition else None
+
+    @property
+    def places(self) -> list[Place]:
+        """The partitions of which something was read."""
+        return list(self._partitions)
+
+    def not_committed(self, place: Place) -> None:
+        """What was said to be committed was not: say it again."""
+        partition = self._partitions.get(place)
+        if partition is not None:
+            partition.committed = None
+
+    def commits(self, everything: bool = False) -> dict[Place, int]:
+        """What can be committed and was not said before; or `everything` that can be."""
+        found = {}
+        for place, partition in self._partitions.items():
+            safe = partition.safe
+            if safe is not None and (everything or safe != partition.committed):
+                found[place] = partition.committed = safe
+        return found

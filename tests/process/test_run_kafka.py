@@ -1,0 +1,173 @@
+"""Topologies that read and write Kafka, with librdkafka's mock cluster: the real protocol."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import confluent_kafka
+import psutil
+import pytest
+
+from heronpy_compat.connectors.kafka import KafkaSpout
+from heronpy_compat.testing import ComponentTester
+from process_support import TOPOLOGIES, Place, until
+
+FILE = TOPOLOGIES / "kafka_lines.py"
+PARTITIONS = 4
+"""What the mock gives a topic that it makes when somebody asks for it."""
+RECORDS = 2000
+HALF = RECORDS // 2
+
+
+class Cluster:
+    """Brokers in this process, with the numbers from 0 to RECORDS, in turn into the partitions."""
+
+    def __init__(self) -> None:
+        self.client = confluent_kafka.Producer({"test.mock.num.brokers": 1, "log_level": 2})
+        brokers = self.client.list_topics(timeout=10).brokers.values()
+        self.servers = ",".join(f"{each.host}:{each.port}" for each in brokers)
+        for topic in ("numbers", "copy"):
+            self.client.list_topics(topic, timeout=10)
+        for number in range(RECORDS):
+            self.client.produce("numbers", str(number), partition=number % PARTITIONS)
+        assert self.client.flush(10) == 0
+
+    def consumer(self, group: str) -> Any:
+        """A client of that group that has not joined it."""
+        return confluent_kafka.Consumer(
+            {"bootstrap.servers": self.servers, "group.id": group, "auto.offset.reset": "earliest"}
+        )
+
+    def written(self, topic: str, count: int) -> Counter[str]:
+        """The texts in a topic, once there are so many."""
+        consumer = self.consumer("of the test")
+        consumer.assign([confluent_kafka.TopicPartition(topic, n) for n in range(PARTITIONS)])
+        found: Counter[str] = Counter()
+
+        def enough() -> bool:
+            found.update(each.value().decode() for each in consumer.consume(500, 0.1))
+            return found.total() >= count
+
+        until(enough, "the topic is written")
+        consumer.close()
+        return found
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def numbers_in(place: Place) -> list[int]:
+    """What the bolts wrote down."""
+    texts = [each.read_text() for each in place.results_folder.glob("*.txt")]
+    return [int(line) for text in texts for line in text.splitlines()]
+
+
+def watching(cluster: Cluster, group: str) -> Callable[[], list[int]]:
+    """What is committed, of each partition."""
+    consumer = cluster.consumer(group)
+    places = [confluent_kafka.TopicPartition("numbers", each) for each in range(PARTITIONS)]
+    return lambda: [each.offset for each in consumer.committed(places, timeout=10)]
+
+
+def test_kill_9_in_the_middle_loses_no_record(place: Place, cluster: Cluster) -> None:
+    """The second half is processed but never acked; everything is killed; the next run begins
+    exactly there: what was committed is what was acked, no more and no less."""
+    committed = watching(cluster, "reading")
+    servers = ("-o", f"kafka.bootstrap.servers={cluster.servers}")
+    arguments = ("run", FILE, "-n", "Reading", *servers)
+    first = place.start(*arguments, "-o", f"test.hold.from={HALF}")
+    first.until(lambda: len(set(numbers_in(place))) == RECORDS, "all records are processed")
+    first.until(lambda: committed() == [HALF // PARTITIONS] * PARTITIONS, "the half is committed")
+    for each in first.processes():
+        with suppress(psutil.Error):  # it ends with its parent
+            each.kill()
+    first.wait()
+    assert committed() == [HALF // PARTITIONS] * PARTITIONS
+    for each in place.results_folder.glob("*.txt"):
+        each.unlink()
+    second = place.start(*arguments)
+    second.until(lambda: committed() == [RECORDS // PARTITIONS] * PARTITIONS, "the rest is, too")
+    assert set(numbers_in(place)) == set(range(HALF, RECORDS))
+    second.end()
+
+
+def test_a_topic_is_copied_to_its_end(place: Place, cluster: Cluster) -> None:
+    """A finite run from Kafka to Kafka; what was acked is committed when it ends."""
+    servers = ("-o", f"kafka.bootstrap.servers={cluster.servers}")
+    place.heronpy("run", FILE, "-n", "Copying", *servers).succeeded()
+    assert cluster.written("copy", RECORDS) == Counter(map(str, range(RECORDS)))
+    group = watching(cluster, "Copying.numbers")
+    assert group() == [RECORDS // PARTITIONS] * PARTITIONS
+    place.nothing_is_left()
+
+
+def test_no_broker_is_one_line(place: Place) -> None:
+    """Nobody listens on the port 1 of this machine."""
+    finished = place.heronpy(
+        *("run", FILE, "-n", "Copying", "-o", "kafka.bootstrap.servers=127.0.0.1:1"),
+        *("-o", "topology.restart.limit=0"),
+    )
+    assert finished.code == 1
+    (error,) = finished.errors
+    assert "Kafka at 127.0.0.1:1 does not answer" in error
+
+
+def member(cluster: Cluster) -> ComponentTester:
+    """A spout of a group, alone in this process."""
+    config = {
+        "kafka.bootstrap.servers": cluster.servers,
+        "kafka.topics": "numbers",
+        "kafka.group": "moving",
+        "topology.max.spout.pending": 2 * RECORDS,
+        "kafka.commit.secs": 0.05,
+        # A second less is what the mock waits for the members to come together again.
+        "kafka.consumer": {"session.timeout.ms": 4000, "heartbeat.interval.ms": 50},
+    }
+    return ComponentTester(KafkaSpout, config=config, name="numbers", patch_time=False)
+
+
+def test_a_partition_that_moves_takes_its_records_along(cluster: Cluster) -> None:
+    """A second member joins: what the first one has not acked is emitted again by whoever has the
+    partition then; its late acks of partitions that are gone change nothing."""
+    half = HALF // PARTITIONS
+    with member(cluster) as first, member(cluster) as other:
+
+        def read(count: int) -> bool:
+            first.next_tuple(calls=50)
+            return len(first.emitted) >= count
+
+        def shared() -> bool:
+            """Each has two partitions, and all of their records that were not acked."""
+            for each in (first, other):
+                each.next_tuple(calls=50)
+            mine = [each.component._mine for each in (first, other)]
+            return all(
+                len(places) == 2
+                and {each.component._ledger.pending(place) for place in places} == {half}
+                for each, places in zip((first, other), mine, strict=True)
+            )
+
+        until(lambda: read(RECORDS), "all is read")
+        for each in first.emitted:
+            if each.tup_id[2] < half:
+                first.component.ack(each.tup_id)
+        # Not while the members come together: the mock refuses commits then.
+        committed = watching(cluster, "moving")
+        until(lambda: read(0) and committed() == [half] * PARTITIONS, "what is acked is committed")
+        until(shared, "the rest is read again")
+        again = {each.tup_id for each in (*first.emitted[RECORDS:], *other.emitted)}
+        rest = range(half, RECORDS // PARTITIONS)
+        assert again == {("numbers", place, at) for place in range(PARTITIONS) for at in rest}
+        moved = {number for _, number in other.component._mine}
+        for each in first.emitted[:RECORDS]:
+            first.component.ack(each.tup_id)
+        expected = [half if place in moved else 2 * half for place in range(PARTITIONS)]
+
+        def settled() -> bool:
+            other.next_tuple()
+            return read(0) and committed() == expected
+
+        until(settled, "what stayed is committed")
