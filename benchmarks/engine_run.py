@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,17 +28,24 @@ QUOTED_LINES = 20
 class EngineRun:
     """One `heronpy run`, in a home of its own that is removed afterwards.
 
-    `topology` names a file of benchmarks/topologies, `config` goes to the command line with -o.
+    `topology` names a file of benchmarks/topologies, `config` goes to the command line with -o,
+    `words` as they are.
     Leaving the context stops the command if it still runs.
     """
 
     def __init__(
-        self, topology: str, config: Mapping[str, Any], *, until_done: bool = True
+        self,
+        topology: str,
+        config: Mapping[str, Any],
+        *,
+        until_done: bool = True,
+        words: Sequence[str] = (),
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="heronpy-benchmark-")
         self._listener = Listener(os.path.join(self._folder.name, "reports.sock"))
         self._errors = Path(self._folder.name, "stderr.txt")
-        self._command = _command(topology, {SOCKET_KEY: self._listener.path, **config}, until_done)
+        settings = {SOCKET_KEY: self._listener.path, **config}
+        self._command = [*_command(topology, settings, until_done), *words]
         self.started_at = 0.0
         """CLOCK_MONOTONIC seconds just before the command was started."""
         self._process: subprocess.Popen[bytes]

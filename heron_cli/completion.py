@@ -48,13 +48,13 @@ def script(shell: str) -> str:
 
 def known_names(with_ended: bool) -> list[str]:
     """Topologies that run, and if asked for those that left logs; none if that cannot be told."""
-    from heron_cli.stores import opened
+    from heron_cli.stores import opened, store_url
     from heron_cli.target import running_names
     from scheduler.home import Home
 
     found: set[str] = set()
     try:
-        with opened(os.environ.get("HERONPY_ZOOKEEPER")) as store:
+        with opened(store_url(os.environ.get("HERONPY_ZOOKEEPER"))) as store:
             found.update(running_names(store))
         if with_ended:
             found.update(os.listdir(os.path.dirname(Home.of_user().topology("x"))))

@@ -4,7 +4,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -12,8 +12,12 @@ from heron_cli.flags import ignored
 from heron_cli.running import RunningTopology
 from heron_cli.target import Target, target_options
 from heron_core.errors import HeronError
+from heron_core.plans import TopologyState
 from heron_io.processes import signal_process
+from scheduler.backend import SelfRunning
 from scheduler.local import forget, is_alive
+
+Found = TypeVar("Found")
 
 LOOK_SECS = 0.05
 GONE_SECS = 20.0
@@ -73,18 +77,42 @@ def kill_command(target: Target, wait_secs: float) -> None:
     """
     name = target.name()
     with target.running(name) as topology:
-        end(topology, wait_secs)
+        end(topology, wait_secs, target.place.config_path)
     click.echo(f"{name} is killed")
 
 
-def end(topology: RunningTopology, wait_secs: float) -> None:
+def end(topology: RunningTopology, wait_secs: float, config_path: str | None = None) -> None:
     """End a topology after a drain of at most `wait_secs`, and remove its nodes."""
     alive = is_alive(topology.scheduler)
-    if alive and wait_secs:
+    cluster = self_running(topology, config_path)
+    if alive and wait_secs and topology.state.get("state") != TopologyState.ENDED:
         _drain(topology, wait_secs)
-    if alive:
+    if cluster is not None:
+        cluster.end(topology.name)
+    elif alive:
         _end_scheduler(topology)
     forget(topology.store, topology.name)
+
+
+def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunning | None:
+    """The back end of a topology that a cluster runs by itself; None if a scheduler of ours does.
+
+    The cluster's file is looked up here: what the state store says is not to choose the programs
+    that run on this machine.
+    """
+    place = topology.scheduler
+    if place is None or "pid" in place:
+        return None
+    from scheduler.cluster_backends import backend_of
+    from scheduler.clusters import cluster_of
+
+    found = backend_of(cluster_of(place["cluster"], config_path))
+    if not isinstance(found, SelfRunning):
+        raise HeronError(
+            f"{topology.name} was submitted to an {place['kind']} cluster, and "
+            f"{place['cluster']} is {found.kind} now: use the file that it was submitted with"
+        )
+    return found
 
 
 def _drain(topology: RunningTopology, wait_secs: float) -> None:
@@ -96,7 +124,7 @@ def _drain(topology: RunningTopology, wait_secs: float) -> None:
         stats = topology.client.try_ask("stats", wait_secs=1.0)
         return stats is None or stats["quiet"]
 
-    if not _until(quiet, wait_secs):
+    if not until(quiet, wait_secs):
         click.echo(f"still busy after {wait_secs:g} s: ending anyway", err=True)
 
 
@@ -106,14 +134,13 @@ def _end_scheduler(topology: RunningTopology) -> None:
     if place["host"] != socket.gethostname():
         raise HeronError(f"{topology.name} runs on {place['host']}: kill it there")
     signal_process(place["pid"], signal.SIGTERM)
-    if not _until(lambda: not is_alive(place), GONE_SECS):
+    if not until(lambda: not is_alive(place), GONE_SECS):
         raise HeronError(f"the scheduler of {topology.name} (pid {place['pid']}) does not end")
 
 
-def _until(condition: Callable[[], Any], secs: float) -> bool:
+def until(condition: Callable[[], Found], secs: float) -> Found:
+    """The first true value of `condition`, or its last one after `secs`."""
     deadline = time.monotonic() + secs
-    while not condition():
-        if time.monotonic() >= deadline:
-            return False
+    while not (found := condition()) and time.monotonic() < deadline:
         time.sleep(LOOK_SECS)
-    return True
+    return found

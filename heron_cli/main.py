@@ -17,10 +17,12 @@ COMMANDS = {
     "activate": ("heron_cli.control", "Let a paused topology's spouts emit again."),
     "deactivate": ("heron_cli.control", "Pause a topology: its spouts emit nothing."),
     "kill": ("heron_cli.control", "End a topology: spouts, then what is in flight, then all."),
+    "restart": ("heron_cli.restart", "Restart a topology's containers, or one of them."),
     "visualize": ("heron_cli.visualize", "Draw a topology as SVG, PNG or DOT."),
     "package": ("heron_cli.package", "Put a project and its packages into one archive."),
     "worker_uptime": ("heron_cli.workers", "Show since when the containers are up."),
     "slot_usage": ("heron_cli.workers", "Show how many containers each topology has on each host."),
+    "clusters": ("heron_cli.clusters", "List the clusters, and check what they need."),
     "remove_logs": ("heron_cli.remove_logs", "Remove the logs of a topology that has ended."),
     "update_virtualenv": (
         "heron_cli.virtualenv",

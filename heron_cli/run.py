@@ -10,6 +10,7 @@ from heron_cli.flags import SparseCommand
 from heron_cli.loading import load_in_child
 from heron_cli.prepare import Wishes, configured, dry_run_text, packed, wishes_options
 from heron_cli.source import SourceWords, located, source_options
+from heron_cli.spark import OnSpark, with_spark
 
 
 @click.command("run", cls=SparseCommand)
@@ -34,6 +35,7 @@ from heron_cli.source import SourceWords, located, source_options
     metavar="embedded|HOST:PORT[/ROOT]",
     help="Keep the state in ZooKeeper: one started for this run, or a running one.",
 )
+@with_spark
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def run_command(
@@ -44,6 +46,7 @@ def run_command(
     seconds: float | None,
     until_done: bool,
     zookeeper: str | None,
+    spark: OnSpark,
     program: bool,
     arguments: tuple[str, ...],
 ) -> int:
@@ -61,6 +64,8 @@ def run_command(
     heronpy run topology.py -t 60 -o topology.max.spout.pending=500 --containers 3
     heronpy run                     in a project with one topology
     heronpy run -n wordcount -e prod
+    heronpy run topology.py --engine spark --checkpoint words.checkpoint
+    heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
     """
     source = located(words)
     # `python FILE` runs us with --program: its arguments are all there are, be there none.
@@ -70,13 +75,17 @@ def run_command(
     from heron_cli.watching import Watching
 
     spec = configured(loading.result(), source, wishes)
+    if spark.compiles and not dry_run:
+        from heron_spark.run import run_on_spark
+
+        return run_on_spark(spec, spark.options(seconds or None))
     packing = packed(spec)
     if dry_run:
         click.echo(dry_run_text(spec, packing, dry_run_format))
         return 0
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper))
-        watching = Watching.start(spec, packing, url, folders)
+        watching = Watching.start(spec, packing, url, folders, spark.backend())
         return watching.until_end(seconds or None, until_done)
 
 

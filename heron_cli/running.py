@@ -25,9 +25,10 @@ class RunningTopology:
 
 
 @contextmanager
-def running(name: str, zookeeper: str | None) -> Iterator[RunningTopology]:
-    """The topology called `name`; HeronError naming those that run if there is none."""
-    with opened(zookeeper) as store:
+def running(name: str, url: str) -> Iterator[RunningTopology]:
+    """The topology called `name` in the store at `url`; HeronError with those that run if there is
+    none."""
+    with opened(url) as store:
         if store.get(topology_path(name)) is None:
             known = ", ".join(store.children("/topologies")) or "none"
             raise HeronError(f"no topology called {name!r} is running (running: {known})")

@@ -32,9 +32,9 @@ def store_url(zookeeper: str | None) -> str:
 
 
 @contextmanager
-def opened(zookeeper: str | None) -> Iterator[StateStore]:
-    """The store, closed afterwards."""
-    store = open_store(store_url(zookeeper))
+def opened(url: str) -> Iterator[StateStore]:
+    """The store at `url`, closed afterwards."""
+    store = open_store(url)
     try:
         yield store
     finally:

@@ -3,21 +3,35 @@
 import os
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
+from heron_cli.clusters import with_cluster
 from heron_cli.flags import SparseCommand, ignored, stacked
 from heron_cli.loading import load_in_child
-from heron_cli.prepare import Wishes, changed, configured, dry_run_text, packed, wishes_options
+from heron_cli.prepare import (
+    Wishes,
+    changed,
+    configured,
+    dry_run_text,
+    layer,
+    packed,
+    wishes_options,
+)
 from heron_cli.source import Source, SourceWords, located, source_options
+from heron_cli.spark import OnSpark, with_spark_scheduler
 from heron_cli.stores import store_url, zookeeper_option
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.topology import TopologySpec
+from heron_io.state_store import StateStore, execution_path
+from scheduler.backend import SelfRunning
 
-READY_SECS = 30.0
-"""A topology whose instances are not all there after this long has a problem worth telling."""
+if TYPE_CHECKING:
+    from scheduler.clusters import Cluster
+    from scheduler.local import Launch
+
 LOOK_SECS = 0.05
 
 sparse_options = stacked(
@@ -57,6 +71,8 @@ sparse_options = stacked(
 )
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
+@with_cluster
+@with_spark_scheduler
 @sparse_options
 def submit_command(
     words: SourceWords,
@@ -68,33 +84,43 @@ def submit_command(
     wait_secs: float,
     no_hooks: bool,
     zookeeper: str | None,
+    cluster: "Cluster | None",
+    spark: OnSpark,
 ) -> int:
     """Start a topology in the background, and return when all its instances run.
 
     FILE is a Python file, a Flux file (.yaml), or an archive made by `heronpy package`. Without
     it, the current folder's project has the topology: topologies/NAME.py for -n NAME. The project's
     pre_submit and post_submit (in tasks.py or fabfile.py) are called before and after.
+    With --cluster it runs where the cluster's file says, else on this machine.
 
     \b
     heronpy submit topology.py -N words
     heronpy submit -n wordcount -e prod --force
+    heronpy submit topology.py --cluster west
+    heronpy submit topology.py --scheduler spark --master spark://host:7077 --zookeeper zk:2181
     heronpy stats words; heronpy tail words -f; heronpy kill words
     """
-    source = located(words)
+    if cluster is not None and spark.is_given:
+        raise UsageError("--cluster says who runs the containers: leave out --scheduler, --master")
+    source = _above(cluster, located(words))
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
         wishes = replace(wishes, options=(*wishes.options, paused))
     spec = configured(load_in_child(source.request).result(), source, wishes)
     if dry_run:
         click.echo(dry_run_text(spec, packed(spec), dry_run_format))
+        if preview := _preview(spec, cluster, spark):
+            click.echo(preview)
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
     packing = packed(spec)
     address = zookeeper or source.environment.zookeeper
+    url = store_url(address) if cluster is None else cluster.store_url
     if force:
-        _kill_old(spec.name, address, wait_secs)
-    logs = _submitted(spec, packing, store_url(address))
+        _kill_old(spec.name, url, wait_secs, cluster)
+    logs = _submitted(_launch(spec, packing, url, cluster, spark))
     click.echo(
         f"{spec.name} runs: {len(packing.instances)} instances, "
         f"{len(packing.containers)} containers, logs in {logs}"
@@ -121,62 +147,105 @@ def _after(spec: TopologySpec, source: Source | None) -> None:
         post_submit(source.project.root, spec.name, source.environment, spec.config)
 
 
-def _kill_old(name: str, address: str | None, wait_secs: float) -> None:
+def _above(cluster: "Cluster | None", source: Source) -> Source:
+    """The source with the cluster's config as the lowest layer."""
+    if cluster is None:
+        return source
+    environment = source.environment
+    options = {**layer(cluster.config), **layer(environment.options)}
+    return replace(source, environment=replace(environment, options=options))
+
+
+def _launch(
+    spec: TopologySpec, packing: PackingPlan, url: str, cluster: "Cluster | None", spark: OnSpark
+) -> "Launch":
+    from scheduler.cluster_backends import backend_of
+    from scheduler.clusters import check_fits
+    from scheduler.home import Home
+    from scheduler.local import Launch
+
+    if cluster is not None:
+        check_fits(cluster, packing)
+    backend = spark.backend() if cluster is None else backend_of(cluster)
+    return Launch(spec, packing, url, Home.of_user(), foreground=False, backend=backend)
+
+
+def _preview(spec: TopologySpec, cluster: "Cluster | None", spark: OnSpark) -> str:
+    """What would be started on the cluster besides the packing plan's containers."""
+    url = store_url(None) if cluster is None else cluster.store_url
+    launch = _launch(spec, packed(spec), url, cluster, spark)
+    return launch.backend.preview(launch)
+
+
+def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
     from heron_cli.control import end
     from heron_cli.running import running
     from heron_cli.stores import opened
     from heron_cli.target import running_names
 
-    with opened(address) as store:
+    with opened(url) as store:
         runs = name in running_names(store)
     if runs:
-        with running(name, address) as topology:
-            end(topology, wait_secs)
+        with running(name, url) as topology:
+            end(topology, wait_secs, None if cluster is None else os.path.dirname(cluster.file))
         click.echo(f"{name} is killed")
 
 
-def _submitted(spec: TopologySpec, packing: PackingPlan, url: str) -> str:
-    """Start it and wait until it is up; returns the folder of its logs."""
-    from scheduler.home import Home
-    from scheduler.local import Launch, register, start
+def _submitted(launch: "Launch") -> str:
+    """Start it and wait until it is up; returns where its logs are."""
+    from scheduler.local import deploy, register, start
 
-    home = Home.of_user()
-    launch = Launch(spec, packing, url, home, foreground=False)
     register(launch)
+    if isinstance(launch.backend, SelfRunning):
+        deploy(launch)
+        _wait_until_ready(launch, None)
+        return f"the sandboxes of its {launch.backend.kind} job"
     child = start(launch)
     # The daemon holds a lifeline of its own; ours must not end it.
     os.close(child.lifeline)
-    _wait_until_ready(launch, packing, child.pid)
-    return home.logs(spec.name)
+    _wait_until_ready(launch, child.pid)
+    return launch.home.logs(launch.topology.name)
 
 
-def _wait_until_ready(launch: Any, packing: PackingPlan, scheduler: int) -> None:
+def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
     """Until every instance has reported; HeronError with what is missing or what failed."""
     from heron_cli.client import MasterClient
     from heron_io.state_store import open_store
-    from scheduler.local import outcome_of
 
-    name = launch.topology.name
+    name, expected = launch.topology.name, len(launch.packing.instances)
+    ready_secs = launch.backend.ready_secs
     store = open_store(launch.store_url)
     client = MasterClient(store, name)
-    deadline = time.monotonic() + READY_SECS
+    deadline = time.monotonic() + ready_secs
     up = 0
     try:
         while time.monotonic() < deadline:
             found = client.try_ask("stats", wait_secs=1.0)
             up = sum(each["up"] for each in found["components"].values()) if found else up
-            if up == len(packing.instances):
+            if up == expected or _has_ended(launch, store, scheduler):
                 return
-            if os.waitpid(scheduler, os.WNOHANG)[0]:
-                outcome = outcome_of(launch.home, name)
-                if outcome.get("state") == TopologyState.ENDED:
-                    return
-                raise HeronError(f"{name} failed: {outcome.get('reason', 'its scheduler died')}")
             time.sleep(LOOK_SECS)
     finally:
         client.close()
         store.close()
+    where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
     raise HeronError(
-        f"{name}: {up} of {len(packing.instances)} instances run after {READY_SECS:.0f} s; it was "
-        f"left running: look at `heronpy tail {name}`, end it with `heronpy kill {name}`"
+        f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
+        f"left running: look at {where}, end it with `heronpy kill {name}`"
     )
+
+
+def _has_ended(launch: "Launch", store: StateStore, scheduler: int | None) -> bool:
+    """Whether the topology's work is done already; HeronError if its scheduler ended otherwise."""
+    from scheduler.local import outcome_of
+
+    name = launch.topology.name
+    if scheduler is None:
+        state = store.get(execution_path(name)) or {}
+        return bool(state.get("state") == TopologyState.ENDED)
+    if not os.waitpid(scheduler, os.WNOHANG)[0]:
+        return False
+    outcome = outcome_of(launch.home, name)
+    if outcome.get("state") != TopologyState.ENDED:
+        raise HeronError(f"{name} failed: {outcome.get('reason', 'its scheduler died')}")
+    return True

@@ -11,7 +11,7 @@ import click
 from heron_cli.flags import ignored
 from heron_cli.target import Target, target_options
 from heron_core.errors import HeronError, UsageError
-from heron_io.state_store import execution_path
+from heron_io.state_store import execution_path, scheduler_path
 from scheduler.home import Home
 
 LOOK_SECS = 0.2
@@ -75,6 +75,12 @@ def logs_folder(target: Target, name: str) -> str:
     """Where a topology's logs are, whether it runs or has ended; HeronError if it never ran."""
     with target.place.store() as store:
         known = store.get(execution_path(name)) or {}
+        scheduler = store.get(scheduler_path(name)) or {"pid": None}
+    if "pid" not in scheduler:
+        raise HeronError(
+            f"the logs of {name} are in the sandboxes of its containers on the cluster "
+            f"{scheduler['cluster']}: look at the pages of its {scheduler['kind']} job"
+        )
     folder: str = known.get("logs") or Home.of_user().logs(name)
     if not os.path.isdir(folder):
         raise HeronError(f"no topology called {name!r} runs or ran here: there is no {folder}")

@@ -11,28 +11,37 @@ from typing import Any
 
 import click
 
+from heron_cli.clusters import chosen, cluster_options
 from heron_cli.environment import Environment, environment_of, environments_in
 from heron_cli.flags import Function, environment_options, stacked, tell_ignored
 from heron_cli.project import project_here, required
 from heron_cli.running import RunningTopology, running
-from heron_cli.stores import opened, zookeeper_option
+from heron_cli.stores import opened, store_url, zookeeper_option
 from heron_core.errors import UsageError
 from heron_io.state_store import StateStore
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to look for topologies: --zookeeper, or what an environment of the project says."""
+    """Where to look for topologies: --cluster, --zookeeper, or what an environment of the project
+    says."""
 
     environment: str | None = None
     config_file: str | None = None
     zookeeper: str | None = None
+    cluster: str | None = None
+    config_path: str | None = None
 
     @contextmanager
     def store(self) -> Iterator[StateStore]:
         """The state store, closed afterwards."""
-        with opened(self.zookeeper_address()) as store:
+        with opened(self.store_url()) as store:
             yield store
+
+    def store_url(self) -> str:
+        """Of the cluster, or else of ZooKeeper's address."""
+        cluster = chosen(self.cluster, self.config_path)
+        return store_url(self.zookeeper_address()) if cluster is None else cluster.store_url
 
     def zookeeper_address(self) -> str | None:
         """HOST:PORT[/ROOT], or None for the files of this user; says what it ignores."""
@@ -92,7 +101,7 @@ class Target:
     @contextmanager
     def running(self, name: str) -> Iterator[RunningTopology]:
         """The running topology called `name`."""
-        with running(name, self.place.zookeeper_address()) as topology:
+        with running(name, self.place.store_url()) as topology:
             yield topology
 
 
@@ -102,7 +111,7 @@ def running_names(store: StateStore) -> list[str]:
 
 
 def place_options(function: Function) -> Function:
-    """-e, --config and --zookeeper; the function gets them as `place`."""
+    """-e, --config, --zookeeper and those of a cluster; the function gets them as `place`."""
     import functools
 
     @functools.wraps(function)
@@ -110,7 +119,7 @@ def place_options(function: Function) -> Function:
         names = Place.__dataclass_fields__
         return function(place=Place(**{name: given.pop(name) for name in names}), **given)
 
-    return stacked(environment_options, zookeeper_option)(command)
+    return stacked(environment_options, zookeeper_option, cluster_options)(command)
 
 
 def target_options(*, override: bool = False) -> Callable[[Function], Function]:

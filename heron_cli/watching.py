@@ -16,6 +16,7 @@ from heron_core.plans import PackingPlan, TopologyState
 from heron_core.topology import TopologySpec
 from heron_io.processes import Child, signal_process
 from heron_io.state_store import StateStore, open_store
+from scheduler.backend import Backend
 from scheduler.home import Home
 from scheduler.local import Launch, forget, outcome_of, register, start
 
@@ -46,7 +47,11 @@ class Watching:
 
     @staticmethod
     def start(
-        topology: TopologySpec, packing: PackingPlan, url: str, folders: tuple[str, ...]
+        topology: TopologySpec,
+        packing: PackingPlan,
+        url: str,
+        folders: tuple[str, ...],
+        backend: Backend,
     ) -> "Watching":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
@@ -58,6 +63,7 @@ class Watching:
             foreground=True,
             console=theirs,
             remove_at_end=folders,
+            backend=backend,
         )
         register(launch)
         clock = Stopwatch()

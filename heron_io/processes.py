@@ -9,6 +9,7 @@ import ctypes
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -156,6 +157,20 @@ def started_at(pid: int) -> str | None:
             return None
         return "unknown" if signal_process(pid, 0) else None  # no /proc: trust the pid
     return None if fields[0] in "ZX" else fields[19]
+
+
+def parent_of(pid: int) -> int | None:
+    """The pid of a process's parent; None if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+    except OSError:
+        if os.path.isdir("/proc/self"):
+            return None
+    done = subprocess.run(
+        ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return int(done.stdout) if done.stdout.strip() else None
 
 
 class Waker:

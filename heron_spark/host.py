@@ -186,15 +186,25 @@ def main(arguments: list[str]) -> int:
     threading.Thread(target=watch, args=(folder, run, int(parent), over), daemon=True).start()
     aliases.install()
     sys.path[:0] = [each for each in job.topology.search_paths if each not in sys.path[:1]]
-    host = Host(folder, job, compile_topology(job.topology), install())
+    host = Host(folder, job, compile_topology(job.topology), install(job.echo))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen()
         serve(host, listening, over)
     host.close()
-    os.unlink(address)
+    _remove(address)
     sys.stdout.flush()
     os._exit(0)  # threads of user code do not hold it up
+
+
+def _remove(address: str) -> None:
+    """The socket, its lock, and their folder after the last host."""
+    try:
+        os.unlink(address)
+        os.unlink(f"{address}.lock")
+        os.rmdir(os.path.dirname(address))
+    except OSError:  # other hosts still have theirs there, or the driver was faster
+        pass
 
 
 def _debug(job: Job) -> bool:

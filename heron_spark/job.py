@@ -17,6 +17,8 @@ class Job:
     """Tasks that Spark runs at once: no level has more partitions."""
     max_batch: int
     batch_secs: float
+    echo: bool
+    """Whether printed lines go to the worker's stderr, too: not where that is the console."""
 
     def write(self, folder: Folder, run: str) -> None:
         """Leave it where the hosts look."""
@@ -25,6 +27,7 @@ class Job:
             "slots": self.slots,
             "max_batch": self.max_batch,
             "batch_secs": self.batch_secs,
+            "echo": self.echo,
         }
         write_whole(folder.run_file(run), json.dumps(data).encode())
 

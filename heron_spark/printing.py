@@ -1,10 +1,10 @@
-"""What components print: to the process's stderr, and with the batch to whoever runs it."""
+"""What components print: with the batch to whoever runs it, and on clusters to the worker's log."""
 
 import sys
 from typing import TextIO
 
 KEPT_CHARACTERS = 256 * 1024
-"""Of one task and batch, for the driver's console; the worker's own log has everything."""
+"""Of one task and batch; what is beyond is only counted, and in the worker's log on clusters."""
 
 
 class Lines:
@@ -34,7 +34,7 @@ class Lines:
         """The lines since the last call."""
         lines = self._lines
         if self._dropped:
-            lines.append(f"({self._dropped} more lines in the worker's log)")
+            lines.append(f"({self._dropped} more lines)")
         self._lines, self._room, self._dropped = [], KEPT_CHARACTERS, 0
         return lines
 
@@ -45,14 +45,16 @@ class Printed:
     encoding = "utf-8"
     errors = "replace"
 
-    def __init__(self, log: TextIO) -> None:
+    def __init__(self, log: TextIO, echo: bool) -> None:
         self._log = log
+        self._echo = echo
         self.lines = Lines()
         """Of the task that runs."""
 
     def write(self, text: str) -> int:
         """Take text."""
-        self._log.write(text)
+        if self._echo:
+            self._log.write(text)
         self.lines.add(text)
         return len(text)
 
@@ -73,8 +75,8 @@ class Printed:
         return True
 
 
-def install() -> Printed:
-    """Let `print` of this process go through a Printed; the log is stderr."""
-    printed = Printed(sys.stderr)
+def install(echo: bool) -> Printed:
+    """Let `print` of this process go through a Printed, and to stderr if `echo`."""
+    printed = Printed(sys.stderr, echo)
     sys.stdout = printed
     return printed

@@ -10,33 +10,19 @@ its spouts ask twice, in the driver's process for offsets and in a worker's for 
 import json
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JNetworkError
 
 from heron_core.errors import HeronError
 from heron_spark.compile import Plan
 from heron_spark.files import Folder
+from heron_spark.progress import Progress, Report
 from heron_spark.relay import CLOSING, LAST, OPENING, SCHEMA, Level
 from heron_spark.session import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One batch that is done."""
-
-    batch: int
-    secs: float
-    """Since the one before it."""
-    facts: tuple[dict[str, Any], ...]
-    """Of each task: task, component, label, spout, executed, emitted, errors, acked, secs,
-    state_bytes, finished, printed."""
-
-
-Report = Callable[[Progress], None]
 
 
 class _Stop(Exception):
@@ -72,10 +58,12 @@ class Query:
     def wait(self, secs: float) -> bool:
         """Wait for the end, `secs` at most; whether it is there. HeronError if it failed."""
         self._over.wait(secs)
-        if not self._over.is_set() and self._query.isActive:
-            return False
         try:
+            if not self._over.is_set() and self._query.isActive:
+                return False
             self._query.awaitTermination()
+        except (OSError, Py4JNetworkError) as error:
+            raise HeronError(f"Spark's JVM is gone: {first_line(error)}") from None
         except Exception as error:
             if not self._stopping:
                 raise HeronError(_told(error)) from None

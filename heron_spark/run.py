@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
@@ -18,16 +17,17 @@ from heron_spark.compile import Plan, compile_topology
 from heron_spark.files import Folder
 from heron_spark.job import Job
 from heron_spark.options import SparkOptions
-from heron_spark.query import Progress, Query, Report
-from heron_spark.session import check_environment, is_local, session
+from heron_spark.progress import Console, Report
+from heron_spark.session import check_environment, check_word, is_local, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from heron_spark.query import Query
+
 LOOK_SECS = 0.1
 HOSTS_END_SECS = 10.0
 """User code may take 5 s to close; see host.py."""
-SHOW_EVERY_SECS = 2.0
 EXIT_KILLED = 130
 
 
@@ -41,6 +41,7 @@ def run_on_spark(
     which gets each batch. Returns the exit code. TopologyError, UsageError, HeronError: one line.
     """
     options.check()
+    check_word(options.master)
     plan = compile_topology(topology)
     with ExitStack() as stack:
         folder = stack.enter_context(checkpoint(plan, options))
@@ -62,9 +63,12 @@ def run_in(
     spark: "SparkSession", plan: Plan, folder: Folder, options: SparkOptions, report: Report
 ) -> int:
     """The same in a session that is there already."""
+    from heron_spark.query import Query  # it needs pyspark and pyarrow, which not all have
+
     run = uuid.uuid4().hex[:12]
     slots = spark.sparkContext.defaultParallelism
-    Job(plan.topology, slots, options.max_batch, options.batch_secs).write(folder, run)
+    echo = not is_local(options.master)
+    Job(plan.topology, slots, options.max_batch, options.batch_secs, echo).write(folder, run)
     query = Query(plan, folder, report)
     interrupts = Interrupts(query)
     try:
@@ -77,7 +81,7 @@ def run_in(
     return EXIT_KILLED if interrupts.count > 1 else 0
 
 
-def _watch(query: Query, interrupts: "Interrupts", seconds: float | None) -> None:
+def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> None:
     deadline = time.monotonic() + seconds if seconds else float("inf")
     while not query.wait(LOOK_SECS):
         if time.monotonic() >= deadline:
@@ -127,7 +131,7 @@ class Interrupts:
     PySpark's own handler would cancel the jobs that run.
     """
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: "Query") -> None:
         self.count = 0
         self._query = query
         self._before: dict[int, Any] = {}
@@ -144,34 +148,3 @@ class Interrupts:
     def _take(self, *_: object) -> None:
         self.count += 1
         self._query.stop()
-
-
-@dataclass(slots=True)
-class Console:
-    """Printed lines to stdout, now and then a line about the progress to stderr."""
-
-    shown: float = 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        """Show one batch."""
-        for each in progress.facts:
-            for line in each["printed"]:
-                print(line, flush=True)
-        now = time.monotonic()
-        if now - self.shown >= SHOW_EVERY_SECS:
-            self.shown = now
-            print(line_about(progress), file=sys.stderr, flush=True)
-
-
-def line_about(progress: Progress) -> str:
-    """`heronpy: batch 12, 0.8 s: words 52,000/s, count 520,000/s, 3 errors`."""
-    rates: dict[str, int] = {}
-    for each in progress.facts:
-        worked = each["emitted"] if each["spout"] else each["executed"]
-        rates[each["component"]] = rates.get(each["component"], 0) + worked
-    secs = max(progress.secs, 1e-9)
-    words = [f"{name} {number / secs:,.0f}/s" for name, number in rates.items()]
-    errors = sum(each["errors"] for each in progress.facts)
-    if errors:
-        words.append(f"{errors} errors")
-    return f"heronpy: batch {progress.batch}, {progress.secs:.1f} s: {', '.join(words)}"

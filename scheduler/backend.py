@@ -1,11 +1,13 @@
 """What a scheduler's back end is: how the containers of a topology are started on some cluster.
 
-Around every back end the same scheduler process serves (`scheduler.local`): it announces itself,
-supervises the back end's jobs, and cleans up whatever ends them. A back end says what is wrong
-before anything is written, and which processes its scheduler runs.
+There are two kinds. Around a `Supervised` one a scheduler process of ours (`scheduler.local`)
+serves: it announces itself, supervises the back end's jobs, and cleans up whatever ends them. A
+`SelfRunning` one hands the containers to a cluster that starts them again by itself; then nobody of
+ours stays on the submitting machine, and the scheduler's node has no pid. Either says what is wrong
+before anything is written.
 """
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scheduler.supervisor import Job
 
@@ -27,12 +29,33 @@ class Backend(Protocol):
     def check(self, launch: "Launch") -> None:
         """HeronError in one line if the topology cannot run here; nothing is written yet."""
 
-    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
-        """The scheduler's own child processes. The topology's socket files go into `sockets`, which
-        only its owner may enter and which is removed at the end."""
-
     def about(self) -> dict[str, Any]:
         """What the scheduler's node says besides kind, host and pid."""
 
     def preview(self, launch: "Launch") -> str:
         """For --dry-run: what would be started, pure; empty if the packing plan says it all."""
+
+
+@runtime_checkable
+class Supervised(Backend, Protocol):
+    """Our scheduler process runs the containers."""
+
+    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+        """The scheduler's own child processes. The topology's socket files go into `sockets`, which
+        only its owner may enter and which is removed at the end."""
+
+
+@runtime_checkable
+class SelfRunning(Backend, Protocol):
+    """A cluster runs the containers, and starts again those that end."""
+
+    def deploy(self, launch: "Launch") -> None:
+        """Hand a registered topology to the cluster. HeronError in one line if it is refused; then
+        nothing of it is left there."""
+
+    def end(self, name: str) -> None:
+        """End all containers and remove what was put on the cluster; one that has nothing of the
+        topology any more is no error."""
+
+    def restart(self, name: str, container: int | None) -> None:
+        """Start one container again, None for all of them; HeronError if there is none such."""

@@ -3,7 +3,8 @@
 The runtime: our packages and the installed distributions that they need, compiled ones included, so
 the other machine needs the same version of Python for the same system, and nothing else. The
 user's code: every folder of the topology's search paths. Both are archives of scheduler.archive,
-unpacked once a machine into folders named after their contents.
+unpacked once a machine into folders named after their contents. Their names do not end in .tar.gz,
+because Spark would unpack them as well.
 """
 
 import hashlib
@@ -59,7 +60,7 @@ def bundled(search_paths: Iterable[str], cache: str, folder: str) -> Bundle:
     os.makedirs(cache, mode=0o700, exist_ok=True)
     code = []
     for number, root in enumerate(topmost(search_paths)):
-        path = os.path.join(folder, f"heronpy-code-{number}.tar.gz")
+        path = os.path.join(folder, f"heronpy-code-{number}.packed")
         name = os.path.basename(root) or "code"
         write_archive(path, _manifest(name), root, None)
         code.append((root, path))
@@ -84,7 +85,7 @@ def _manifest(name: str) -> Manifest:
 def _runtime(cache: str) -> str:
     """The runtime's archive; its name tells whether any of its files has changed since."""
     files = sorted(runtime_files())
-    path = os.path.join(cache, f"{RUNTIME}-{_fingerprint(files)}.tar.gz")
+    path = os.path.join(cache, f"{RUNTIME}-{_fingerprint(files)}.packed")
     if os.path.exists(path):
         return path
     with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as folder:
@@ -164,10 +165,10 @@ def zipped_packages(folder: str) -> str:
 def installed(
     runtime: str, code: Sequence[tuple[str, str]], python: str, caches: Sequence[str]
 ) -> Installed:
-    """Unpack a bundle's archives here, unless that is done; `code` has (folder there, archive here).
+    """Unpack a bundle's archives here, unless that is done.
 
-    The first of `caches` that can be written to is taken. HeronError if this Python cannot run what
-    was packed.
+    `code` has (folder there, archive here). The first of `caches` that can be written to is taken.
+    HeronError if this Python cannot run what was packed.
     """
     if this_python() != python:
         raise HeronError(

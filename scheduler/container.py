@@ -1,10 +1,10 @@
 """`python -m scheduler.container`: one container of a topology, as any cluster back end starts it.
 
 It reads topology, packing plan and keys from the state store and supervises the container's
-processes. Whatever starts it should hold the other end of a pipe at its stdin: when that closes the
-container ends, and on Linux the kernel kills it with its parent. A pipe at its stdout is its voice:
-zero bytes are heartbeats, anything else is why it ends. Exit codes: those of scheduler.executor, and
-UNSTARTED_CODE if it could not even begin.
+processes. Whatever starts it should hold the other end of a pipe at its stdin: when that closes,
+the container ends, and on Linux the kernel kills it with its parent. A pipe at its stdout is its
+voice: zero bytes are heartbeats, anything else is why it ends. Exit codes: those of
+scheduler.executor, and UNSTARTED_CODE if it could not even begin.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from setproctitle import setproctitle
 
 from heron_core.errors import HeronError
-from heron_core.plans import PackingPlan, packing_from_json
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, packing_from_json
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_io.processes import Ties, die_with_parent
 from heron_io.security import Keys
@@ -46,7 +46,8 @@ def main(words: Sequence[str] | None = None) -> int:
     ties = _ties()
     try:
         known = read(given.store, given.topology)
-        known.packing.container(given.container)
+        if given.container != MASTER_CONTAINER:
+            known.packing.container(given.container)
         topology = moved(known.topology, given.moved)
     except KeyError:
         ties.say(f"the packing plan of {given.topology} has no container {given.container}")
@@ -97,11 +98,15 @@ def _parser() -> argparse.ArgumentParser:
 def _ties() -> Ties:
     """A lifeline at stdin and a voice at stdout, as far as these are pipes.
 
-    The voice is a copy: stdout itself will be the log.
+    Both are copies: stdin is nobody's business any more, and stdout will be the log.
     """
-    lifeline = 0
-    if not _is_pipe(0):
+    if _is_pipe(0):
+        lifeline = os.dup(0)
+    else:
         lifeline, _never_closed = os.pipe()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
     voice = None
     if _is_pipe(1):
         voice = os.dup(1)
@@ -129,12 +134,12 @@ def read(store_url: str, name: str) -> Known:
     """Topology, packing plan and keys; HeronError naming what the store does not have."""
     store = open_store(store_url)
     try:
-        found = [store.get(path(name)) for path in (topology_path, packing_path, keys_path)]
+        topology, packing = store.get(topology_path(name)), store.get(packing_path(name))
+        keys = store.get(keys_path(name))
     finally:
         store.close()
-    if None in found:
+    if topology is None or packing is None or keys is None:
         raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
-    topology, packing, keys = found
     return Known(topology_from_json(topology), packing_from_json(packing), Keys.from_json(keys))
 
 

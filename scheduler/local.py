@@ -40,7 +40,7 @@ from heron_io.state_store import (
     topology_path,
 )
 from scheduler import executor
-from scheduler.backend import Backend
+from scheduler.backend import Backend, SelfRunning, Supervised
 from scheduler.home import Home, sockets_folder
 from scheduler.supervisor import Job, Outcome, Supervisor
 
@@ -109,6 +109,8 @@ def register(launch: Launch) -> None:
     try:
         _remove_stale(store, name)
         store.create(topology_path(name), topology_to_json(launch.topology))
+        if isinstance(launch.backend, SelfRunning):
+            store.put(scheduler_path(name), _location(launch))
         store.put(packing_path(name), packing_to_json(launch.packing))
         store.put(keys_path(name), launch.keys.to_json())
         state = {
@@ -122,12 +124,26 @@ def register(launch: Launch) -> None:
         store.put(execution_path(name), state)
     except NameInUse:
         place = store.get(scheduler_path(name)) or {}
+        pid, host = place.get("pid"), place.get("host")
+        who = f"on cluster {place['cluster']}" if "cluster" in place else f"scheduler pid {pid}"
         raise NameInUse(
-            f"a topology called {name!r} is running already (scheduler pid {place.get('pid')} on "
-            f"{place.get('host')}): choose another name with -N, or `heronpy kill {name}`"
+            f"a topology called {name!r} is running already ({who}, submitted on {host}): "
+            f"choose another name with -N, or `heronpy kill {name}`"
         ) from None
     finally:
         store.close()
+
+
+def deploy(launch: Launch) -> None:
+    """Hand a registered topology to a cluster that runs it by itself; if that is refused, its nodes
+    go again, and HeronError says why."""
+    assert isinstance(launch.backend, SelfRunning)
+    launch.home.clean_logs(launch.topology.name)
+    try:
+        launch.backend.deploy(launch)
+    except BaseException:
+        _forget(launch)
+        raise
 
 
 def start(launch: Launch) -> Child:
@@ -175,6 +191,7 @@ def _serve(launch: Launch, lifeline: int) -> int:
 
 
 def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
+    assert isinstance(launch.backend, Supervised)
     jobs = launch.backend.jobs(launch, sockets)
     config = keys.with_defaults(launch.topology.config)
     silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
@@ -213,19 +230,19 @@ def _announce(launch: Launch, sockets: str) -> None:
     """Say who schedules the topology, for kill and for whoever finds the name taken."""
     store = open_store(launch.store_url)
     try:
-        store.put(
-            scheduler_path(launch.topology.name),
-            {
-                "kind": launch.backend.kind,
-                "host": socket.gethostname(),
-                "pid": os.getpid(),
-                "started": started_at(os.getpid()),
-                "sockets": sockets,
-                **launch.backend.about(),
-            },
-        )
+        ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+        store.put(scheduler_path(launch.topology.name), {**_location(launch), **ours})
     finally:
         store.close()
+
+
+def _location(launch: Launch) -> dict[str, Any]:
+    """The scheduler's node, without what only a scheduler process of ours has."""
+    return {
+        "kind": launch.backend.kind,
+        "host": socket.gethostname(),
+        **launch.backend.about(),
+    }
 
 
 def _write_outcome(path: str, outcome: Outcome) -> None:
@@ -285,9 +302,10 @@ def _remove_stale(store: StateStore, name: str) -> None:
 
 
 def is_alive(place: Any | None) -> bool:
-    """Whether the scheduler at `place` (its node's value) still runs; one elsewhere is trusted."""
+    """Whether the scheduler at `place` (its node's value) still runs; one elsewhere is trusted, and
+    so is a cluster that runs containers by itself: it has no pid."""
     if place is None:
         return False
-    if place.get("host") != socket.gethostname():
+    if "pid" not in place or place.get("host") != socket.gethostname():
         return True
     return bool(started_at(place["pid"]) == place["started"])

@@ -4,6 +4,7 @@ Two partitions; a batch is as large as the engine's. A partition yields Arrow ba
 that were made before the clock runs: the cheapest source that Python can be.
 """
 
+import argparse
 import os
 import sys
 import tempfile
@@ -89,11 +90,11 @@ def split_in_python(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         yield pa.RecordBatch.from_arrays([pa.array(found)], names=["word"])
 
 
-def arguments(description: str | None) -> Any:
+def parser(description: str | None) -> argparse.ArgumentParser:
     """The options of both programs: the count, and who splits."""
-    parser = workload.count_parser(description, 10_000_000)
-    parser.add_argument("--split", choices=["jvm", "python"], default="jvm")
-    return parser.parse_args()
+    made = workload.count_parser(description, 10_000_000)
+    made.add_argument("--split", choices=["jvm", "python"], default="jvm")
+    return made
 
 
 def session() -> SparkSession:

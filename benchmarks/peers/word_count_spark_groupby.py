@@ -7,7 +7,7 @@ from benchmarks.peers import spark_sentences
 
 def main() -> None:
     """Run it once, check every count, report."""
-    options = spark_sentences.arguments(__doc__)
+    options = spark_sentences.parser(__doc__).parse_args()
 
     def query(sentences: Any) -> Any:
         return spark_sentences.words(sentences, options.split).groupBy("word").count()

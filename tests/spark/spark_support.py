@@ -19,7 +19,7 @@ from heron_core.topology import (
 )
 from heron_spark.compile import compile_topology
 from heron_spark.options import SparkOptions
-from heron_spark.query import Progress
+from heron_spark.progress import Progress
 from heron_spark.run import checkpoint, run_in
 
 HERE = str(Path(__file__).parent)
@@ -42,7 +42,7 @@ def spout(name: str, kind: str = "Numbers", par: int = 1, **config: Any) -> Comp
 
 def bolt(name: str, kind: str, par: int, *inputs: InputSpec, **config: Any) -> ComponentSpec:
     """A bolt of spark_topologies."""
-    outputs = (NUMBER,) if kind in ("Times", "Ticking") else ()
+    outputs = (NUMBER,) if kind in ("Times", "Ticking", "Mixing") else ()
     keys = {f"test.{key}": value for key, value in config.items()}
     return ComponentSpec(name, False, f"spark_topologies.{kind}", par, outputs, inputs, keys)
 
@@ -102,9 +102,10 @@ def run(
     folder: Path,
     watched: Callable[[Progress], None],
     max_batch: int = 100_000,
+    seconds: float | None = None,
 ) -> int:
     """Run it in that session with this checkpoint, until it ends or is stopped."""
-    options = SparkOptions(checkpoint=str(folder), max_batch=max_batch)
+    options = SparkOptions(checkpoint=str(folder), max_batch=max_batch, seconds=seconds)
     plan = compile_topology(spec)
     with checkpoint(plan, options) as claimed:
         return run_in(spark, plan, claimed, options, watched)

@@ -161,3 +161,18 @@ class ByParity:
 
     def choose_tasks(self, values: list[Any]) -> list[int]:
         return self.tasks[:1] if values[0] % 2 == 0 else self.tasks[1:]
+
+
+class Mixing(Seen):
+    """Emits an affine image of what it gets, and tells at the end what it got."""
+
+    outputs = ["number", "key"]
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.factor, self.shift = config["test.factor"], config["test.shift"]
+
+    def process(self, tup: Any) -> None:
+        number = tup.values[0]
+        self.seen.append(number)
+        self.emit([(number * self.factor + self.shift) % 1000, "any"])

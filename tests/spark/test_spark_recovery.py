@@ -1,8 +1,10 @@
 """Whatever is stopped or killed: each number is counted once."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,15 @@ def test_stopped_in_the_middle_and_started_again(spark: Any, tmp_path: Path) -> 
         run(spark, counting(par=3), folder, third)
 
 
+def test_the_time_is_over_and_the_next_run_goes_on(spark: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    first, second = Watched(), Watched()
+    assert run(spark, counting(), folder, first, max_batch=500, seconds=0.01) == 0
+    assert first.counts == {}
+    assert run(spark, counting(), folder, second) == 0
+    assert counted(second) == ONCE
+
+
 @pytest.mark.parametrize("victim", ["host", "workers"])
 def test_killed_in_the_middle_of_a_batch(spark: Any, tmp_path: Path, victim: str) -> None:
     mark = tmp_path / "killed"
@@ -78,12 +89,14 @@ def test_a_killed_driver_leaves_no_process_and_loses_nothing(spark: Any, tmp_pat
         f"test_spark_recovery.run_until_killed({str(folder)!r})\n"
     )
     before = {each.pid for each in psutil.process_iter()}
+    # What a killed driver cannot remove lies here; a socket's path has to be short.
+    scratch = tempfile.mkdtemp(prefix="heron-")
     with subprocess.Popen(
         [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(HERE).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(HERE).parents[1]), "TMPDIR": scratch},
     ) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "two batches\n"
@@ -92,6 +105,10 @@ def test_a_killed_driver_leaves_no_process_and_loses_nothing(spark: Any, tmp_pat
         assert hosts
         driver.kill()
     until(lambda: not [each for each in [*family, *hosts] if _lives(each)], "processes are left")
+    assert [
+        name for name in os.listdir(scratch) if name.startswith(f"heronpy-spark-{os.getuid()}-")
+    ] == []
+    shutil.rmtree(scratch)
     watched = Watched()
     assert run(spark, counting(), folder, watched, max_batch=500) == 0
     assert watched.batches[0].batch >= 2

@@ -1,0 +1,1 @@
+"""Apache Aurora as the cluster: one job whose instances are a topology's containers."""

@@ -1,0 +1,205 @@
+"""`python -m scheduler.aurora.shard`: one instance of an Aurora job, in its sandbox.
+
+It starts `python -m scheduler.container` with the words after `--`, holds its lifeline, hears its
+heartbeats, and answers Aurora on the port `health`: GET /health is `ok` while the container beats;
+POST /quitquitquit and /abortabortabort (HttpLifecycleConfig) end it in order, as SIGTERM does. When
+the container ends so does this process, with its exit code, and Aurora starts the instance again.
+Only a topology whose work is done is not to be started again: then this stays, idle and healthy,
+until somebody kills the job.
+"""
+
+import argparse
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from heron_io.processes import BEAT, Waker
+from scheduler.archive import this_python
+from scheduler.home import SOCKETS_PARENT_BYTES_MAX
+
+UNSTARTED_CODE = 3
+"""Of scheduler.container."""
+ENDED_CODE = 5
+"""Of topology_master.server, which would import what is not needed here."""
+GRACE_SECS = 8.0
+"""A container gives its instances 3 s and its stream manager 2 s."""
+VOICE_BYTES = 65536
+WORDS_MAX = 4096
+LOOK_SECS = 1.0
+HEALTH_PATH = "/health"
+END_PATHS = ("/quitquitquit", "/abortabortabort")
+
+
+@dataclass
+class Shard:
+    """The container's process and what Aurora may know about it."""
+
+    words: Sequence[str]
+    """Of scheduler.container."""
+    silent_secs: float
+    waker: Waker = field(default_factory=Waker)
+    _heard: float = field(default_factory=time.monotonic)
+    _said: bytes = b""
+    _ending: bool = False
+    _resting: bool = False
+
+    def end(self) -> None:
+        """End in order; any thread may call it."""
+        self._ending = True
+        self.waker.wake()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the container beats, or has done its work."""
+        return self._resting or time.monotonic() - self._heard <= self.silent_secs
+
+    def run(self) -> int:
+        """From the container's start to its end, and beyond if the topology's work is done."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scheduler.container", *self.words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._heard = time.monotonic()
+        try:
+            self._stay(process)
+        finally:
+            process.kill()
+            process.wait()
+        said = " ".join(self._said.decode("utf-8", "replace").split())
+        print(f"the container ended with {process.returncode}: {said}", file=sys.stderr, flush=True)
+        if self._ending:
+            return 0
+        if process.returncode == ENDED_CODE:
+            self._rest()
+            return 0
+        return process.returncode if process.returncode > 0 else 1
+
+    def _stay(self, process: "subprocess.Popen[bytes]") -> None:
+        """Until the container has ended, or has had its time to."""
+        assert process.stdout is not None
+        voice = process.stdout.fileno()
+        poll = select.poll()
+        poll.register(voice, select.POLLIN)
+        poll.register(self.waker.readable, select.POLLIN)
+        end_by = float("inf")
+        while time.monotonic() < end_by:
+            ready = {number for number, _ in poll.poll(int(LOOK_SECS * 1000))}
+            self.waker.clear()
+            if self._ending and end_by == float("inf"):
+                end_by = time.monotonic() + GRACE_SECS
+                process.send_signal(signal.SIGTERM)
+            if voice in ready and not self._hear(voice):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK_SECS)
+                return
+
+    def _hear(self, voice: int) -> bool:
+        """Take in heartbeats and last words; False once the container has closed its voice."""
+        data = os.read(voice, VOICE_BYTES)
+        self._heard = time.monotonic()
+        self._said = (self._said + data.replace(BEAT, b""))[-WORDS_MAX:]
+        return bool(data)
+
+    def _rest(self) -> None:
+        self._resting = True
+        while not self._ending:
+            select.select([self.waker.readable], [], [], LOOK_SECS)
+            self.waker.clear()
+
+
+def health_server(shard: Shard, port: int) -> ThreadingHTTPServer:
+    """Answers Aurora's health checks and its wish for an end."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == HEALTH_PATH:
+                self._answer(*((200, "ok") if shard.healthy else (503, "the container is silent")))
+            else:
+                self._answer(404, f"only {HEALTH_PATH}")
+
+        def do_POST(self) -> None:
+            if self.path in END_PATHS:
+                shard.end()
+                self._answer(200, "ending")
+            else:
+                self._answer(404, f"only {' and '.join(END_PATHS)}")
+
+        def _answer(self, code: int, text: str) -> None:
+            body = text.encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """A health check every ten seconds is not worth a line."""
+
+    server = ThreadingHTTPServer(("", port), Handler)
+    server.daemon_threads = True
+    return server
+
+
+def own_address(store_url: str) -> str:
+    """The address from which this machine reaches ZooKeeper: others reach it there, too."""
+    if not store_url.startswith("zk://"):
+        return "127.0.0.1"
+    servers = store_url.removeprefix("zk://").partition("/")[0].split(",")
+    for host, _, port in (each.rpartition(":") for each in servers):
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.connect((host.strip("[]"), int(port)))
+            found: str = sock.getsockname()[0]
+            return found
+    return socket.gethostbyname(socket.gethostname())
+
+
+def sockets_in(folder: str) -> str:
+    """A folder for socket files below the sandbox, which Aurora removes with it; by a short way if
+    its own path is too long for a socket's."""
+    path = os.path.join(folder, "sockets")
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    if len(os.fsencode(path)) < SOCKETS_PARENT_BYTES_MAX or sys.platform != "linux":
+        return path
+    return f"/proc/{os.getpid()}/cwd/sockets"
+
+
+def main(words: Sequence[str]) -> int:
+    """Run one instance until it ends; returns its exit code."""
+    at = words.index("--")
+    parser = argparse.ArgumentParser(prog="python -m scheduler.aurora.shard", description=__doc__)
+    parser.add_argument("--health-port", required=True, type=int, metavar="PORT")
+    parser.add_argument("--python", required=True, metavar="WORD", help="what was packed for")
+    parser.add_argument("--silent-secs", required=True, type=float, metavar="SECONDS")
+    given = parser.parse_args(words[:at])
+    container = list(words[at + 1 :])
+    if this_python() != given.python:
+        print(
+            f"its Python is {this_python()}, but the topology was submitted with {given.python}: "
+            "install that on the workers, or name another by aurora: python in the cluster's file",
+            file=sys.stderr,
+        )
+        return UNSTARTED_CODE
+    store_url = container[container.index("--store") + 1]
+    shutil.rmtree("sockets", ignore_errors=True)
+    os.makedirs(container[container.index("--logs") + 1], exist_ok=True)
+    placed = ["--sockets", sockets_in(os.getcwd()), "--bind-host", own_address(store_url)]
+    shard = Shard([*container, *placed], given.silent_secs)
+    signal.signal(signal.SIGTERM, lambda *_: shard.end())
+    with health_server(shard, given.health_port) as server:
+        threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+        return shard.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

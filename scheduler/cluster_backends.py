@@ -1,0 +1,54 @@
+"""From a cluster's file to the back end that its topologies run on."""
+
+import os
+from collections.abc import Callable, Mapping
+
+from scheduler.backend import Backend
+from scheduler.backends import local_backend, spark_backend
+from scheduler.clusters import Cluster
+
+YARN_CONF_VARIABLE = "HADOOP_CONF_DIR"
+YARN_QUEUE = "spark.yarn.queue"
+
+
+def backend_of(cluster: Cluster) -> Backend:
+    """The back end; UsageError if what the file says about it cannot be."""
+    return _BACKENDS[cluster.scheduler](cluster)
+
+
+def _local(_: Cluster) -> Backend:
+    return local_backend()
+
+
+def _spark(cluster: Cluster) -> Backend:
+    return _on_spark(cluster, cluster.options.get("master", "local[*]"), {})
+
+
+def _yarn(cluster: Cluster) -> Backend:
+    """Spark on YARN, which finds YARN through an environment variable."""
+    queue = cluster.options.get("queue")
+    folder = cluster.options.get("conf_dir")
+    if folder is not None:
+        os.environ[YARN_CONF_VARIABLE] = os.path.abspath(os.path.expanduser(folder))
+    return _on_spark(cluster, "yarn", {} if queue is None else {YARN_QUEUE: queue})
+
+
+def _on_spark(cluster: Cluster, master: str, more: Mapping[str, str]) -> Backend:
+    options = cluster.options
+    settings = {**more, **options.get("settings", {})}
+    words = tuple(f"{key}={value}" for key, value in settings.items())
+    return spark_backend(master, words, options.get("python"), options.get("gang", False))
+
+
+def _aurora(cluster: Cluster) -> Backend:
+    from scheduler.aurora.backend import AuroraBackend
+
+    return AuroraBackend(cluster)
+
+
+_BACKENDS: Mapping[str, Callable[[Cluster], Backend]] = {
+    "local": _local,
+    "spark": _spark,
+    "yarn": _yarn,
+    "aurora": _aurora,
+}

@@ -1,0 +1,1 @@
+"""Spark as the cluster: an application whose long-running tasks are a topology's containers."""

@@ -1,0 +1,99 @@
+"""Spark's masters: what the word after --master means for a topology. Pure."""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from heron_core.errors import UsageError
+
+TASK_FAILURES_MAX = 1000
+"""A container may fail this often; Spark's own 4 would end a topology that runs for months."""
+LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|localhost|\[::1\]")
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?: *, *\d+)?\])?")
+_LOCAL_CLUSTER = re.compile(r"local-cluster\[ *(\d+) *, *(\d+) *, *(\d+) *\]")
+_STANDALONE = re.compile(r"spark://([^\s:,/]+|\[[0-9A-Fa-f:]+\]):(\d+)((?:,[^\s,/]+:\d+)*)")
+
+
+class Kind(Enum):
+    """What runs Spark's executors."""
+
+    LOCAL = "local"
+    """One JVM, the driver's."""
+    LOCAL_CLUSTER = "local-cluster"
+    """JVMs of their own, started by the driver's."""
+    STANDALONE = "spark"
+    YARN = "yarn"
+    KUBERNETES = "k8s"
+
+
+STARTED_BY_US = frozenset({Kind.LOCAL, Kind.LOCAL_CLUSTER})
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """A master, parsed."""
+
+    kind: Kind
+    text: str
+    """As it was given."""
+    workers: int = 0
+    """Of a kind that we start ourselves."""
+    cores: int = 0
+    """Of each such worker."""
+    addresses: tuple[tuple[str, int], ...] = ()
+    """Of a standalone master; more than one if it has standbys."""
+
+    @property
+    def url(self) -> str:
+        """For Spark; in local mode only the URL can say how often a task may fail."""
+        if self.kind is Kind.LOCAL:
+            return f"local[{self.cores},{TASK_FAILURES_MAX}]"
+        return self.text
+
+    @property
+    def is_one_machine(self) -> bool:
+        """Whether all containers run on this machine, so that files are shared. A standalone
+        master on a loopback address can only have workers here."""
+        if self.kind is Kind.STANDALONE:
+            return all(LOOPBACK.fullmatch(host) for host, _ in self.addresses)
+        return self.kind in STARTED_BY_US
+
+    @property
+    def slots(self) -> int | None:
+        """Cores there are, each for one container; None if only the running cluster knows."""
+        return self.workers * self.cores if self.kind in STARTED_BY_US else None
+
+    def with_slots(self, slots: int) -> str:
+        """The same master with so many slots, as advice; empty if it is not ours to change."""
+        if self.kind is Kind.LOCAL:
+            return f"local[{slots}]"
+        if self.kind is Kind.LOCAL_CLUSTER:
+            memory = self.text.rpartition(",")[2].strip(" ]")
+            return f"local-cluster[{slots},1,{memory}]"
+        return ""
+
+
+def parse_master(text: str, cpus: int) -> Master:
+    """What `text` means on a machine with so many CPUs; UsageError if it is no master."""
+    if found := _LOCAL.fullmatch(text):
+        cores = found[1] or "1"
+        return _counted(Kind.LOCAL, text, 1, cpus if cores == "*" else int(cores))
+    if found := _LOCAL_CLUSTER.fullmatch(text):
+        return _counted(Kind.LOCAL_CLUSTER, text, int(found[1]), int(found[2]))
+    if _STANDALONE.fullmatch(text):
+        words = (each.rpartition(":") for each in text.removeprefix("spark://").split(","))
+        return Master(Kind.STANDALONE, text, addresses=tuple((a, int(b)) for a, _, b in words))
+    if text == "yarn":
+        return Master(Kind.YARN, text)
+    if re.fullmatch(r"k8s://\S+", text):
+        return Master(Kind.KUBERNETES, text)
+    raise UsageError(
+        f"--master {text!r} is no Spark master: local[2], local-cluster[2,1,600], "
+        "spark://HOST:7077, yarn or k8s://https://HOST:6443"
+    )
+
+
+def _counted(kind: Kind, text: str, workers: int, cores: int) -> Master:
+    if not workers or not cores:
+        raise UsageError(f"--master {text!r} has no core: there must be one for each container")
+    return Master(kind, text, workers, cores)

@@ -1,0 +1,1 @@
+"""A stand-in for Apache Aurora on this machine: the client's command line, and a cluster of one."""

@@ -1,0 +1,277 @@
+"""Topologies on Aurora, submitted, restarted and killed as a user does it, on the stand-in cluster.
+
+What runs is the rendered job: the archives are fetched and unpacked, the instances' command lines
+are processes, and one that dies comes back as a service's instance does.
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from heron_io.state_store import execution_path, master_path, topology_path
+from process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, Place, until
+from scheduler.aurora.client import AuroraClient, NothingThere, Refused
+from scheduler.aurora.render import JobKey
+from survival import TOPOLOGY, acked, settings, survey
+
+STAND_IN = Path(__file__).parent / "aurora_stand_in"
+JOB = "west/www/test"
+LINES, PENDING, SLEEP_SECS, FLOWING_LINES = 600, 100, 0.001, 50
+ALL_DUE = 1e9
+"""Lines a second: the spouts emit as fast as they may."""
+WORD_LINES = 2000
+BATCH = ["--batch-size", str(2**31 - 1)]
+
+
+class AuroraPlace(Place):
+    """A place with a cluster called west."""
+
+    def __init__(self, path: Path, cache: Path) -> None:
+        super().__init__(path)
+        self.aurora = path / "aurora"
+        self.archives = path / "archives"
+        for each in (self.aurora, self.archives, self.home):
+            each.mkdir()
+        self.environment["AURORA_STAND_IN"] = str(self.aurora)
+        # The runtime is packed once for all tests.
+        (self.home / "archives").symlink_to(cache)
+        self.cluster("west")
+
+    def cluster(self, name: str, aurora: dict[str, Any] | None = None, **changed: Any) -> None:
+        """Write a cluster's file; JSON is YAML."""
+        found = {
+            "scheduler": "aurora",
+            "state": self.store_url,
+            "archives": {"folder": str(self.archives)},
+            "aurora": {
+                "cluster": "west",
+                "role": "www",
+                "env": "test",
+                "client": shlex.join([sys.executable, str(STAND_IN)]),
+                "python": sys.executable,
+                "one_machine": True,
+                **(aurora or {}),
+            },
+            **changed,
+        }
+        folder = self.home / "clusters"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.yaml").write_text(json.dumps(found, indent=1), "utf-8")
+
+    def aurora_says(self, **settings: Any) -> None:
+        """What the stand-in's Aurora knows and allows."""
+        (self.aurora / "settings.json").write_text(json.dumps(settings), "utf-8")
+
+    def calls(self) -> list[list[str]]:
+        """The words of every call of the client."""
+        lines = (self.aurora / "calls").read_text("utf-8").splitlines()
+        return [json.loads(each) for each in lines]
+
+    def shard(self, number: int, other_than: int = 0) -> psutil.Process:
+        """The process of an instance, once it is there; another one than that of a pid."""
+
+        def found() -> psutil.Process | None:
+            for each in self.processes():
+                with suppress(psutil.Error):
+                    line = " ".join(each.cmdline())
+                    is_shard = "-m scheduler.aurora.shard" in line and "bash" not in line
+                    if is_shard and f"--container {number} " in line and each.pid != other_than:
+                        return each
+            return None
+
+        return until(found, f"instance {number} runs")
+
+    def output(self, log: str) -> str:
+        """What a process of the topology has logged, in any sandbox."""
+        files = self.aurora.glob(f"jobs/*/sandbox-*/logs/{log}.log")
+        return "".join(each.read_text("utf-8") for each in files)
+
+    def node(self, path: str) -> Any:
+        """A node of the state store."""
+        store = self.store()
+        try:
+            return store.get(path)
+        finally:
+            store.close()
+
+    def all_gone(self) -> None:
+        """No process, no node, no archive but the runtime, no sandbox."""
+        self.nothing_is_left(GONE_SECS)
+        until(lambda: not any((self.aurora / "jobs").iterdir()), "the sandboxes are gone")
+        assert [each.name.split("-")[1] for each in self.archives.rglob("*.packed")] == ["runtime"]
+
+
+@pytest.fixture(scope="session")
+def runtime_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the runtime is packed."""
+    return tmp_path_factory.mktemp("runtime")
+
+
+@pytest.fixture
+def aurora(tmp_path: Path, runtime_cache: Path) -> Iterator[AuroraPlace]:
+    """A place with a cluster; what is left of its topologies is killed at the end."""
+    made = AuroraPlace(tmp_path, runtime_cache)
+    yield made
+    made.close()
+
+
+def test_word_count_and_its_whole_life(aurora: AuroraPlace) -> None:
+    """Submit, look, restart a container, kill; Aurora is called as Heron calls it."""
+    name, spec = aurora.name, f"{JOB}/{aurora.name}"
+    words = ("submit", EXAMPLES / "word_count.py", "-N", name, "--cluster", "west", "-w", "2",
+             "-o", f"word_count.lines.max={WORD_LINES}")  # fmt: skip
+    submitted = aurora.heronpy(*words).succeeded()
+    assert submitted.out == (
+        f"{name} runs: 6 instances, 2 containers, logs in the sandboxes of its aurora job\n"
+    )
+    (create,) = aurora.calls()
+    assert create[:4] == ["job", "create", "--wait-until", "RUNNING"]
+    assert create[-2] == spec
+    assert create[4:-2:2] == ["--bind"] * 9
+    assert "NUM_CONTAINERS=3" in create
+    assert "TIER=preemptible" in create
+
+    (listed,) = json.loads(aurora.heronpy("list", "--cluster", "west", "--json").succeeded().out)
+    assert (listed["name"], listed["containers"], listed["instances"]) == (name, 2, 6)
+    until(lambda: "word                      count" in aurora.output("top-6"), "it has counted")
+    until(lambda: aurora.node(execution_path(name))["state"] == "ENDED", "its work is done")
+    shown = aurora.heronpy("tail", name, "--cluster", "west")
+    assert shown.code == 1
+    assert f"the logs of {name} are in the sandboxes" in shown.errors[0]
+
+    again = aurora.heronpy(*words)
+    assert again.code == 1
+    assert f"{name!r} is running already (on cluster west" in again.errors[0]
+
+    before = aurora.shard(1).pid
+    restarted = aurora.heronpy("restart", name, 1, "--cluster", "west").succeeded()
+    assert restarted.out == f"{name}: container 1 is restarted\n"
+    assert aurora.shard(1, other_than=before).pid != before
+    assert aurora.calls()[-1] == ["job", "restart", f"{spec}/1", *BATCH]
+
+    killed = aurora.heronpy("kill", name, "--cluster", "west").succeeded()
+    assert killed.out == f"{name} is killed\n"
+    assert aurora.calls()[-1] == ["job", "killall", spec, *BATCH]
+    assert aurora.node(topology_path(name)) is None
+    aurora.all_gone()
+
+
+def test_a_container_killed_in_the_middle_loses_nothing(aurora: AuroraPlace) -> None:
+    """First a container's, then the topology master's instance gets kill -9; both come back."""
+    name = aurora.name
+    options, _ = settings(aurora.path, LINES, ALL_DUE, sleep_secs=SLEEP_SECS)
+    aurora.heronpy(
+        "submit", TOPOLOGY, "-N", name, "--cluster", "west", "-w", "2",
+        "-o", f"topology.max.spout.pending={PENDING}", *options,
+    ).succeeded()  # fmt: skip
+    until(lambda: acked(aurora.path) > FLOWING_LINES, "lines are acked")
+    victim = aurora.shard(2)
+    victim.kill()
+    assert acked(aurora.path) < LINES
+    aurora.shard(2, other_than=victim.pid)
+    master = aurora.shard(0)
+    held = aurora.node(master_path(name))
+    master.kill()
+    aurora.shard(0, other_than=master.pid)
+    until(lambda: (aurora.node(master_path(name)) or held) != held, "there is another master")
+    until(lambda: acked(aurora.path) == LINES, "all lines are acked")
+    assert survey(aurora.path, LINES).complete
+    aurora.heronpy("kill", name, "--cluster", "west").succeeded()
+    aurora.all_gone()
+
+
+def test_at_least_once_example(aurora: AuroraPlace) -> None:
+    """It ends by itself: its instances stay idle until the job is killed."""
+    name = aurora.name
+    file = EXAMPLES / "at_least_once.py"
+    aurora.heronpy("submit", file, "-N", name, "--cluster", "west").succeeded()
+    until(lambda: "100 of 100 lines acked, 15 replayed" in aurora.output("lines-1"), "all is acked")
+    until(lambda: aurora.node(execution_path(name))["state"] == "ENDED", "its work is done")
+    killed = aurora.heronpy("kill", name, "--cluster", "west").succeeded()
+    assert killed.err == ""
+    aurora.all_gone()
+
+
+SLEEPING_JOB = """\
+sleeping = Process(name = 'sleeping', cmdline = 'exec sleep 1000 # {{thermos.ports[health]}}')
+task = SequentialTask(processes = [sleeping], resources = Resources(cpu = 1, ram = 1, disk = 1))
+jobs = [Job(cluster = '{{CLUSTER}}', role = 'www', environment = 'test', name = 'sleeping',
+            service = True, instances = 2, task = task)]
+"""
+
+
+def test_scaling_and_what_the_client_says(
+    aurora: AuroraPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instances are added and killed as Heron does it; numbers and states are read back."""
+    monkeypatch.setenv("AURORA_STAND_IN", str(aurora.aurora))
+    monkeypatch.setenv("TMPDIR", str(aurora.temporary))
+    client = AuroraClient(
+        (sys.executable, str(STAND_IN)), JobKey("west", "www", "test", "sleeping"), lambda _: None
+    )
+    file = aurora.path / "sleeping.aurora"
+    file.write_text(SLEEPING_JOB, "utf-8")
+    assert client.status() == []
+    client.create({"CLUSTER": "west"}, str(file), DEADLINE_SECS)
+    with pytest.raises(Refused, match=f"Aurora has a job {JOB}/sleeping already"):
+        client.create({"CLUSTER": "west"}, str(file), DEADLINE_SECS)
+    assert client.add(2) == [2, 3]
+    client.kill([1, 2])
+    assert [(each.number, each.status) for each in client.status()] == [
+        (0, "RUNNING"),
+        (3, "RUNNING"),
+    ]
+    with pytest.raises(NothingThere):
+        client.restart(2)
+    (aurora.aurora / "failed").write_text("0", "ascii")
+    aurora.aurora_says(fail_first=2)
+    before = len(aurora.calls())
+    client.kill_all()
+    assert len(aurora.calls()) - before == 3
+    client.kill_all()  # there is nothing left to kill, and that is what was wanted
+    aurora.nothing_is_left(GONE_SECS)
+
+
+def test_what_aurora_refuses_leaves_nothing(aurora: AuroraPlace) -> None:
+    """One line each; no node, no archive of the topology."""
+    name = aurora.name
+    words = ("submit", EXAMPLES / "at_least_once.py", "-N", name, "--cluster")
+    aurora.aurora_says(roles=["ads"])
+    refused = aurora.heronpy(*words, "west")
+    assert refused.code == 1
+    (line,) = refused.errors
+    assert f"no permission to do that to {JOB}/{name}" in line
+    assert line.endswith("; act as a user who may use the role www")
+
+    aurora.cluster("tight", archives={"folder": str(aurora.archives), "limit": "1KB"})
+    refused = aurora.heronpy(*words, "tight")
+    assert refused.code == 2
+    assert "and archives: limit in" in refused.errors[0]
+
+    aurora.cluster("clientless", {"client": "/nowhere/aurora"})
+    refused = aurora.heronpy(*words, "clientless")
+    assert refused.code == 1
+    assert "the Aurora client '/nowhere/aurora' is not found: install it" in refused.errors[0]
+
+    refused = aurora.heronpy(*words, "wset")
+    assert refused.code == 2
+    assert "did you mean 'west'? (clusters: clientless, tight, west)" in refused.errors[0]
+
+    looked = aurora.heronpy("clusters")
+    assert looked.code == 1
+    problems = [line.strip() for line in looked.out.splitlines() if "problem: " in line]
+    (problem,) = problems
+    assert problem == (
+        "problem: the Aurora client '/nowhere/aurora' is not found: install it, or name it by "
+        f"aurora: client in {aurora.home}/clusters/clientless.yaml"
+    )
+    assert aurora.heronpy("clusters", "west").succeeded().out.count("  ok: ") == 4
+    assert list(aurora.archives.rglob("*.packed")) == []
+    aurora.nothing_is_left(GONE_SECS)

@@ -1,0 +1,157 @@
+"""Topologies on Spark's masters, submitted and killed as a user does, and what is left of them."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from heron_io.state_store import scheduler_path
+from tests.process.process_support import Finished, Master, Place, until
+
+SPARK_SECS = 120.0
+"""For what takes ten seconds on an idle machine: a JVM, then executors, then containers."""
+GONE_SECS = 10.0
+"""In which nothing may be left of what was killed."""
+LOCAL_CLUSTER = "local-cluster[2,1,600]"
+
+
+class SparkPlace(Place):
+    """A place whose topologies run on Spark."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.sessions: set[int] = set()
+        """Of schedulers in the background: Spark's Python processes carry no other mark."""
+
+    def submit(self, file: object, master: str, *more: object) -> Finished:
+        """`heronpy submit` under this place's name; its processes are known from then on."""
+        words = ("submit", file, "-N", self.name, "--scheduler", "spark", "--master", master, *more)
+        finished = self.heronpy(*words, secs=SPARK_SECS)
+        if found := self.scheduler():
+            self.sessions.add(found["pid"])
+        return finished
+
+    def scheduler(self) -> dict[str, Any] | None:
+        """The scheduler's node."""
+        store = self.store()
+        try:
+            return store.get(scheduler_path(self.name))
+        finally:
+            store.close()
+
+    def processes(self) -> list[psutil.Process]:
+        """Those of the sessions in the background as well."""
+        found = {each.pid: each for each in super().processes()}
+        for each in psutil.process_iter():
+            with suppress(psutil.Error, ProcessLookupError):
+                if each.status() != psutil.STATUS_ZOMBIE and os.getsid(each.pid) in self.sessions:
+                    found[each.pid] = each
+        return list(found.values())
+
+    def called(self, beginning: str) -> psutil.Process:
+        """The only process whose title begins so, once it is there."""
+        return until(lambda: self._called(beginning), f"there is {beginning!r}", SPARK_SECS)
+
+    def _called(self, beginning: str) -> psutil.Process | None:
+        for each in self.processes():
+            with suppress(psutil.Error):
+                if " ".join(each.cmdline()).startswith(beginning):
+                    return each
+        return None
+
+    def container(self, number: int) -> psutil.Process:
+        """The executor of a container."""
+        return self.called(f"heron: container {number} ({self.name})")
+
+    def java_of(self, process: psutil.Process) -> psutil.Process:
+        """The JVM above a process."""
+        return next(each for each in process.parents() if "java" in each.name())
+
+    def master(self) -> Master:
+        """Asks the topology master."""
+        return Master(self.store_url, self.name)
+
+
+def instances_up(stats: dict[str, Any] | None) -> int:
+    """How many instances a master's numbers have; 0 without."""
+    return 0 if stats is None else sum(each["up"] for each in stats["components"].values())
+
+
+class Standalone:
+    """A Spark master and workers of its own, each as large as it says it is."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder = folder
+        self._environment = environment
+        self._started: list[subprocess.Popen[bytes]] = []
+        with socket.socket() as sock:
+            sock.bind(("", 0))
+            port = sock.getsockname()[1]
+        # The name of this machine, not 127.0.0.1: workers may be anywhere then.
+        self.host = socket.gethostname()
+        self.url = f"spark://{self.host}:{port}"
+        self._port = port
+
+    def start(self, workers: int) -> None:
+        """The master, and workers that have registered with it."""
+        place = ("--host", self.host, "--webui-port", "0")
+        self._java("master", "master.Master", *place, "--port", self._port)
+        self._until_told("master", "Starting Spark master at")
+        for number in range(workers):
+            size = ("--cores", "4", "--memory", "1g", "-d", self._folder / f"work-{number}")
+            self._java(f"worker-{number}", "worker.Worker", *place, *size, self.url)
+        for number in range(workers):
+            self._until_told(f"worker-{number}", "Successfully registered with master")
+
+    def _java(self, name: str, what: str, *words: object) -> None:
+        import pyspark
+
+        program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        with self._log(name).open("wb") as log:
+            self._started.append(
+                subprocess.Popen(
+                    [program, f"org.apache.spark.deploy.{what}", *map(str, words)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self._environment,
+                    start_new_session=True,
+                )
+            )
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"spark-{name}.txt"
+
+    def _until_told(self, name: str, words: str) -> None:
+        until(lambda: words in self._log(name).read_text("utf-8"), f"{name} says {words}", 60)
+
+    def stop(self) -> None:
+        """End all that was started."""
+        for each in reversed(self._started):
+            each.kill()
+            each.wait()
+
+
+@contextmanager
+def standalone(folder: Path, workers: int, environment: dict[str, str]) -> Iterator[Standalone]:
+    """A running standalone cluster on this machine."""
+    folder.mkdir()
+    cluster = Standalone(folder, environment)
+    try:
+        cluster.start(workers)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def bare_python(folder: Path) -> Path:
+    """A Python of this version that has no package installed."""
+    command = [sys.executable, "-m", "venv", "--without-pip", "--copies", str(folder)]
+    subprocess.run(command, check=True)
+    return folder / "bin" / "python"

@@ -1,0 +1,146 @@
+"""The checkpoint folder: outcomes written once, whose it is, whether it is whole."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.topology import ComponentSpec, TopologySpec
+from heron_spark import files
+from heron_spark.files import Folder, Outcome
+
+
+def outcome(state: bytes = b"state", finished: bool = False) -> Outcome:
+    blocks = [(1, 0, b"first"), (1, 1, b""), (2, 0, b"third")]
+    return Outcome({"finished": finished}, blocks, state)
+
+
+def topology(name: str = "t", **parallelism: int) -> TopologySpec:
+    found = parallelism or {"words": 1, "count": 2}
+    return TopologySpec(
+        name, tuple(ComponentSpec(each, False, "m.C", par) for each, par in found.items())
+    )
+
+
+def test_an_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    assert not folder.has(3, 7)
+    assert folder.keep(3, 7, outcome())
+    assert folder.has(3, 7)
+    assert list(folder.blocks(3, 7)) == outcome().blocks
+    assert folder.state(3, 7) == b"state"
+    assert folder.facts(3, 7) == {"finished": False}
+
+
+def test_the_first_attempt_wins(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    assert folder.keep(3, 7, outcome(b"first"))
+    assert not folder.keep(3, 7, outcome(b"second"))
+    assert folder.state(3, 7) == b"first"
+    assert os.listdir(tmp_path / "tasks" / "3") == ["000000007"]
+
+
+def test_without_hard_links_a_file_is_still_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    monkeypatch.setattr(os, "link", refuse)
+    folder = Folder(str(tmp_path))
+    assert folder.keep(3, 7, outcome())
+    assert os.listdir(tmp_path / "tasks" / "3") == ["000000007"]
+
+
+def test_three_batches_are_kept(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    for batch in range(5):
+        folder.keep(1, batch, outcome())
+    assert [batch for batch in range(5) if folder.has(1, batch)] == [2, 3, 4]
+
+
+def test_a_missing_state_is_told_in_a_line(tmp_path: Path) -> None:
+    with pytest.raises(HeronError, match="state of task 4 after batch 2 is missing"):
+        Folder(str(tmp_path)).state(4, 2)
+
+
+def test_a_full_disk_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(str(tmp_path))
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(HeronError, match=r"No space left on device; nothing is lost"):
+            folder.keep(1, 0, outcome())
+    assert os.listdir(tmp_path / "tasks" / "1") == []
+    assert folder.keep(1, 0, outcome())
+
+
+def test_a_checkpoint_is_claimed_and_continued(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path / "new"))
+    folder.claim(topology())
+    folder.claim(topology())
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (topology("other"), "is of topology 't', not 'other'"),
+        (topology(words=1, count=3), "has 2 tasks of 'count', the topology 3"),
+        (topology(words=1, sum=2), "has the components words, count, the topology words, sum"),
+        (topology(count=2, words=1), "has the components in another order"),
+    ],
+)
+def test_a_checkpoint_of_another_topology_is_refused(
+    tmp_path: Path, other: TopologySpec, told: str
+) -> None:
+    folder = Folder(str(tmp_path))
+    folder.claim(topology())
+    with pytest.raises(UsageError, match=told):
+        folder.claim(other)
+
+
+def test_of_another_layout_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(str(tmp_path))
+    folder.claim(topology())
+    monkeypatch.setattr(files, "VERSION", 2)
+    with pytest.raises(UsageError, match=r"layout 1, not 2"):
+        folder.claim(topology())
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UsageError, match="other things in it"):
+        Folder(str(tmp_path)).claim(topology())
+    assert os.listdir(tmp_path) == ["thesis.txt"]
+
+
+def test_a_checkpoint_without_its_query_is_not_whole(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    folder.claim(topology())
+    (tmp_path / "query" / "offsets").mkdir(parents=True)
+    (tmp_path / "query" / "offsets" / "0").touch()
+    folder.keep(1, 0, outcome())
+    folder.claim(topology())
+    folder.keep(1, 1, outcome())
+    with pytest.raises(UsageError, match="its tasks have batch 1, its query only 0"):
+        folder.claim(topology())
+
+
+def test_the_end_is_decided_once_and_reached_later(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    assert folder.ending() is None
+    folder.end_with(4)
+    assert folder.ending() == 4
+    assert not folder.ended
+    commits = tmp_path / "query" / "commits"
+    commits.mkdir(parents=True)
+    for name in ("3", ".4.crc", "4"):
+        (commits / name).touch()
+    assert folder.ended

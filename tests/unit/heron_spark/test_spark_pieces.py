@@ -1,0 +1,151 @@
+"""Smaller pieces: options, printed lines, calls for later, versions of Java, masters, zips."""
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from heron_core.errors import HeronError, UsageError
+from heron_spark.options import SparkOptions
+from heron_spark.printing import KEPT_CHARACTERS, Lines, Printed
+from heron_spark.session import check_master, check_word, first_line, java_version, master_url
+from heron_spark.shipping import zipped_modules, zipped_packages
+from heron_spark.todo import Todo
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (SparkOptions(max_batch=0), "--max-batch must be at least 1, not 0"),
+        (SparkOptions(batch_secs=0), "--batch-secs must be more than 0"),
+        (SparkOptions(config=(("ui.port", "1"),)), "'ui.port': a key of Spark begins with spark."),
+    ],
+)
+def test_wrong_options_are_named(options: SparkOptions, told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        options.check()
+
+
+def test_printed_lines_belong_to_who_printed_them() -> None:
+    log = io.StringIO()
+    printed, one, other = Printed(log, echo=True), Lines(), Lines()
+    printed.lines = one
+    print("a", "b", file=printed)  # type: ignore[call-overload]
+    printed.write("half ")
+    printed.lines = other
+    printed.write("other\n")
+    printed.lines = one
+    printed.write("a line\n")
+    assert one.take() == ["a b", "half a line"]
+    assert other.take() == ["other"]
+    assert one.take() == []
+    assert log.getvalue() == "a b\nhalf other\na line\n"
+
+
+def test_a_flood_of_lines_is_cut_and_counted() -> None:
+    lines = Lines()
+    lines.add("x" * (KEPT_CHARACTERS - 10) + "\n" + "y" * 20 + "\n" + "z\n")
+    kept = lines.take()
+    assert len(kept) == 2
+    assert kept[1] == "(2 more lines)"
+    lines.add("again\n")
+    assert lines.take() == ["again"]
+
+
+def test_calls_are_made_when_they_are_due() -> None:
+    now, made = [10.0], list[str]()
+    todo = Todo(lambda: now[0])
+    todo.later(2.0, lambda: made.append("second"))
+    todo.later(1.0, lambda: made.append("first"))
+    todo.soon(lambda: made.append("soon"))
+    todo.run()
+    assert made == ["soon"]
+    now[0] = 12.0
+    todo.run()
+    assert made == ["soon", "first", "second"]
+
+
+def test_a_call_that_asks_for_another_does_not_hold_the_batch_up() -> None:
+    made: list[int] = []
+
+    def again() -> None:
+        made.append(1)
+        todo.soon(again)
+
+    todo = Todo(lambda: 0.0)
+    todo.soon(again)
+    todo.run()
+    assert made == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_401"', 8),
+        ('openjdk version "25" 2025-09-16', 25),
+        ("no java", None),
+    ],
+)
+def test_versions_of_java(text: str, version: int | None) -> None:
+    assert java_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("master", "url"),
+    [
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("spark://h:7077", "spark://h:7077"),
+    ],
+)
+def test_local_tasks_have_several_attempts(master: str, url: str) -> None:
+    assert master_url(master) == url
+
+
+def test_masters_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for master in ("local", "local[2]", "local[*,3]", "local-cluster[2,1,600]", "k8s://x"):
+        check_word(master)
+        check_master(master)
+    with pytest.raises(UsageError, match="'lokal' is none"):
+        check_word("lokal")
+    with pytest.raises(UsageError, match="HADOOP_CONF_DIR"):
+        check_master("yarn")
+    with pytest.raises(HeronError, match=r"no Spark master answers at spark://127\.0\.0\.1:1"):
+        check_master("spark://127.0.0.1:1")
+
+
+def test_of_a_java_error_the_cause_is_told() -> None:
+    text = "org.Outer: what\n\tat x\nCaused by: org.Inner: why\n\tat y\n"
+    assert first_line(Exception(text)) == "org.Inner: why"
+    assert first_line(Exception("one line\nanother")) == "one line"
+
+
+def test_our_packages_as_a_zip_have_what_hosts_import(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(zipped_packages(str(tmp_path))).namelist()
+    assert {"heron_spark/host.py", "heron_core/frames.py", "heronpy_compat/__init__.py"} <= set(
+        names
+    )
+
+
+def test_the_user_s_modules_as_a_zip(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for path in (
+        first / "words.py",
+        first / ".venv" / "lib.py",
+        first / "env" / "lib.py",
+        second / "words.py",
+        second / "pack" / "more.py",
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {path.parent.name}")
+    (first / "env" / "pyvenv.cfg").touch()
+    made = zipfile.ZipFile(zipped_modules(str(tmp_path), [str(first), str(second)]))
+    assert sorted(made.namelist()) == ["pack/more.py", "words.py"]
+    assert made.read("words.py") == b"# first"

@@ -1,0 +1,97 @@
+"""What is known before Spark starts, and the line about a batch."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import HeronError
+from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heron_spark import session
+from heron_spark.options import SparkOptions
+from heron_spark.progress import Console, Progress, line_about
+from heron_spark.run import run_on_spark
+
+WORDS = ComponentSpec("words", True, "m.Words", 1, (StreamSpec("default", ("word",)),))
+SPEC = TopologySpec("t", (WORDS,))
+
+
+def fact(component: str, spout: bool, executed: int, emitted: int, errors: int = 0) -> Any:
+    return {
+        "component": component,
+        "spout": spout,
+        "executed": executed,
+        "emitted": emitted,
+        "errors": errors,
+        "printed": [f"{component} | hello"],
+    }
+
+
+def test_a_topology_that_has_ended_is_not_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = SparkOptions(checkpoint=str(tmp_path / "checkpoint"))
+    from heron_spark.files import Folder
+
+    folder = Folder(str(tmp_path / "checkpoint"))
+    folder.claim(SPEC)
+    folder.end_with(0)
+    commits = Path(folder.query, "commits")
+    commits.mkdir(parents=True)
+    (commits / "0").touch()
+    assert run_on_spark(SPEC, options) == 0
+    assert "t has come to its end in checkpoint" in capsys.readouterr().err
+
+
+def test_other_machines_need_a_checkpoint() -> None:
+    with pytest.raises(HeronError, match="needs --checkpoint, a folder that every worker reaches"):
+        run_on_spark(SPEC, SparkOptions(master="spark://h:1"))
+
+
+def test_no_java_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(HeronError, match=r"Spark needs Java, and .* is not there: install Java 17"):
+        session.check_java()
+
+
+def test_an_old_java_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(HeronError, match="is version 11: install Java 17"):
+        session.check_java()
+
+
+def test_without_pyspark_it_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['pyspark'] = sys.modules['pyarrow'] = None\n"
+        "from heron_spark.run import run_on_spark\n"
+        "from heron_spark.session import check_environment\n"
+        "from heron_spark.options import SparkOptions\n"
+        "check_environment(SparkOptions())\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "pip install 'heronpy-topologies[spark]'" in done.stderr.splitlines()[-1]
+
+
+def test_a_line_about_a_batch() -> None:
+    facts = (
+        fact("words", True, 50, 1000),
+        fact("count", False, 400, 0),
+        fact("count", False, 600, 0, errors=3),
+    )
+    assert line_about(Progress(7, 0.5, facts)) == (
+        "heronpy: batch 7, 0.5 s: words 2,000/s, count 2,000/s, 3 errors"
+    )
+
+
+def test_printed_lines_go_to_stdout_the_rest_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    Console()(Progress(0, 1.0, (fact("words", True, 1, 1),)))
+    shown = capsys.readouterr()
+    assert shown.out == "words | hello\n"
+    assert shown.err.startswith("heronpy: batch 0, 1.0 s: words 1/s")

@@ -1,0 +1,111 @@
+"""The job file and what is bound in it; `golden/*.aurora` is what Aurora gets, to be read by all.
+
+The expected values follow Heron's heron.aurora and AuroraLauncher: every instance gets the most
+that any container needs, one instance more than containers, preferred only in prod.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from heron_core.errors import UsageError
+from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
+from scheduler.aurora import render
+
+GOLDEN = Path(__file__).parent / "golden"
+KEY = render.JobKey("west", "www", "devel", "WordCount")
+PLAN = PackingPlan(
+    "WordCount",
+    (
+        ContainerPlan(1, (), Resource(2.5, 3 * GIB, 9 * GIB)),
+        ContainerPlan(3, (), Resource(1.0, 4 * GIB, 5 * GIB)),
+    ),
+)
+PLAIN = render.Wishes(fetch="curl -fsSL -o {file} {uri}")
+RUNTIME = render.Fetched("heronpy-runtime-12ab.packed", "https://files/hp/r.packed", "runtime")
+CODE = render.Fetched("code-0-34cd.packed", "https://files/hp/west/c.packed", "code_0")
+
+
+def order(root: str = "/home/ada/word count") -> render.Order:
+    """Of a topology whose code lies in one folder."""
+    store = "zk://zk1:2181,zk2:2181/heron"
+    return render.Order(store, 15.0, "cpython-3.11-linux-x86_64", RUNTIME, ((root, CODE),))
+
+
+def test_a_plain_job() -> None:
+    """As most clusters want it."""
+    text = render.job_file(KEY, PLAIN, order())
+    assert text == (GOLDEN / "plain.aurora").read_text("ascii")
+
+
+def test_a_job_with_everything() -> None:
+    """What a cluster's file may say about jobs, and a folder that is not ASCII."""
+    wishes = render.Wishes(
+        tier="revocable",
+        production=True,
+        constraints=(("rack", "limit:2"), ("disk", "ssd")),
+        python="/opt/python3.11/bin/python3",
+        environment_file="/etc/heronpy/environment",
+        fetch="hdfs dfs -get {uri} {file}",
+    )
+    text = render.job_file(KEY, wishes, order("/home/zoë/words"))
+    assert text == (GOLDEN / "everything.aurora").read_text("ascii")
+
+
+def test_variables_of_the_submitting_shell() -> None:
+    """They stand before the program, quoted."""
+    one = replace(order(), environment=(("HERONPY_STREAMPARSE", "built in"),))
+    text = render.job_file(KEY, PLAIN, one)
+    assert """/project HERONPY_STREAMPARSE=\\'built in\\' python3 -m""" in text
+
+
+def test_the_file_reads_the_same_in_python_2_and_3() -> None:
+    """Aurora's client is a Python 2 program: ASCII only, and u'' before what is not."""
+    text = render.job_file(KEY, PLAIN, order("/home/zoë/words"))
+    assert text.isascii()
+    assert "cmdline = u'exec env" in text
+    assert "/home/zo\\xeb/words" in text
+
+
+def test_bindings() -> None:
+    """Heron's AuroraFields: the largest of each resource (cpu of one container, ram of another),
+    bytes, one instance for the topology master."""
+    assert render.bindings(KEY, PLAN, PLAIN) == {
+        "CLUSTER": "west",
+        "CPUS_PER_CONTAINER": "2.5",
+        "DISK_PER_CONTAINER": "9663676416",
+        "ENVIRON": "devel",
+        "NUM_CONTAINERS": "3",
+        "RAM_PER_CONTAINER": "4294967296",
+        "ROLE": "www",
+        "TIER": "preemptible",
+        "TOPOLOGY_NAME": "WordCount",
+    }
+
+
+@pytest.mark.parametrize(
+    ("environment", "tier", "bound"),
+    [
+        ("prod", None, "preferred"),
+        ("test", None, "preemptible"),
+        ("prod", "revocable", "revocable"),
+    ],
+)
+def test_tier(environment: str, tier: str | None, bound: str) -> None:
+    """preferred iff the environment is prod, unless the cluster's file says another."""
+    key = render.JobKey("west", "www", environment, "WordCount")
+    assert render.bindings(key, PLAN, render.Wishes(tier=tier))["TIER"] == bound
+
+
+@pytest.mark.parametrize("name", ["a b", "zoë", "a/b", "{{x}}", ""])
+def test_names_that_aurora_does_not_take(name: str) -> None:
+    """Told before anything is packed."""
+    with pytest.raises(UsageError, match="Aurora takes no job called"):
+        render.check_name(name)
+
+
+def test_braces_would_be_bound() -> None:
+    """{{ in a folder's name would silently become something else."""
+    with pytest.raises(UsageError, match=r"the folder /a/\{\{b has \{\{ in it"):
+        render.job_file(KEY, PLAIN, order("/a/{{b"))

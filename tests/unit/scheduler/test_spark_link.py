@@ -1,0 +1,144 @@
+"""The line between driver and tasks: who is let in, what is told, and that its end is noticed."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from scheduler.spark.link import LINE_BYTES_MAX, Lines, Links, Told, connect, proof
+
+HELLO = {"container": 2, "host": "far"}
+WAIT_SECS = 5.0
+
+
+Connected = Callable[[], Lines]
+
+
+@pytest.fixture
+def links() -> Iterator[Links]:
+    """The driver's end."""
+    made = Links("127.0.0.1")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def connected(links: Links) -> Iterator[Connected]:
+    """Makes a task's end whose hello was told."""
+    found: list[Lines] = []
+
+    def connect_one() -> Lines:
+        task = threading.Thread(
+            target=lambda: found.append(connect(links.address, links.secret, HELLO))
+        )
+        task.start()
+        told = served(links)
+        task.join()
+        assert told == [Told(2, {**HELLO, "proof": told[0].data["proof"]})]
+        return found[-1]
+
+    yield connect_one
+    for each in found:
+        each.sock.close()
+
+
+def served(links: Links) -> list[Told]:
+    """The next things told."""
+    for _ in range(100):
+        if found := links.serve(WAIT_SECS / 100):
+            return found
+    raise AssertionError("nothing was told")
+
+
+def closed(links: Links, sock: socket.socket) -> bool:
+    """Whether the driver has closed a connection."""
+    sock.settimeout(0.01)
+    for _ in range(500):
+        links.serve(0.01)
+        try:
+            if not sock.recv(65536):
+                return True
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return True
+    return False
+
+
+def test_hello_is_told_and_then_whatever_the_task_says(links: Links, connected: Connected) -> None:
+    task = connected()
+    task.say({"ended": 4})
+    assert served(links) == [Told(2, {"ended": 4})]
+
+
+def test_an_order_to_end_reaches_the_task(links: Links, connected: Connected) -> None:
+    task = connected()
+    links.end_all()
+    assert task.receive() == [{"end": True}]
+
+
+def test_the_end_of_a_task_is_told(links: Links, connected: Connected) -> None:
+    task = connected()
+    task.sock.close()
+    assert served(links) == [Told(2, None)]
+
+
+def test_the_end_of_the_driver_is_noticed(links: Links, connected: Connected) -> None:
+    task = connected()
+    links.close()
+    assert task.receive() is None
+
+
+def test_a_later_attempt_takes_the_place_of_an_earlier(links: Links, connected: Connected) -> None:
+    """Whose task was given up elsewhere is told so by the end of its line."""
+    first = connected()
+    second = connected()
+    assert first.receive() is None
+    links.end_all()
+    assert second.receive() == [{"end": True}]
+
+
+def wrong_proof(nonce: str) -> bytes:
+    return json.dumps({**HELLO, "proof": proof("wrong", nonce)}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        wrong_proof,
+        lambda nonce: b'{"container": 2}\n',
+        lambda nonce: b'{"container": "2", "proof": 7}\n',
+        lambda nonce: b"GET / HTTP/1.1\r\n\r\n",
+        lambda nonce: b"[]\n",
+        lambda nonce: b"x" * (2 * LINE_BYTES_MAX),
+    ],
+)
+def test_strangers_are_not_let_in(links: Links, answer: Callable[[str], bytes]) -> None:
+    with socket.create_connection(links.address, WAIT_SECS) as stranger:
+        links.serve(WAIT_SECS)
+        nonce = json.loads(stranger.recv(1000))["nonce"]
+        stranger.sendall(answer(nonce))
+        assert closed(links, stranger)
+
+
+def test_a_proof_serves_once(links: Links) -> None:
+    """What was overheard on one connection opens no other."""
+    with (
+        socket.create_connection(links.address, WAIT_SECS) as first,
+        socket.create_connection(links.address, WAIT_SECS) as second,
+    ):
+        links.serve(WAIT_SECS)
+        links.serve(0.1)
+        nonce = json.loads(first.recv(1000))["nonce"]
+        overheard = json.dumps({**HELLO, "proof": proof(links.secret, nonce)}).encode() + b"\n"
+        second.sendall(overheard)
+        assert closed(links, second)
+
+
+def test_nobody_there_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        address = gone.getsockname()
+    with pytest.raises(OSError, match="refused"):
+        connect(address, "secret", HELLO)

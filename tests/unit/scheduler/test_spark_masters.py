@@ -1,0 +1,93 @@
+"""Which masters there are, and whether they have slots for all containers."""
+
+import pytest
+
+from heron_core.errors import HeronError, UsageError
+from scheduler.spark.masters import Kind, Master, parse_master
+from scheduler.spark.slots import Registering, check_slots
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "slots", "one_machine", "url"),
+    [
+        ("local", Kind.LOCAL, 1, True, "local[1,1000]"),
+        ("local[3]", Kind.LOCAL, 3, True, "local[3,1000]"),
+        ("local[3, 2]", Kind.LOCAL, 3, True, "local[3,1000]"),
+        ("local[*]", Kind.LOCAL, 8, True, "local[8,1000]"),
+        ("local-cluster[2, 3, 600]", Kind.LOCAL_CLUSTER, 6, True, "local-cluster[2, 3, 600]"),
+        ("spark://127.0.0.1:7077", Kind.STANDALONE, None, True, "spark://127.0.0.1:7077"),
+        ("spark://localhost:1,[::1]:2", Kind.STANDALONE, None, True, "spark://localhost:1,[::1]:2"),
+        ("spark://127.0.0.1:1,far:2", Kind.STANDALONE, None, False, "spark://127.0.0.1:1,far:2"),
+        ("yarn", Kind.YARN, None, False, "yarn"),
+        ("k8s://https://far:6443", Kind.KUBERNETES, None, False, "k8s://https://far:6443"),
+    ],
+)
+def test_masters(text: str, kind: Kind, slots: int | None, one_machine: bool, url: str) -> None:
+    master = parse_master(text, 8)
+    assert (master.kind, master.slots, master.is_one_machine) == (kind, slots, one_machine)
+    assert master.url == url
+
+
+def test_the_addresses_of_a_standalone_master() -> None:
+    assert parse_master("spark://a:1,b:2", 8).addresses == (("a", 1), ("b", 2))
+
+
+@pytest.mark.parametrize("text", ["", "moon", "local[]", "spark://host", "local-cluster[2,1]"])
+def test_what_is_no_master_is_named(text: str) -> None:
+    with pytest.raises(UsageError, match="is no Spark master"):
+        parse_master(text, 8)
+
+
+@pytest.mark.parametrize("text", ["local[0]", "local-cluster[0,1,600]"])
+def test_a_master_without_cores_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="has no core"):
+        parse_master(text, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "have", "said"),
+    [
+        ("local[1]", 1, r"local\[1\] has 1 slot, and 3 are needed, .*: use --master 'local\[3\]'"),
+        ("local-cluster[2,1,600]", 2, r"has 2 slots, .* 'local-cluster\[3,1,600\]', or .*\(-w 2\)"),
+        ("spark://far:7077", 0, r"has 0 slots, and 3 are needed, .* add workers, .*\(-w 1\)"),
+    ],
+)
+def test_too_few_slots_are_told_with_the_cure(text: str, have: int, said: str) -> None:
+    with pytest.raises(HeronError, match=said):
+        check_slots(parse_master(text, 8), have, 3)
+
+
+def test_enough_slots_are_enough() -> None:
+    check_slots(parse_master("local[3]", 8), 3, 3)
+
+
+def registering(text: str) -> Registering:
+    """Two slots are needed; it is second 100."""
+    return Registering(parse_master(text, 8), need=2, since=100.0)
+
+
+def test_it_waits_while_executors_register() -> None:
+    """Each new one of a standalone master gives the next fifteen seconds."""
+    waiting = registering("spark://far:7077")
+    assert not waiting.enough(0, 114.9)
+    assert not waiting.enough(1, 114.95)
+    assert not waiting.enough(1, 129.9)
+    assert waiting.enough(2, 129.94)
+
+
+def test_a_standalone_master_that_starts_no_more_is_full() -> None:
+    waiting = registering("spark://far:7077")
+    assert not waiting.enough(1, 101.0)
+    with pytest.raises(HeronError, match="has 1 slot, and 2 are needed"):
+        waiting.enough(1, 116.0)
+
+
+def test_yarn_has_a_queue_and_gets_more_time() -> None:
+    waiting = registering("yarn")
+    assert not waiting.enough(0, 279.9)
+    with pytest.raises(HeronError, match="yarn has 0 slots"):
+        waiting.enough(0, 280.0)
+
+
+def test_only_its_own_masters_can_be_enlarged() -> None:
+    assert Master(Kind.YARN, "yarn").with_slots(3) == ""
