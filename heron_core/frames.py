@@ -7,6 +7,7 @@
     +-------+---------+------+-------+------------+------+-------+--------+-------------+-------+
 
     DATA    [header, body] + [ids if TRACKED] + [streams if MIXED] + [extras if MULTI_ROOT]
+            or, if RUNS: [header, body, ids, sizes]
     FANOUT  the same with [targets] after the header: destination is a container, `targets` the
             u32 task ids in it; ids are one block of (root, edge) pairs for each target in turn
     INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
@@ -24,6 +25,8 @@ body: msgpack array of value arrays. pairs, ids, roots: native u64 as `array('Q'
 a root has the pair (0, 0). streams: u16 index of the stream for each tuple, header's stream is then
 0. extras: u64 pairs (position in the batch, root) for the further roots of tuples with
 several; the tuple's one edge counts for each of them.
+sizes: u32 for each pair of the ids, how many tuples in a row share it: their edge is acked when all
+of them are. Without RUNS each tuple has a pair of its own.
 The stream index counts the source component's output streams in order of declaration.
 """
 
@@ -39,6 +42,8 @@ VERSION = 1
 HEADER = struct.Struct("<BBBBHHIIII")
 _CONSUMED_AT = 6
 TASK_BYTES = 4
+SIZE_BYTES = 4
+"""Of a run."""
 PAIR_BYTES = 16
 """Of a root and an edge."""
 
@@ -69,10 +74,13 @@ class Flag(IntFlag):
     MULTI_ROOT = 4
     BEGINS = 8
     """The ids are also the beginnings of the trees, as INIT would tell them."""
+    RUNS = 16
+    """Neighbours of one root share an edge. Never with FANOUT, nor with a flag but TRACKED."""
 
 
 # Plain numbers: `&` with a Flag takes a microsecond, and each message is checked.
 _TRACKED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MULTI_ROOT)
+_TRACKED_RUNS = int(Flag.TRACKED | Flag.RUNS)
 
 
 class Header(NamedTuple):
@@ -148,21 +156,42 @@ def check_batch(head: Header, frames: Frames) -> None:
     flags = head.flags
     if flags >= len(_PARTS) or len(frames) != _PARTS[flags]:
         raise ProtocolError(f"a batch of {len(frames)} frames with flags {flags:#x}")
-    if flags & _TRACKED and len(frames[2]) != head.items * PAIR_BYTES:
+    if flags == _TRACKED_RUNS:
+        _check_runs(head, frames)
+    elif flags & _TRACKED and len(frames[2]) != head.items * PAIR_BYTES:
         raise ProtocolError(f"ids of {len(frames[2])} bytes for {head.items} tuples")
     if flags & _MULTI_ROOT and len(frames[-1]) % PAIR_BYTES:
         raise ProtocolError(f"extras of {len(frames[-1])} bytes are no list of pairs")
 
 
+def _check_runs(head: Header, frames: Frames) -> None:
+    runs, rest = divmod(len(frames[3]), SIZE_BYTES)
+    if rest or head.kind != Kind.DATA or len(frames[2]) != runs * PAIR_BYTES or runs > head.items:
+        raise ProtocolError(
+            f"{len(frames[3])} bytes of runs, ids of {len(frames[2])} bytes for {head.items} tuples"
+        )
+
+
+def run_sizes(head: Header, data: bytes) -> "array[int]":
+    """How many tuples each run of a checked batch has; ProtocolError if not all tuples in all."""
+    found = array("I")
+    found.frombytes(data)
+    if sum(found) != head.items or 0 in found:
+        raise ProtocolError(f"runs that are not of {head.items} tuples")
+    return found
+
+
 def _parts(flags: int) -> int:
     """How many frames a DATA message with these flags has; 0 for flags that make no sense."""
+    if flags & Flag.RUNS:
+        return 4 if flags == _TRACKED_RUNS else 0
     tracked = bool(flags & Flag.TRACKED)
     if flags & (Flag.MULTI_ROOT | Flag.BEGINS) and not tracked:
         return 0
     return 2 + tracked + bool(flags & Flag.MIXED) + bool(flags & Flag.MULTI_ROOT)
 
 
-_PARTS = [_parts(flags) for flags in range(16)]
+_PARTS = [_parts(flags) for flags in range(32)]
 
 
 def roots_of(head: Header, frames: Frames) -> set[int]:

@@ -2,11 +2,22 @@
 
 from array import array
 from collections.abc import Callable, Iterable
-from itertools import islice, repeat
+from itertools import count, islice, repeat
+from operator import length_hint
 from typing import Any
 
 from heron_core.errors import ProtocolError
-from heron_core.frames import Flag, Frames, Header, Kind, check_batch, parse_header, roots_of, words
+from heron_core.frames import (
+    Flag,
+    Frames,
+    Header,
+    Kind,
+    check_batch,
+    parse_header,
+    roots_of,
+    run_sizes,
+    words,
+)
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_instance.collector import BoltCollector
@@ -14,14 +25,19 @@ from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report
 from heron_instance.metrics import Metrics
 from heron_instance.options import Options
 from heron_instance.outbox import Outbox
+from heron_instance.tracks import Track, each_its, own_tracks, run_tracks
 from heron_instance.tuples import HeronTuple, tick_tuple
 
 Decode = Callable[[bytes], list[list[Any]]]
 Process = Callable[[HeronTuple], None]
+Run = Callable[[Iterable[HeronTuple]], None]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 
+_RUNS = int(Flag.RUNS)
+_PLAIN = int(Flag.TRACKED | Flag.BEGINS | Flag.RUNS)
+"""Flags of a batch of one stream whose tuples have one root at most."""
 EVERY_MESSAGE_TIMED = 16
-"""One message in 16 has each of its tuples timed, for the percentiles."""
+"""One message in 16 has its first tuples timed, for the percentiles."""
 NEVER = float("inf")
 
 
@@ -51,7 +67,6 @@ class BoltCore(Core):
             for task, each in packing.instances.items()
         }
         self._messages = 0
-        self._current: list[Any] = []
         self._next_tick = NEVER
         self._finished = False
         self._busy = False
@@ -61,8 +76,10 @@ class BoltCore(Core):
         """What tuples are made as: a door may have a class of its own (heronpy_compat.tuple_layout)
         and, by values_maker(component, stream), a function that makes its values of a list."""
         self._values_maker: ValuesMaker | None = getattr(component, "values_maker", None)
-        self._process = self._make_process(hooks)
-        """One tuple through user code; raises what that raises."""
+        self._keys = count(collector.next_edge() >> 1)
+        """For tuples that share an edge: they need something that tells them apart."""
+        self._run = self._make_run(hooks)
+        """Tuples through user code, taken one by one; raises what that raises."""
         self._step = 1
         """Tuples to run before the next look at the clock."""
 
@@ -100,7 +117,6 @@ class BoltCore(Core):
         self._busy_since = started
         try:
             self._run_batch(head, frames, batch, started)
-            self._count(len(batch), started)
         finally:
             self._busy = False
 
@@ -111,72 +127,68 @@ class BoltCore(Core):
     def _run_batch(
         self, head: Header, frames: Frames, batch: list[list[Any]], started: float
     ) -> None:
-        timed = self._messages % EVERY_MESSAGE_TIMED == 1
-        process = self._timed_process if timed else self._process
-        if head.flags & ~(Flag.TRACKED | Flag.BEGINS):
-            self._run(process, self._careful(head, frames, batch, started))
-            return
+        runs: list[Track] = []
+        if head.flags & ~_PLAIN:
+            rows = self._careful(head, frames, batch, started)
+        else:
+            rows, runs = self._rows(head, frames, batch, started)
+        self._run_rows(rows, started)
+        self._count(rows, runs, started)
+
+    def _rows(
+        self, head: Header, frames: Frames, batch: list[list[Any]], started: float
+    ) -> tuple[list[HeronTuple], list[Track]]:
+        """The tuples of a plain batch, and the tracks of its runs if they share any."""
         component, stream, ids = self._plain(head, frames, batch)
         if self._values_maker is not None:
             batch = _with_values(batch, self._values_maker(component, stream))
-        if ids is None:
-            self._run_untracked(process, batch, component, stream, head.source, started)
-        else:
-            self._run_tracked(process, batch, ids, component, stream, head.source, started)
+        keys: Iterable[int] = repeat(0)
+        tracks: Iterable[Track] = repeat(None)
+        runs: list[Track] = []
+        if ids is not None and head.flags & _RUNS:
+            sizes = run_sizes(head, frames[3])
+            runs = run_tracks(ids, sizes)
+            keys, tracks = self._keys, each_its(runs, sizes)
+        elif ids is not None:
+            keys, tracks = ids[1::2], own_tracks(ids)
+        # All tuples at once, without any Python code for each.
+        items = zip(
+            keys, repeat(component), repeat(stream), repeat(head.source), batch, repeat(started),
+            tracks,
+        )  # fmt: skip
+        return list(map(self._tuple, items)), runs
 
-    # The loops below are what every tuple passes, so they repeat a few lines rather than call.
-    # A loop that user code breaks by an exception goes on with its iterator's next tuple. The
-    # clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
+    def _run_rows(self, rows: list[HeronTuple], started: float) -> None:
+        """Tuples through user code; an exception ends its own tuple only.
 
-    def _run(self, process: Process, rows: Iterable[HeronTuple]) -> None:
-        for tup in rows:
+        The clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
+        """
+        clock, step = self.clock, self._step
+        source, left, now = iter(rows), len(rows), started
+        run = self._run_timed if self._messages % EVERY_MESSAGE_TIMED == 1 else self._run
+        while left > 0:
+            self._run_some(run, islice(source, step), rows, source)
+            run = self._run
+            self.metrics.executed += min(step, left)
+            left -= step
+            before, now = now, clock()
+            step = self._between(before, now)
+        self._step = step
+
+    def _run_some(
+        self,
+        run: Run,
+        some: Iterable[HeronTuple],
+        rows: list[HeronTuple],
+        source: Iterable[HeronTuple],
+    ) -> None:
+        while True:
             try:
-                process(tup)
+                run(some)
+                return
             except Exception:
-                self._process_failed(tup)
-            self.metrics.executed += 1
-            if (now := self.clock()) >= self.due:
-                self.look_up(now)
-
-    def _run_untracked(
-        self, process: Process, batch: list[list[Any]], component: str, stream: str, source: int,
-        started: float,
-    ) -> None:  # fmt: skip
-        make, kind, clock, step = tuple.__new__, self._tuple, self.clock, self._step
-        rows, left, now = iter(batch), len(batch), started
-        while left > 0:
-            for values in islice(rows, step):
-                tup = make(kind, (0, component, stream, source, values, started, None))
-                try:
-                    process(tup)
-                except Exception:
-                    self._process_failed(tup)
-            self.metrics.executed += min(step, left)
-            left -= step
-            before, now = now, clock()
-            step = self._between(before, now)
-        self._step = step
-
-    def _run_tracked(
-        self, process: Process, batch: list[list[Any]], ids: "array[int]", component: str,
-        stream: str, source: int, started: float,
-    ) -> None:  # fmt: skip
-        make, kind, clock, step = tuple.__new__, self._tuple, self.clock, self._step
-        pairs = iter(ids)
-        rows, left, now = zip(batch, pairs, pairs, strict=True), len(batch), started
-        while left > 0:
-            for values, root, edge in islice(rows, step):
-                track = [root, edge] if root else None
-                tup = make(kind, (edge, component, stream, source, values, started, track))
-                try:
-                    process(tup)
-                except Exception:
-                    self._process_failed(tup)
-            self.metrics.executed += min(step, left)
-            left -= step
-            before, now = now, clock()
-            step = self._between(before, now)
-        self._step = step
+                # Which one raised: the last that was taken.
+                self._process_failed(rows[-1 - length_hint(source)])
 
     def _between(self, before: float, now: float) -> int:
         """Between some tuples: do what is due; returns how many to run before the next look."""
@@ -184,17 +196,16 @@ class BoltCore(Core):
             self.look_up(now)
         return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
 
-    def _count(self, executed: int, started: float) -> None:
-        acked = self.outbox.acked
+    def _count(self, rows: list[HeronTuple], runs: list[Track], started: float) -> None:
         now = self.clock()
-        if acked:
+        if self.outbox.acked:
             self.metrics.process.add(now - started)
-            self.outbox.settle()
+            self.outbox.settle_batch(rows, runs)
         elapsed = now - started
         metrics = self.metrics
         metrics.busy_secs += elapsed
         metrics.execute.total_secs += elapsed
-        metrics.execute.number += executed
+        metrics.execute.number += len(rows)
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""
@@ -252,40 +263,31 @@ class BoltCore(Core):
 
     def _of_door(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
         """Tuples as their door wants them."""
-        kind, make = self._tuple, tuple.__new__
-        whole = [
-            each._replace(values=maker(each.component, each.stream)(each.values or []))
+        kind = self._tuple
+        return [
+            kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))
             for each in rows
         ]
-        return [make(kind, each) for each in whole]
 
-    def _make_process(self, hooks: Any) -> Process:
-        component = self.component
-        process, ack = component.process, component.ack
-        auto_ack = bool(getattr(component, "auto_ack", False))
-        auto_anchor = bool(getattr(component, "auto_anchor", False))
-        current = self._current
+    def _make_run(self, hooks: Any) -> Run:
+        run: Run = getattr(self.component, "run_tuples", None) or _run_of(self.component)
+        if hooks is None:
+            return run
+        execute = hooks.around_execute(lambda tup: run((tup,)))
 
-        def comfortable(tup: HeronTuple) -> None:
-            current[:] = (tup,)
+        def hooked(some: Iterable[HeronTuple]) -> None:
+            for tup in some:
+                execute(tup)
+
+        return hooked
+
+    def _run_timed(self, some: Iterable[HeronTuple]) -> None:
+        for tup in some:
+            before = self.clock()
             try:
-                process(tup)
+                self._run((tup,))
             finally:
-                current.clear()
-            if auto_ack:
-                ack(tup)
-
-        if auto_anchor:
-            component.emit = _auto_anchored(component.emit, current)
-        chosen = comfortable if auto_ack or auto_anchor else process
-        return chosen if hooks is None else hooks.around_execute(chosen)
-
-    def _timed_process(self, tup: HeronTuple) -> None:
-        before = self.clock()
-        try:
-            self._process(tup)
-        finally:
-            self.metrics.execute.sample(self.clock() - before)
+                self.metrics.execute.sample(self.clock() - before)
 
     def _process_failed(self, tup: HeronTuple) -> None:
         """A poison tuple fails alone, its siblings and the process live on; or, if the topology
@@ -332,6 +334,32 @@ def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> li
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
 
 
+def _run_of(component: Any) -> Run:
+    """A loop over tuples that does no more than this component needs."""
+    process, ack = component.process, component.ack
+    auto_ack = bool(getattr(component, "auto_ack", False))
+    auto_anchor = bool(getattr(component, "auto_anchor", False))
+    current: list[Any] = []
+
+    def run(some: Iterable[HeronTuple]) -> None:
+        for tup in some:
+            process(tup)
+
+    def run_comfortably(some: Iterable[HeronTuple]) -> None:
+        for tup in some:
+            current[:] = (tup,)
+            try:
+                process(tup)
+            finally:
+                current.clear()
+            if auto_ack:
+                ack(tup)
+
+    if auto_anchor:
+        component.emit = _auto_anchored(component.emit, current)
+    return run_comfortably if auto_ack or auto_anchor else run
+
+
 def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:
     def anchored(
         tup: Any,
@@ -374,7 +402,7 @@ def _careful_rows(
             track.extend((root, track[1]))
     return [
         HeronTuple(
-            track[1] if track else 0, component, names[stream], head.source, values, now, track
+            (track[1] if track else 0, component, names[stream], head.source, values, now, track)
         )
         for values, stream, track in zip(batch, streams, tracks, strict=True)
     ]

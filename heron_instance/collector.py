@@ -16,8 +16,9 @@ from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.values import Pack, pack_fields
 from heron_instance.options import Options
-from heron_instance.outbox import Lane, Outbox
+from heron_instance.outbox import NO_RUN, Lane, Outbox
 from heron_instance.targets import Route, Router
+from heron_instance.tracks import SharedTrack
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
@@ -28,6 +29,9 @@ NO_ROOT = (0, 0)
 
 class Collector:
     """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
+
+    shares_edges = False
+    """Whether tuples of one root that follow each other in a lane have one edge."""
 
     def __init__(
         self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
@@ -111,6 +115,9 @@ class Collector:
             outbox.flush_acks()  # a report of what was processed rides on this message
             outbox.flush_lane(rival)
         for lane in lanes:
+            if len(roots) > 1 and lane.has_runs:  # a batch has either runs or further roots
+                outbox.flush_acks()
+                outbox.flush_lane(lane)
             position = len(lane.parts)
             lane.parts.append(data)
             if lane.streams is not None:
@@ -123,17 +130,20 @@ class Collector:
         return total
 
     def _track(self, lane: Lane, position: int, roots: Sequence[int]) -> int:
-        """Give each delivery an edge; the same edge counts for each of the tuple's roots."""
+        """Give each delivery an edge; the same edge counts for each of the tuple's roots, and for
+        the tuples of one root that follow each other."""
+        root, single = roots[0] if roots else 0, len(roots) < 2
+        if single and root == lane.run:
+            return 0
+        lane.run = root if single and self.shares_edges and lane.is_plain else NO_RUN
+        lane.starts.append(position)
         total = 0
         for block in lane.blocks:
-            if not roots:
-                block.extend(NO_ROOT)
-                continue
-            edge = self.next_edge()
+            edge = self.next_edge() if roots else 0
             total ^= edge
-            block.extend((roots[0], edge))
-        for root in roots[1:]:
-            lane.extras.extend((position, root))
+            block.extend((root, edge))
+        for further in roots[1:]:
+            lane.extras.extend((position, further))
         return total
 
 
@@ -145,6 +155,8 @@ def tasks_of(lanes: Sequence[Lane]) -> list[int]:
 class BoltCollector(Collector):
     """emit, ack and fail of a bolt."""
 
+    shares_edges = True
+
     def __init__(
         self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
     ) -> None:
@@ -153,9 +165,21 @@ class BoltCollector(Collector):
         self.ack: Callable[[Any], None] = outbox.acked.append
         """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
         at once, which saves a Python call for each."""
-        route = router.routes.get(DEFAULT_STREAM)
-        shortcut = route is not None and route.shortcut
-        self.emit: Emit = self._fast_emit(route) if route and shortcut else self.emit_general
+        self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
+
+    def emit_of(
+        self, careful: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
+    ) -> Emit:
+        """`careful` with a shortcut for the default stream: `unnamed` is what it is called then.
+
+        Of a pystorm bolt `user`, what is emitted without anchors is anchored to its _current_tups
+        if its auto_anchor says so; all else, and what comes when `thread` tells another number than
+        now, is left to `careful`.
+        """
+        route = self.router.routes.get(DEFAULT_STREAM)
+        if route is None or not route.shortcut:
+            return careful
+        return self._fast_emit(route, careful, unnamed, user, thread)
 
     def emit_general(
         self,
@@ -176,43 +200,50 @@ class BoltCollector(Collector):
         self.outbox.flush_if_full()
         return tasks_of(lanes) if need_task_ids else None
 
-    def _fast_emit(self, route: Route) -> Emit:
+    def _fast_emit(
+        self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber
+    ) -> Emit:
         outbox, width, pack = self.outbox, route.width, self._pack
         most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
-        general, next_edge = self.emit_general, self.next_edge
+        next_edge, main_thread = self.next_edge, thread()
         position, keyed, next_lane = route.pick()
 
         def emit(
             tup: Any,
-            stream: str = DEFAULT_STREAM,
+            stream: Any = unnamed,
             anchors: Any = None,
             direct_task: int | None = None,
             need_task_ids: bool = False,
         ) -> Any:
-            if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
+            if stream is not unnamed or direct_task is not None or need_task_ids:
                 return general(tup, stream, anchors, direct_task, need_task_ids)
+            if user is not None:
+                if anchors is not None or thread() != main_thread:
+                    return general(tup, stream, anchors)
+                anchors = user._current_tups if user.auto_anchor else None
             try:
                 data = pack(tup)
                 size = len(data)
                 if type(tup) is not list or len(tup) != width or size > most:
                     return general(tup, stream, anchors)
-                # The lane is taken last: who leaves for `general` would skip one, and with two
-                # tasks the same one each time.
+                root, track = 0, None
                 if tracked and anchors:
                     (anchor,) = anchors
-                    if (track := anchor.roots) is None:
-                        lane = next_lane() if keyed is None else keyed[tup[position]]
+                    if (track := anchor.roots) is not None:
+                        root, value = track
+                # The lane is taken last: who leaves for `general` would skip one, and with two
+                # tasks the same one each time.
+                lane = next_lane() if keyed is None else keyed[tup[position]]
+                if lane.run is not root and tracked and lane.run != root:
+                    # What follows of this root shares the edge; not beside tuples of several roots.
+                    lane.run = NO_RUN if lane.extras else root
+                    lane.starts.append(len(lane.parts))
+                    if track is None:
                         lane.ids += NO_ROOT
                     else:
-                        root, value = track
-                        lane = next_lane() if keyed is None else keyed[tup[position]]
                         edge = next_edge()
                         lane.ids += (root, edge)
                         track[1] = value ^ edge
-                else:
-                    lane = next_lane() if keyed is None else keyed[tup[position]]
-                    if tracked:
-                        lane.ids += NO_ROOT
             except Exception:  # several anchors or roots, settled ones, values that need care
                 return general(tup, stream, anchors)
             lane.parts.append(data)
@@ -228,12 +259,13 @@ class BoltCollector(Collector):
         outbox = self.outbox
         outbox.settle()  # an ack of the same tuple came first, and the first one counts
         track = tup.roots
-        if track:
+        if track is not None:
+            shared = type(track) is SharedTrack
+            if not (track.settles(tup.key) if shared else track):
+                outbox.late += 1
+                return
             outbox.fails.extend(track[::2])
             track.clear()
-        elif track is not None:
-            outbox.late += 1
-            return
         self.failed += 1
 
 
@@ -274,9 +306,17 @@ class SpoutCollector(Collector):
         outbox.ids_begin_trees = outbox.tracked and all(
             route.shortcut for route in router.routes.values()
         )
-        route = router.routes.get(DEFAULT_STREAM)
-        shortcut = route is not None and route.shortcut
-        self.emit: Emit = self._fast_emit(route) if route and shortcut else self.emit_general
+        self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
+
+    def emit_of(self, careful: Emit, unnamed: str | None, thread: NextNumber | None = None) -> Emit:
+        """`careful` with a shortcut for the default stream: `unnamed` is what it is called then.
+
+        What comes when `thread` tells another number than now is left to `careful`.
+        """
+        route = self.router.routes.get(DEFAULT_STREAM)
+        if route is None or not route.shortcut:
+            return careful
+        return self._fast_emit(route, careful, unnamed, thread)
 
     def stamp_every_root(self) -> None:
         """Task hooks want the latency of every tuple, not of a sample."""
@@ -330,10 +370,13 @@ class SpoutCollector(Collector):
             outbox.flush()
             outbox.ids_begin_trees = True
 
-    def _fast_emit(self, route: Route) -> Emit:
+    def _fast_emit(
+        self, route: Route, general: Emit, unnamed: str | None, thread: NextNumber | None
+    ) -> Emit:
         outbox, width, pack = self.outbox, route.width, self._pack
         most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
-        general, next_edge, next_root = self.emit_general, self.next_edge, self._next_root
+        next_edge, next_root = self.next_edge, self._next_root
+        main_thread = thread() if thread else 0
         pending, done_at_once = self.pending, self.done_at_once
         inits = None if outbox.ids_begin_trees else outbox.inits
         position, keyed, next_lane = route.pick()
@@ -341,13 +384,13 @@ class SpoutCollector(Collector):
         def emit(
             tup: Any,
             tup_id: Any = None,
-            stream: str = DEFAULT_STREAM,
+            stream: Any = unnamed,
             direct_task: int | None = None,
             need_task_ids: bool = False,
         ) -> Any:
-            if direct_task is not None or need_task_ids or stream != DEFAULT_STREAM:
+            if stream is not unnamed or direct_task is not None or need_task_ids:
                 return general(tup, tup_id, stream, direct_task, need_task_ids)
-            if type(tup) is not list or len(tup) != width:
+            if type(tup) is not list or len(tup) != width or (thread and thread() != main_thread):
                 return general(tup, tup_id, stream)
             try:
                 data = pack(tup)

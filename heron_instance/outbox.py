@@ -9,24 +9,33 @@ before it takes a tuple.
 
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, islice
+from operator import is_, sub
 from typing import Any
 
 from heron_core.frames import Flag, Frames, Kind, header, root_owner
 from heron_core.values import array_of
+from heron_instance.tracks import SharedTrack, Track, are_untouched
 
 Send = Callable[[Frames], None]
 Admit = Callable[[], object]
 
+# Plain numbers: `|` with a Flag takes a microsecond.
+_TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
+_BEGINS, _RUNS = int(Flag.BEGINS), int(Flag.RUNS)
+
 LANES_COUNTED = 4
 """The buffer grows with the number of lanes, so that each fills its batch, but not beyond 1 MiB."""
+
+NO_RUN = -1
+"""No root: the next tuple of a lane gets an edge of its own."""
 
 
 class Lane:
     """Tuples on their way to one destination, packed one by one in order of their emit."""
 
-    __slots__ = ("blocks", "destination", "emits", "extras", "ids", "parts", "rivals", "stream",
-                 "streams", "targets")  # fmt: skip
+    __slots__ = ("blocks", "destination", "emits", "extras", "ids", "parts", "rivals", "run",
+                 "starts", "stream", "streams", "targets")  # fmt: skip
 
     def __init__(self, destination: int, targets: tuple[int, ...] = ()) -> None:
         self.destination = destination
@@ -36,13 +45,32 @@ class Lane:
         """Stream index of each tuple; None as long as only one stream uses the lane."""
         self.parts: list[bytes] = []
         self.blocks: list[list[int]] = [[] for _ in targets or (destination,)]
-        """For each target: root, edge, root, edge, … of each tuple."""
+        """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
         self.ids = self.blocks[0]
+        self.run = NO_RUN
+        """The root whose tuples may go on sharing the last edge."""
+        self.starts: list[int] = []
+        """In a bolt that tracks: the position of each pair's first tuple."""
         self.extras: list[int] = []
         """position, root, … of tuples with more roots than one"""
         self.rivals: list[Lane] = []
         self.emits: list[int] | None = None
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its tuples may share edges: they have one target, one stream, one root each."""
+        return not self.targets and self.streams is None and not self.extras
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether tuples share edges, if they are tracked: there are fewer pairs than tuples."""
+        return len(self.ids) < 2 * len(self.parts)
+
+    def run_sizes(self) -> "array[int]":
+        """How many tuples share each pair."""
+        starts = self.starts
+        return array("I", map(sub, chain(islice(starts, 1, None), (len(self.parts),)), starts))
 
 
 class Outbox:
@@ -120,6 +148,9 @@ class Outbox:
                 track = tup.roots
                 if track is None:
                     continue
+                if type(track) is not list:
+                    self._settle_one_of(track, tup.key)
+                    continue
                 try:
                     root, value = track
                 except ValueError:  # several roots, or settled before
@@ -129,6 +160,36 @@ class Outbox:
                 track.clear()
         # What another thread acked meanwhile stays for the next time.
         del acked[:count]
+
+    def settle_batch(self, rows: Sequence[Any], runs: Sequence[Track]) -> None:
+        """As `settle`, after a batch of tuples; `runs` are their tracks if they share any.
+
+        If what was acked is this batch, each tuple once, that is one xor for each run.
+        """
+        acked, acks = self.acked, self.acks
+        is_whole = runs and len(acked) == len(rows) and all(map(is_, acked, rows))
+        if not is_whole or not are_untouched(runs):
+            self.settle()
+            return
+        value_of = acks.get
+        for track in runs:
+            if track is not None:
+                root, value = track
+                acks[root] = value_of(root, 0) ^ value
+                track.clear()
+                if type(track) is SharedTrack:
+                    track.left = 0
+        self.acks_counted += len(rows)
+        del acked[: len(rows)]
+
+    def _settle_one_of(self, track: SharedTrack, key: int) -> None:
+        if not track.settles(key):
+            self.late += 1
+            self.acks_counted -= 1
+        elif track and not track.left:
+            root, value = track
+            self.acks[root] = self.acks.get(root, 0) ^ value
+            track.clear()
 
     def _settle_other(self, track: list[int]) -> None:
         if not track:
@@ -165,23 +226,28 @@ class Outbox:
         if lane.streams:
             lane.streams.clear()
         lane.extras.clear()
+        lane.starts.clear()
+        lane.run = NO_RUN
         self.send(frames)
 
     def _batch(self, lane: Lane) -> Frames:
         kind = Kind.FANOUT if lane.targets else Kind.DATA
-        flags = int(Flag.BEGINS) if self.ids_begin_trees else 0
+        flags = _BEGINS if self.ids_begin_trees else 0
         frames: Frames = []
         if lane.targets:
             frames.append(array("I", lane.targets).tobytes())
         frames.append(array_of(lane.parts))
         if self.tracked:
-            flags |= Flag.TRACKED
+            flags |= _TRACKED
             frames.append(b"".join(array("Q", block).tobytes() for block in lane.blocks))
+            if lane.has_runs:
+                flags |= _RUNS
+                frames.append(lane.run_sizes().tobytes())
         if lane.streams is not None:
-            flags |= Flag.MIXED
+            flags |= _MIXED
             frames.append(array("H", lane.streams).tobytes())
         if lane.extras:
-            flags |= Flag.MULTI_ROOT
+            flags |= _MULTI_ROOT
             frames.append(array("Q", lane.extras).tobytes())
         stream = 0 if lane.streams is not None else lane.stream
         count = len(lane.parts)

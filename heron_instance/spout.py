@@ -33,10 +33,8 @@ class SpoutCore(Core):
         self.active = False
         self._planned = False
         """Whether it was ever said if the topology runs; until then nobody knows what is left."""
-        self._ack: Callable[[Any], None] | None = component.ack
+        self._ack: Callable[[Any], None] | None = None
         """None where the base class's does nothing: a call for each tuple is saved."""
-        if is_not_overridden(component, "ack"):
-            self._ack = None
         self._step = 1
         """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
@@ -57,6 +55,8 @@ class SpoutCore(Core):
         if active == self.active:
             return
         self.active = active
+        if not is_not_overridden(self.component, "ack"):
+            self._ack = self.component.ack
         name = "activate" if active else "deactivate"
         try:
             getattr(self.component, name)()

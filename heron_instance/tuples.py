@@ -12,9 +12,10 @@ class HeronTuple(TupleLayout):
     @property
     def id(self) -> str:
         """The tuple's id, "0" when it is not anchored (heronpy)."""
-        return str(self.key)
+        return "0" if self.roots is None else str(self.key)
 
 
 def tick_tuple(now: float) -> HeronTuple:
     """A tick (heron: id and stream "__tick", component "__system", no values)."""
-    return HeronTuple(0, SYSTEM_COMPONENT, TICK_STREAM, None, None, now, None)
+    tick: HeronTuple = HeronTuple((0, SYSTEM_COMPONENT, TICK_STREAM, None, None, now, None))
+    return tick

@@ -9,7 +9,7 @@ from heron_core.errors import UsageError
 MAX_BATCH = 1_000_000
 """Some 50 MB of short tuples; beyond it a batch gains nothing and only holds more memory."""
 BATCH_SECS = 2.0
-"""A batch costs about 0.3 s of Spark's own, so it is worth this much work (docs/SPARK.md)."""
+"""A batch costs about 0.4 s of Spark's own, so it is worth this much work (docs/SPARK.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ batch that fails ends nothing but itself.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.topology import ComponentSpec
-from heronpy_compat.storm.bolt import StormBolt
+from heronpy_compat.storm.bolt import Run, StormBolt
 from heronpy_compat.storm.library import overrides
 
 BATCHER = ("_batch_entry", "_batch_entry_run")
@@ -29,14 +29,15 @@ class StormBatchingBolt(StormBolt):
         self._decides_when = overrides(user, "process_batches")
         """Nobody else knows then what it holds, or when it will let go of it."""
 
-    def processing(self) -> Callable[[Any], None]:
+    def processing(self) -> Run:
         """BatchingBolt._run without its reading: acks come with the batch."""
         user = self.users_object
         process = user.process
 
-        def run(tup: Any) -> None:
-            user._current_tups = [tup]
-            process(tup)
+        def run(some: Iterable[Any]) -> None:
+            for tup in some:
+                user._current_tups = [tup]
+                process(tup)
             user._current_tups = []
 
         return run

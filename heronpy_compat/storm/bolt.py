@@ -14,6 +14,7 @@ from heronpy_compat.storm.tuples import LiveTuples, ValuesMakers, tick, tick_cla
 _OWN_LOOP = ("_run", "read_tuple", "read_command", "read_message")
 """Who overrides one of these gets its tuples as pystorm reads them."""
 NOTHING: tuple[Any, ...] = ()
+Run = Callable[[Iterable[Any]], None]
 
 
 class StormBolt(StormComponent):
@@ -36,7 +37,7 @@ class StormBolt(StormComponent):
         self._tick_secs: float | None = None
         self.has_own_loop = any(overrides(user, name) for name in _OWN_LOOP)
         self._shadow_ack = _settle(self, "ack")
-        self._process: Callable[[Any], None]
+        self._loop: Run
         self._emit: Callable[..., Any]
         self._warned = False
         self._acts["ack"] = lambda each: self.settle("ack", each["id"])
@@ -61,15 +62,21 @@ class StormBolt(StormComponent):
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
         """Spare a call for each tuple, unless somebody put something around `process`."""
-        self._process = self._run_once if self.has_own_loop else self.processing()
+        self._loop = self._own_loop if self.has_own_loop else self.processing()
         if "process" not in vars(self):
-            self.process = self._process  # type: ignore[method-assign, assignment]
+            self.run_tuples = self._loop
+
+    def shorten(self, emit_of: Callable[..., Any]) -> None:
+        """Spare the way over our emit where the engine's has a shortcut (heron_instance.build)."""
+        user = self.users_object
+        if vars(user).get("emit") is self._emit and not self.has_own_loop:
+            user.emit = emit_of(self._emit, None, user, threading.get_ident)
 
     # --- what the engine calls ------------------------------------------------------------------
 
     def process(self, tup: Any) -> None:
         """One tuple through user code, and its ack."""
-        self._process(tup)
+        self._loop((tup,))
 
     def process_tick(self, tup: Any) -> None:
         """One tick through user code."""
@@ -105,22 +112,27 @@ class StormBolt(StormComponent):
 
     # --- one tuple ------------------------------------------------------------------------------
 
-    def processing(self) -> Callable[[Any], None]:
-        """Bolt._run without its reading: made once, for it is passed by every tuple."""
+    def processing(self) -> Run:
+        """Bolt._run without its reading: made once, for every tuple passes it.
+
+        After an exception it is not done with its tuple: _current_tups are those to fail.
+        """
         user, live, delegate = self.users_object, self.live, self.port
         process, named = user.process, live.by_id
         own_ack = self._has_own_ack
 
-        def run(tup: Any) -> None:
-            user._current_tups = [tup]
-            process(tup)
-            if user.auto_ack:
-                if own_ack:
-                    user.ack(tup)
-                else:
-                    if named:
-                        live.forget(tup)
-                    delegate.ack(tup)
+        def run(some: Iterable[Any]) -> None:
+            ack = delegate.ack
+            for tup in some:
+                user._current_tups = [tup]
+                process(tup)
+                if user.auto_ack:
+                    if own_ack:
+                        user.ack(tup)
+                    else:
+                        if named:
+                            live.forget(tup)
+                        ack(tup)
             user._current_tups = []
 
         return run
@@ -143,6 +155,10 @@ class StormBolt(StormComponent):
             user.ack(tup)
 
     # --- the library's way of reading -------------------------------------------------------------
+
+    def _own_loop(self, some: Iterable[Any]) -> None:
+        for tup in some:
+            self._run_once(tup)
 
     def _run_once(self, tup: Any) -> None:
         self.serializer.inbox.append(tup)

@@ -86,6 +86,7 @@ class StormComponent:
         self.prepare(storm_conf, storm_context)
         user.initialize(storm_conf, storm_context)
         self.ready(storm_conf)
+        _quicken(user)
 
     def prepare(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
         """Before the user's `initialize`: everything that it may call."""
@@ -206,3 +207,14 @@ class StormComponent:
 def stream_name(stream: str | None) -> str:
     """The stream that pystorm's None means."""
     return DEFAULT_STREAM if stream is None else stream
+
+
+def _quicken(user: Any) -> None:
+    """Let the object's attributes be found fast again, as before somebody looked at its `vars`.
+
+    From then on CPython 3.11 takes five times as long for each (15 ns), because the dict shares its
+    keys with other objects of the class. Taking an item out gives it keys of its own.
+    """
+    attributes = vars(user)
+    name, value = attributes.popitem()
+    attributes[name] = value

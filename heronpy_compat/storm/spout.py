@@ -26,15 +26,21 @@ class StormSpout(StormComponent):
     def prepare(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
         """The user's `initialize` may emit."""
         user = self.users_object
-        emit = _plain_emit(self, self.main_thread)
-        if isinstance(user, module_of(type(user), "spout").ReliableSpout):
-            emit = _reliable_emit(user, emit)
-        self.shadow("emit", emit)
+        self._emit = _plain_emit(self, self.main_thread)
+        is_reliable = isinstance(user, module_of(type(user), "spout").ReliableSpout)
+        self.shadow("emit", _reliable_emit(user, self._emit) if is_reliable else self._emit)
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
         """Spare a call for each tuple, unless somebody put something around it."""
-        if not self._has_own_loop and "next_tuple" not in vars(self):
-            self.next_tuple = self.users_object.next_tuple  # type: ignore[method-assign]
+        for name in ("next_tuple", "ack"):
+            if not self._has_own_loop and name not in vars(self):
+                setattr(self, name, getattr(self.users_object, name))
+
+    def shorten(self, emit_of: Callable[..., Any]) -> None:
+        """Spare the way over our emit where the engine's has a shortcut (heron_instance.build)."""
+        user = self.users_object
+        if vars(user).get("emit") is self._emit:
+            user.emit = emit_of(self._emit, None, threading.get_ident)
 
     def finish(self) -> None:
         """An extension that every spout here has: it has nothing more to emit."""

@@ -1,19 +1,18 @@
 """The tuples of pystorm's components: the engine's own, seen as pystorm's namedtuple."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM
 from heronpy_compat.pystorm.bolt import values_class
-from heronpy_compat.tuple_layout import TupleLayout
+from heronpy_compat.tuple_layout import FromItems, Items
 
 SYSTEM_TASK = -1
 LIVE_MAX = 100_000
 """Tuples that may be asked for by their id, some 30 MB; those that were named first are forgotten
 first. Only a bolt that reads ids and never acks has so many."""
 
-_items = vars(TupleLayout)
+_items = vars(Items)
 _address = id
 
 
@@ -48,7 +47,7 @@ def tuple_class(plain: Any, live: LiveTuples) -> Any:
     is made when it is asked for; what deals with a Tuple as a whole makes one.
     """
 
-    class StormTuple(plain):  # type: ignore[misc]
+    class StormTuple(FromItems, plain):  # type: ignore[misc]
         __slots__ = ()
 
         key = _items["key"]
@@ -101,7 +100,7 @@ def tick_class(kind: Any) -> Any:
 def tick(kind: Any, interval_secs: float | None, now: float) -> Any:
     """A tick as Storm makes it: its value is the interval."""
     head = (0, SYSTEM_COMPONENT, TICK_STREAM, SYSTEM_TASK, (interval_secs,), now, None)
-    return tuple.__new__(kind, head)
+    return kind(head)
 
 
 class ValuesMakers:
@@ -120,7 +119,11 @@ class ValuesMakers:
             names = self._fields.get(component, {}).get(stream)
             made: Callable[[list[Any]], Any] = tuple
             if names is not None:
-                # Not the class itself: it would take each value as an argument, at twice the time.
-                made = partial(tuple.__new__, values_class(component, stream, names))
+                made = _made_of_rows(values_class(component, stream, names))
             self._made[component, stream] = made
             return made
+
+
+def _made_of_rows(plain: Any) -> Any:
+    """A namedtuple class that takes a row of values rather than each value as an argument."""
+    return type(plain.__name__, (FromItems, plain), {"__slots__": ()})

@@ -112,10 +112,13 @@ def test_tuples_cross_tcp_between_containers(place: Place) -> None:
         "-o",
         f"test.text={written(place)}",
     )
-    running.until(lambda: place.results_of("direct"), "the last bolts finish")
+    names = ("shuffle", "every", "fields")
+    running.until(
+        lambda: all(len(place.results_of(name)) == 2 for name in names), "all readers finish"
+    )
     senders = {
         (container_of[int(source)], container_of[task])
-        for name in ("shuffle", "every", "fields")
+        for name in names
         for task, found in place.results_of(name).items()
         for source in found["senders"]
     }
