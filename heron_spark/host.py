@@ -63,7 +63,7 @@ class Host:
         for task in missing:
             del self._live[task]  # whatever happens in between: this copy is no good then
         for runner in runners.values():
-            runner.begin()
+            runner.begin(batch)
         self._work(level, batch, runners, blocks)
         ending = self._folder.ending()
         for task, runner in runners.items():

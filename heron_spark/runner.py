@@ -136,9 +136,12 @@ class Runner:
 
     # --- one batch -----------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    def begin(self, batch: int) -> None:
         """A batch begins: the one before is done everywhere."""
         self._printed.lines = self._lines
+        begin_batch = getattr(self._instance.component, "begin_batch", None)
+        if begin_batch is not None:
+            begin_batch(batch)
         metrics = self.core.metrics
         self._marks = Marks(metrics.executed, self.core.outbox.deliveries, metrics.errors)
         self._ack()
@@ -186,6 +189,9 @@ class Runner:
             if last_words:
                 core.finish()
         core.flush()
+        end_batch = getattr(self._instance.component, "end_batch", None)
+        if end_batch is not None:
+            end_batch()  # what it raises makes the batch come again
         pre_save = getattr(self._instance.component, "pre_save", None)
         if pre_save is not None:
             pre_save(str(batch))

