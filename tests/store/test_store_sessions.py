@@ -17,7 +17,6 @@ from heron_io.state_store import open_store
 from heron_io.zookeeper import ZooKeeperStore
 from store_support import Backend, Heard, Holder
 
-
 ANSWER_SECS = 20.0
 
 
