@@ -133,8 +133,12 @@ def _project_of(folder: str) -> Project | None:
 def required(project: Project | None, what: str) -> Project:
     """The project; UsageError saying that `what` needs one."""
     if project is None:
+        path = os.path.join(os.getcwd(), CONFIG_FILE)
+        found = f"{path} has none of the keys of one ({', '.join(MARKS)})"
+        if not os.path.exists(path):
+            found = f"there is no {CONFIG_FILE} of one in {os.getcwd()}"
         raise UsageError(
-            f"{what} needs a project, and there is no {CONFIG_FILE} of one in {os.getcwd()}: "
+            f"{what} needs a project, and {found}: "
             "go there, or make one with `heronpy quickstart NAME`"
         )
     return project

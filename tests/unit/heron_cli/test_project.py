@@ -105,3 +105,12 @@ def test_a_config_file_elsewhere_brings_its_own_folder(
     """From a folder that is no project, --config names the project."""
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     assert required(project_here(str(root / "config.json")), "this").root == str(root)
+
+
+def test_a_broken_config_json_is_named_where_a_project_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text("{")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"config\.json has none of the keys of one \(topology_sp"):
+        required(project_here(), "-e prod")

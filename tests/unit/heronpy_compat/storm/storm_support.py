@@ -166,3 +166,31 @@ def start(
     else:
         made.core.start(made.now)
     return made
+
+
+def keeping(storm: Any, **members: Any) -> type:
+    """A bolt that keeps what it gets; `script` is what its process does with a tuple."""
+
+    def initialize(self: Any, conf: Any, ctx: Any) -> None:
+        self.got: list[Any] = []
+        self.ticks: list[Any] = []
+        self.started_with = (conf, ctx)
+
+    def process(self: Any, tup: Any) -> None:
+        self.got.append(tup)
+        script = members.get("script")
+        if script is not None:
+            script(self, tup)
+
+    def process_tick(self: Any, tup: Any) -> None:
+        self.ticks.append(tup)
+
+    own = {"initialize": initialize, "process": process, "process_tick": process_tick}
+    return type("Keeping", (storm.Bolt,), {**own, **members})
+
+
+def edge_of(made: Running, at: int = 0) -> int:
+    """The edge of the delivery number `at`."""
+    made.core.flush()
+    ids = [word for each in made.batches() for word in each.ids]
+    return ids[2 * at + 1]
