@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest --numprocesses 2
 
-.PHONY: help run test lint check chaos bench format clean
+.PHONY: help run test test-cluster lint check chaos bench format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -15,7 +16,11 @@ run: $(RUNNABLE) ## Count the words of Python's standard library, on real proces
 	$(BIN)/heronpy run examples/word_count.py
 
 test: $(TESTED) ## The whole test suite
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
+	@$(BIN)/python tests/cluster/jars.py
+	$(PYTEST) tests/cluster
 
 lint: $(TESTED) ## Format, lint, types and boundaries between packages
 	$(BIN)/ruff format --check .
@@ -24,7 +29,7 @@ lint: $(TESTED) ## Format, lint, types and boundaries between packages
 	$(BIN)/lint-imports
 
 check: lint ## What has to pass before a commit: lint, and the fast tests
-	$(BIN)/python -m pytest -q tests/unit tests/property tests/sim tests/fuzz
+	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300
@@ -38,7 +43,7 @@ format: $(TESTED) ## Format the code
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars
 
 $(VENV)/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -162,20 +162,31 @@ def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
         backend_of(cluster)
     except HeronError as error:
         yield True, f"{error}"
+    if cluster.options.get("master") == "yarn":
+        yield _hadoop_folder(cluster)
     python = cluster.options.get("python")
     if python is not None:
         yield False, f"the workers' Python is {python}"
 
 
+def _hadoop_folder(cluster: "Cluster") -> tuple[bool, str]:
+    from scheduler.yarn.configuration import conf_folder
+
+    try:
+        key = f"spark: conf_dir in {cluster.file}"
+        return False, f"YARN by {conf_folder(cluster.options.get('conf_dir'), key)}"
+    except UsageError as error:
+        return True, f"{error}"
+
+
 def _yarn(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
-    yield from _spark(cluster)
-    folder = os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")
-    if folder is None:
-        yield True, f"YARN is not known: set yarn: conf_dir in {cluster.file}, or HADOOP_CONF_DIR"
-    elif not os.path.exists(os.path.join(folder, "yarn-site.xml")):
-        yield True, f"{folder} has no yarn-site.xml: set yarn: conf_dir in {cluster.file}"
-    else:
-        yield False, f"YARN by {folder}"
+    from scheduler.yarn.backend import YarnBackend
+    from scheduler.yarn.checks import checks
+
+    try:
+        yield from checks(YarnBackend(cluster))
+    except HeronError as error:
+        yield True, f"{error}"
 
 
 def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:

@@ -85,7 +85,7 @@ def end(topology: RunningTopology, wait_secs: float, config_path: str | None = N
     """End a topology after a drain of at most `wait_secs`, and remove its nodes."""
     alive = is_alive(topology.scheduler)
     cluster = self_running(topology, config_path)
-    if alive and wait_secs and topology.state.get("state") != TopologyState.ENDED:
+    if alive and wait_secs and topology.state.get("state") not in (TopologyState.ENDED, "FAILED"):
         _drain(topology, wait_secs)
     if cluster is not None:
         cluster.end(topology.name)

@@ -17,6 +17,7 @@ COMMANDS = {
     "activate": ("heron_cli.control", "Let a paused topology's spouts emit again."),
     "deactivate": ("heron_cli.control", "Pause a topology: its spouts emit nothing."),
     "kill": ("heron_cli.control", "End a topology: spouts, then what is in flight, then all."),
+    "update": ("heron_cli.update", "Scale a running topology: other numbers of instances."),
     "restart": ("heron_cli.restart", "Restart a topology's containers, or one of them."),
     "visualize": ("heron_cli.visualize", "Draw a topology as SVG, PNG or DOT."),
     "package": ("heron_cli.package", "Put a project and its packages into one archive."),

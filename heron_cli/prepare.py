@@ -180,8 +180,10 @@ def changed(topology: TopologySpec, options: Mapping[str, Any]) -> TopologySpec:
 
 def packed(topology: TopologySpec) -> PackingPlan:
     """Its packing plan, by the algorithm in its config."""
+    from heronpy_compat.connectors.frames import check_without_spark
     from scheduler.packing import pack
 
+    check_without_spark(topology)
     return pack(topology)
 
 

@@ -8,9 +8,10 @@ import click
 
 from heron_cli.flags import SparseCommand
 from heron_cli.loading import load_in_child
-from heron_cli.prepare import Wishes, configured, dry_run_text, packed, wishes_options
+from heron_cli.prepare import Wishes, configured, wishes_options
 from heron_cli.source import SourceWords, located, source_options
 from heron_cli.spark import OnSpark, with_spark
+from heron_core.topology import TopologySpec
 
 
 @click.command("run", cls=SparseCommand)
@@ -75,18 +76,31 @@ def run_command(
     from heron_cli.watching import Watching
 
     spec = configured(loading.result(), source, wishes)
-    if spark.compiles and not dry_run:
-        from heron_spark.run import run_on_spark
-
-        return run_on_spark(spec, spark.options(seconds or None))
-    packing = packed(spec)
     if dry_run:
-        click.echo(dry_run_text(spec, packing, dry_run_format))
+        _show(spec, spark, dry_run_format)
         return 0
+    if spark.compiles:
+        from heron_cli.spark_engine import run_here
+
+        return run_here(spec, spark.options(seconds or None))
+    packing = spark.packing(spec)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper))
-        watching = Watching.start(spec, packing, url, folders, spark.backend())
+        watching = Watching.start(spec, packing, url, folders, spark.backend(spec.name))
         return watching.until_end(seconds or None, until_done)
+
+
+def _show(spec: TopologySpec, spark: OnSpark, form: str) -> None:
+    from heron_cli.preview import show_plan
+    from heron_cli.stores import store_url
+    from scheduler.home import Home
+    from scheduler.local import Launch
+
+    packing, backend = spark.packing(spec), spark.backend(spec.name)
+    launch = Launch(
+        spec, packing, store_url(None), Home.of_user(), foreground=True, backend=backend
+    )
+    show_plan(launch, form)
 
 
 @contextmanager

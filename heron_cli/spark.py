@@ -10,11 +10,15 @@ from heron_cli.flags import Function, stacked
 from heron_core.errors import UsageError
 
 if TYPE_CHECKING:
+    from heron_core.plans import PackingPlan
+    from heron_core.topology import TopologySpec
     from heron_spark.options import SparkOptions
     from scheduler.backend import Backend
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 LOCAL_MASTER = "local[*]"
+ENGINE = "spark engine"
+"""The kind of back end of a topology that is a query."""
 
 _engine = stacked(
     click.option(
@@ -27,7 +31,8 @@ _engine = stacked(
     click.option(
         "--checkpoint",
         metavar="DIR",
-        help="--engine spark: where the query goes on after a stop or a crash.",
+        help="--engine spark: where the query goes on after a stop or a crash. Default of submit: "
+        "~/.heronpy/checkpoints/NAME.",
     ),
     click.option(
         "--max-batch",
@@ -86,7 +91,7 @@ class OnSpark:
     @property
     def is_given(self) -> bool:
         """Whether the command line says anything about it."""
-        return self.scheduler == SPARK or bool(self.master)
+        return self.scheduler == SPARK or self.compiles or bool(self.master)
 
     @property
     def compiles(self) -> bool:
@@ -127,24 +132,33 @@ class OnSpark:
             **given,
         )
 
-    def backend(self) -> "Backend":
-        """Who runs the containers."""
+    def backend(self, name: str) -> "Backend":
+        """Who runs the topology called `name`."""
         from scheduler.backends import local_backend, spark_backend
 
+        if self.compiles:
+            from heron_cli.spark_engine import engine_of
+
+            return engine_of(self.options(None), name)
         if self.scheduler == LOCAL:
             return local_backend()
         master = self.master or LOCAL_MASTER
         return spark_backend(master, self.spark_config, self.python, self.gang)
 
+    def packing(self, topology: "TopologySpec") -> "PackingPlan":
+        """Which instance runs in which container; a query is one."""
+        from heron_cli.prepare import packed
+
+        if not self.compiles:
+            return packed(topology)
+        from heron_spark.compile import one_container
+
+        return one_container(topology)
+
 
 def with_spark(function: Function) -> Function:
     """All the options above as one parameter `spark`, checked."""
     return stacked(_engine, _scheduler)(_joined(function))
-
-
-def with_spark_scheduler(function: Function) -> Function:
-    """Those of the scheduler alone as one parameter `spark`, checked."""
-    return _scheduler(_joined(function))
 
 
 def _joined(function: Function) -> Function:

@@ -14,13 +14,12 @@ from heron_cli.prepare import (
     Wishes,
     changed,
     configured,
-    dry_run_text,
     layer,
-    packed,
     wishes_options,
 )
+from heron_cli.preview import show_plan
 from heron_cli.source import Source, SourceWords, located, source_options
-from heron_cli.spark import OnSpark, with_spark_scheduler
+from heron_cli.spark import OnSpark, with_spark
 from heron_cli.stores import store_url, zookeeper_option
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan, TopologyState
@@ -72,7 +71,7 @@ sparse_options = stacked(
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
 @with_cluster
-@with_spark_scheduler
+@with_spark
 @sparse_options
 def submit_command(
     words: SourceWords,
@@ -99,32 +98,33 @@ def submit_command(
     heronpy submit -n wordcount -e prod --force
     heronpy submit topology.py --cluster west
     heronpy submit topology.py --scheduler spark --master spark://host:7077 --zookeeper zk:2181
+    heronpy submit topology.py --engine spark --master spark://host:7077 --checkpoint /shared/words
     heronpy stats words; heronpy tail words -f; heronpy kill words
     """
     if cluster is not None and spark.is_given:
-        raise UsageError("--cluster says who runs the containers: leave out --scheduler, --master")
+        raise UsageError(
+            "--cluster says who runs the containers: leave out --scheduler, --engine, --master"
+        )
     source = _above(cluster, located(words))
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
         wishes = replace(wishes, options=(*wishes.options, paused))
     spec = configured(load_in_child(source.request).result(), source, wishes)
     if dry_run:
-        click.echo(dry_run_text(spec, packed(spec), dry_run_format))
-        if preview := _preview(spec, cluster, spark):
-            click.echo(preview)
+        url = store_url(None) if cluster is None else cluster.store_url
+        show_plan(_launch(spec, spark.packing(spec), url, cluster, spark), dry_run_format)
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
-    packing = packed(spec)
+    packing = spark.packing(spec)
     address = zookeeper or source.environment.zookeeper
     url = store_url(address) if cluster is None else cluster.store_url
     if force:
         _kill_old(spec.name, url, wait_secs, cluster)
-    logs = _submitted(_launch(spec, packing, url, cluster, spark))
-    click.echo(
-        f"{spec.name} runs: {len(packing.instances)} instances, "
-        f"{len(packing.containers)} containers, logs in {logs}"
-    )
+    launch = _launch(spec, packing, url, cluster, spark)
+    what, logs = launch.backend.told(launch), launch.backend.logs(launch)
+    _start(launch)
+    click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
     _after(spec, hooked)
     return 0
 
@@ -166,15 +166,8 @@ def _launch(
 
     if cluster is not None:
         check_fits(cluster, packing)
-    backend = spark.backend() if cluster is None else backend_of(cluster)
+    backend = spark.backend(spec.name) if cluster is None else backend_of(cluster)
     return Launch(spec, packing, url, Home.of_user(), foreground=False, backend=backend)
-
-
-def _preview(spec: TopologySpec, cluster: "Cluster | None", spark: OnSpark) -> str:
-    """What would be started on the cluster besides the packing plan's containers."""
-    url = store_url(None) if cluster is None else cluster.store_url
-    launch = _launch(spec, packed(spec), url, cluster, spark)
-    return launch.backend.preview(launch)
 
 
 def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
@@ -191,20 +184,19 @@ def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") 
         click.echo(f"{name} is killed")
 
 
-def _submitted(launch: "Launch") -> str:
-    """Start it and wait until it is up; returns where its logs are."""
+def _start(launch: "Launch") -> None:
+    """Start it and wait until it is up."""
     from scheduler.local import deploy, register, start
 
     register(launch)
     if isinstance(launch.backend, SelfRunning):
         deploy(launch)
         _wait_until_ready(launch, None)
-        return f"the sandboxes of its {launch.backend.kind} job"
+        return
     child = start(launch)
     # The daemon holds a lifeline of its own; ours must not end it.
     os.close(child.lifeline)
     _wait_until_ready(launch, child.pid)
-    return launch.home.logs(launch.topology.name)
 
 
 def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
@@ -222,7 +214,11 @@ def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
         while time.monotonic() < deadline:
             found = client.try_ask("stats", wait_secs=1.0)
             up = sum(each["up"] for each in found["components"].values()) if found else up
-            if up == expected or _has_ended(launch, store, scheduler):
+            if (
+                up == expected
+                or (found and found.get("ready"))
+                or _has_ended(launch, store, scheduler)
+            ):
                 return
             time.sleep(LOOK_SECS)
     finally:
@@ -242,6 +238,8 @@ def _has_ended(launch: "Launch", store: StateStore, scheduler: int | None) -> bo
     name = launch.topology.name
     if scheduler is None:
         state = store.get(execution_path(name)) or {}
+        if state.get("state") == "FAILED":
+            raise HeronError(f"{name} failed: {state['reason']}")
         return bool(state.get("state") == TopologyState.ENDED)
     if not os.waitpid(scheduler, os.WNOHANG)[0]:
         return False

@@ -4,7 +4,8 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import click
 
@@ -16,6 +17,23 @@ from scheduler.home import Home
 
 LOOK_SECS = 0.2
 """Between two looks for new lines with -f."""
+YARN = "yarn"
+ENDED_STATES = ("ENDED", "FAILED", "KILLED")
+
+
+class Shown(Protocol):
+    """A log, wherever it is."""
+
+    @property
+    def file(self) -> str:
+        """Its file's name."""
+
+    def last(self, lines: int) -> list[str]:
+        """The last lines; what follows them is fresh."""
+
+    def fresh(self) -> Iterator[str]:
+        """Lines written since the last look."""
+
 
 pattern_option = click.option(
     "--pattern",
@@ -55,10 +73,10 @@ def tail_command(
     """
     name = target.name_or_only()
     wanted = compiled(pattern)
-    folder = logs_folder(target, name)
+    find = logs_of(target, name)
 
-    def chosen() -> list[Log]:
-        return [each for each in _chosen(folder, name, component) if wanted(each.file)]
+    def chosen() -> list[Shown]:
+        return [each for each in _of_component(find(), name, component) if wanted(each.file)]
 
     logs = chosen()
     for log in logs:
@@ -69,6 +87,27 @@ def tail_command(
         for line in [line for log in logs for line in log.fresh()]:
             click.echo(line)
         logs += [log for log in chosen() if log not in logs]
+
+
+def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
+    """Finds the logs that there are now; HeronError if the topology never ran, or is where we
+    cannot look at them."""
+    with target.place.store() as store:
+        scheduler = store.get(scheduler_path(name)) or {}
+        state = (store.get(execution_path(name)) or {}).get("state")
+    if scheduler.get("kind") != YARN:
+        folder = logs_folder(target, name)
+        return lambda: _in_folder(folder)
+    from scheduler.yarn.logs import instead, listed
+
+    if state in ENDED_STATES:
+        raise HeronError(f"{name} has ended ({state}): {instead(scheduler)}")
+
+    def find() -> Sequence[Shown]:
+        with target.place.store() as store:
+            return listed(store.get(scheduler_path(name)))
+
+    return find
 
 
 def logs_folder(target: Target, name: str) -> str:
@@ -135,13 +174,17 @@ class Log:
             yield f"{self._prefix} | {line.decode('utf-8', 'replace')}"
 
 
-def _chosen(folder: str, name: str, component: str | None) -> list[Log]:
+def _in_folder(folder: str) -> list[Log]:
     files = sorted(each for each in os.listdir(folder) if each.endswith(".log"))
-    chosen = [each for each in files if component is None or _component_of(each) == component]
+    return [Log(folder, each) for each in files]
+
+
+def _of_component(logs: Sequence[Shown], name: str, component: str | None) -> list[Shown]:
+    chosen = [each for each in logs if component is None or _component_of(each.file) == component]
     if not chosen and component is not None:
-        known = sorted({_component_of(each) for each in files})
+        known = sorted({_component_of(each.file) for each in logs})
         raise UsageError(f"{name} has no log of {component!r} (logs of: {', '.join(known)})")
-    return [Log(folder, each) for each in chosen]
+    return chosen
 
 
 def _component_of(file: str) -> str:

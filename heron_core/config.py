@@ -34,6 +34,8 @@ LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
+UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
+UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
@@ -82,6 +84,11 @@ DEFAULTS: Mapping[str, Any] = {
     METRICS_INTERVAL_MS: 1000,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
     STUCK_REPORT_SECS: 30,
+    # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
+    # the default message timeout.
+    UPDATE_DEACTIVATE_WAIT_SECS: 60,
+    # Heron's: a cluster may take minutes for new containers.
+    UPDATE_REACTIVATE_WAIT_SECS: 600,
 }
 
 
@@ -172,7 +179,8 @@ def check(config: Mapping[str, Any]) -> None:
     exits_on_exception(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
-    seconds(merged, STUCK_REPORT_SECS)
+    for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS):
+        seconds(merged, key)
     if seconds(merged, LIVENESS_TIMEOUT_SECS) < LIVENESS_TIMEOUT_SECS_MIN:
         raise TopologyError(
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "

@@ -50,6 +50,8 @@ class Counts:
     sent: int
     processed: int
     idle: bool
+    epoch: int
+    """Of the plan that it works by: what it emits from now on is routed so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class HeartbeatSeen:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """From the command line to the master: activate, deactivate, drain, stats, plan, shutdown."""
+    """From the command line to the master: activate, deactivate, drain, stats, update, cancel."""
 
     name: str
     arguments: Json

@@ -94,6 +94,16 @@ class PackingPlan:
         raise KeyError(container_id)
 
 
+def leaving(before: PackingPlan, after: PackingPlan) -> frozenset[int]:
+    """The tasks whose process ends when `after` takes the place of `before`: those that are not
+    there any more or are in another container. With the two exchanged: those that start."""
+    return frozenset(
+        task
+        for task, container in before.container_of.items()
+        if after.container_of.get(task) != container
+    )
+
+
 class TopologyState:
     """States of a topology as Heron names them, and ENDED for one whose work is done."""
 

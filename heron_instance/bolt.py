@@ -62,10 +62,10 @@ class BoltCore(Core):
         self.collector = collector
         self.metrics = metrics
         self._decode = decode
-        self._sources = {
-            task: (each.component, [spec.name for spec in topology.by_name[each.component].outputs])
-            for task, each in packing.instances.items()
-        }
+        self._topology = topology
+        self._sources: dict[int, tuple[str, list[str]]] = {}
+        """task -> its component and the names of its streams"""
+        self._know_sources(packing)
         self._messages = 0
         self._next_tick = NEVER
         self._finished = False
@@ -83,6 +83,18 @@ class BoltCore(Core):
         self._step = 1
         """Tuples to run before the next look at the clock."""
 
+    def repack(self, packing: PackingPlan) -> None:
+        """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
+        self._know_sources(packing)
+        self.collector.router.repack(packing)
+
+    def _know_sources(self, packing: PackingPlan) -> None:
+        names = {
+            each.name: [spec.name for spec in each.outputs] for each in self._topology.components
+        }
+        for task, each in packing.instances.items():
+            self._sources[task] = (each.component, names[each.component])
+
     def start(self, now: float) -> None:
         """The plan is there: ticks begin (first one after a full interval)."""
         if self.options.tick_secs is not None and self._next_tick == NEVER:
@@ -99,7 +111,7 @@ class BoltCore(Core):
         if head.kind != Kind.DATA:
             raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
         check_batch(head, frames)
-        if head.epoch < self.outbox.epoch:
+        if head.epoch < self.fence:
             self.metrics.fenced += 1
             self._fail_batch(head, frames)
             return

@@ -82,6 +82,11 @@ class Instance:
     context: InstanceContext
     hooks: TaskHooks | None
 
+    def repack(self, packing: PackingPlan) -> None:
+        """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
+        self.context.repack(packing)
+        self.core.repack(packing)
+
 
 class Delegate:
     """What a component's emit, ack, fail, finish and logger lead to."""
@@ -125,7 +130,8 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
     closed = topology.by_name[packing.instances[task].component]
     spec = replace(closed, config=opened(closed.config))
     config = {**opened(keys.with_defaults(topology.config)), **spec.config}
-    config[keys.COMPONENT_PARALLELISM] = spec.parallelism
+    # Of a topology that was scaled the packing knows it.
+    config[keys.COMPONENT_PARALLELISM] = len(packing.tasks_of[spec.name])
     config[keys.TOPOLOGY_NAME] = topology.name
     options = Options.of(config)
     context = InstanceContext(topology, packing, task, config)

@@ -46,6 +46,10 @@ class InstanceContext(TopologyContext):
         # heronpy's instances register it, so that components only have to count.
         global_metrics.init(self, _export_interval_secs(config))
 
+    def repack(self, packing: PackingPlan) -> None:
+        """The topology is scaled: `get_component_tasks` tells the tasks of `packing`."""
+        self._packing = packing
+
     def get_task_id(self) -> int:
         """The task id of this instance."""
         return self._task

@@ -28,6 +28,8 @@ class Control:
     def __init__(self) -> None:
         self.waker = Waker()
         self.epoch = 0
+        self.plan: messages.Json = {}
+        """The newest one."""
         self.active = False
         self.paused = False
         self.stopping = False
@@ -56,6 +58,11 @@ class Control:
             self.todo.popleft()()
 
 
+def is_replaced(known: Mapping[str, str], addresses: Mapping[str, str]) -> bool:
+    """Whether a stream manager is another one now; containers that come or go do not count."""
+    return any(addresses.get(each, address) != address for each, address in known.items())
+
+
 class Main(Protocol):
     """What the side thread asks of the instance; all but `stop` answer from any thread."""
 
@@ -71,8 +78,8 @@ class Main(Protocol):
     def counts(self, wave: int) -> messages.Counts:
         """What was sent and processed so far."""
 
-    def plan_changed(self, epoch: int) -> None:
-        """Frames carry this epoch from now on."""
+    def plan_changed(self, epoch: int, fenced: bool) -> None:
+        """Frames carry this epoch from now on; `fenced`: older ones are leftovers of the dead."""
 
     def take_plan(self) -> None:
         """For the main thread: the plan or the topology's state changed."""
@@ -151,14 +158,17 @@ class SideThread(threading.Thread):
 
     def _plan(self, message: messages.Plan) -> None:
         control, addresses = self._control, message.plan["stream_managers"]
-        if self._addresses not in (None, addresses):
+        known = self._addresses
+        replaced = known is not None and is_replaced(known, addresses)
+        if replaced:
             # One of them is new. It also asks who we are, unless our Hello to one that died before
             # it was still on its way; in any case trees are gone.
             control.call(self._main.trees_lost)
         self._addresses = addresses
         control.epoch = message.plan["epoch"]
         control.active = message.plan["state"] == TopologyState.RUNNING
-        self._main.plan_changed(control.epoch)
+        control.plan = message.plan
+        self._main.plan_changed(control.epoch, known is None or replaced)
         control.call(self._main.take_plan)
         control.update()
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from heron_core.errors import ComponentError
 from heron_core.frames import Frames
+from heron_core.plans import PackingPlan
 from heron_instance.metrics import Metrics
 from heron_instance.options import Options
 from heron_instance.outbox import Outbox
@@ -54,14 +55,22 @@ class Core:
         self._errors_logged = 0
         self.due = 0.0
         """When the loop over tuples has to look up: linger, tick."""
+        self.fence = 0
+        """Batches of plans before this epoch are leftovers of processes that are gone."""
 
-    def plan_changed(self, epoch: int) -> None:
+    def plan_changed(self, epoch: int, fenced: bool = True) -> None:
         """Frames carry the new epoch from here on; what is buffered was routed by it just as well.
 
-        Only the addresses of stream managers change with the epoch, tasks and their containers do
-        not, so nothing that has not left this process is stale.
+        `fenced`: a stream manager was replaced. Of a topology that was only scaled, batches of the
+        plan before are as good as any.
         """
         self.outbox.epoch = epoch
+        if fenced:
+            self.fence = epoch
+
+    def repack(self, packing: PackingPlan) -> None:
+        """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
+        raise NotImplementedError
 
     def flush(self) -> None:
         """Nothing more to take: send what is buffered."""

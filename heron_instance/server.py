@@ -16,7 +16,7 @@ import zmq
 from heron_core import messages
 from heron_core.errors import ProtocolError
 from heron_core.frames import Frames, Kind, header, size_of, with_consumed
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.topology import TopologySpec
 from heron_instance.bolt import BoltCore
 from heron_instance.build import World, build, incarnation_number
@@ -74,6 +74,9 @@ class Server:
             logging.getLogger(component),
             self.control.call,
         )
+        self._packing = packing
+        self._epoch_taken = 0
+        """Of the plan by which the main thread works."""
         self._instance = build(topology, packing, place.task, world)
         self._core = self._instance.core
         self._user_metrics = UserMetrics(self._instance.context.metrics)
@@ -197,12 +200,18 @@ class Server:
         self.control.stopping = True
         self.control.update()
 
-    def plan_changed(self, epoch: int) -> None:
-        """Frames carry this epoch from now on."""
-        self._core.plan_changed(epoch)
+    def plan_changed(self, epoch: int, fenced: bool) -> None:
+        """Frames carry this epoch from now on; `fenced`: older ones are leftovers of the dead."""
+        self._core.plan_changed(epoch, fenced)
 
     def take_plan(self) -> None:
         """In the main thread: the plan or the topology's state changed."""
+        plan = self.control.plan
+        packing = packing_from_json(plan["packing"])
+        if packing != self._packing:
+            self._packing = packing
+            self._instance.repack(packing)
+        self._epoch_taken = plan["epoch"]
         if isinstance(self._core, BoltCore):
             self._core.start(time.monotonic())
         elif isinstance(self._core, SpoutCore):
@@ -241,7 +250,7 @@ class Server:
 
     def counts(self, wave: int) -> messages.Counts:
         """What was sent and processed so far."""
-        return messages.Counts(self._task, wave, *self._core.counts())
+        return messages.Counts(self._task, wave, *self._core.counts(), self._epoch_taken)
 
     def _close(self) -> None:
         """The last calls of user code, then let what was sent leave."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.frames import Frames, Kind, parse_header, words
+from heron_core.plans import PackingPlan
 from heron_instance.collector import SpoutCollector
 from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report, is_not_overridden
 from heron_instance.options import Options
@@ -44,6 +45,10 @@ class SpoutCore(Core):
         """Whether next_tuple is to be called now."""
         pending = len(self.collector.pending)
         return self.active and not self.finished and pending < self.options.max_spout_pending
+
+    def repack(self, packing: PackingPlan) -> None:
+        """Emits go where the tasks are by `packing`."""
+        self.collector.router.repack(packing)
 
     def finish(self) -> None:
         """The spout has nothing more to emit; a later fail() opens it again."""

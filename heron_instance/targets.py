@@ -2,10 +2,13 @@
 
 Rules: Storm's and Heron's groupings (heron.md 2.3, storm.md 2.1); task ids are sorted, so GLOBAL is
 the lowest. Each consumer of a stream has one chooser; a stream's tuple goes to all that they name.
+
+A chooser is aimed at its consumer's tasks when it is made, and again when the topology is scaled.
+The lists of lanes are changed in place, because the closures that user code emits by hold them.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import cycle
+from itertools import chain, repeat
 from typing import Any
 
 from heron_core.errors import ComponentError
@@ -16,7 +19,11 @@ from heron_instance.outbox import Lane, Outbox, make_rivals
 from heronpy_compat.classes import load_grouping
 
 Choose = Callable[[Sequence[Any]], Sequence[Lane]]
+Aim = Callable[[list[int]], None]
+"""Takes the tasks of the consumer, sorted."""
 
+SHUFFLED_LANES = 256
+"""A shuffle goes round a list of about so many: that it begins anew costs 50 ns, once a round."""
 KEYS_REMEMBERED_MAX = 1 << 16
 """Keys whose lane a fields grouping remembers: some 8 MiB at most, then it starts anew."""
 
@@ -28,6 +35,11 @@ class KeyedLanes(dict[Any, Lane]):
         super().__init__()
         self._lanes = lanes
         self._where = where
+
+    def aim(self, lanes: Sequence[Lane]) -> None:
+        """These are the lanes from now on."""
+        self._lanes = lanes
+        self.clear()
 
     def __missing__(self, key: Any) -> Lane:
         if len(self) >= KEYS_REMEMBERED_MAX:
@@ -96,14 +108,41 @@ class Router:
         """Where shuffles begin, so that several emitters do not all start at the same task."""
         self._single: dict[int, Lane] = {}
         self._fanout: dict[tuple[int, ...], Lane] = {}
+        """(container, task, …) -> lane"""
+        self._aims: list[tuple[Route, str, Aim]] = []
+        """What has to know the tasks of a consumer, by the route that leads there."""
         self.component = topology.by_name[packing.instances[task].component]
         self.routes: dict[str, Route] = {}
         self.routes = {
             spec.name: self._route(index, spec, topology)
             for index, spec in enumerate(self.component.outputs)
         }
+        self._aim()
+
+    def repack(self, packing: PackingPlan) -> None:
+        """The topology is scaled: from now on tuples go where the tasks are by this plan.
+
+        What a lane to a task that is gone still holds leaves at the next flush, and its roots fail.
+        """
+        self._packing = packing
+        self._single = {task: each for task, each in self._single.items()
+                        if task in packing.instances}  # fmt: skip
+        self._fanout.clear()
+        self._aim()
+        used = {id(each) for each in (*self._single.values(), *self._fanout.values())}
+        self._outbox.lanes[:] = [
+            each for each in self._outbox.lanes if each.parts or id(each) in used
+        ]
+
+    def _aim(self) -> None:
+        for route in self.routes.values():
+            route.reachable.clear()
+        for route, consumer, aim in self._aims:
+            tasks = self._packing.tasks_of[consumer]
+            route.reachable.update(tasks)
+            aim(tasks)
         if self._fanout:
-            make_rivals(outbox.lanes)
+            make_rivals(self._outbox.lanes)
         self._allow_shortcuts()
 
     def lane_to(self, task: int) -> Lane:
@@ -121,73 +160,95 @@ class Router:
         """A batch's header names its stream; on a lane that several share each tuple names its."""
         tasks = set(lane.targets or (lane.destination,))
         indexes = {route.index for route in self.routes.values() if route.reachable & tasks}
-        if len(indexes) > 1:
-            lane.streams = []
-        else:
+        if len(indexes) == 1:
             (lane.stream,) = indexes
+        elif lane.streams is None:
+            lane.streams = []
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
         route = Route(index, spec)
         for consumer, each in topology.consumers.get((self.component.name, spec.name), ()):
-            tasks = self._packing.tasks_of[consumer.name]
-            route.reachable.update(tasks)
-            route.choosers.append(self._chooser(route, consumer, each, tasks))
+            choose, aim = self._chooser(route, consumer, each)
+            route.choosers.append(choose)
+            self._aims.append((route, consumer.name, aim))
         return route
 
     def _chooser(
-        self, route: Route, consumer: ComponentSpec, each: InputSpec, tasks: list[int]
-    ) -> Choose:
+        self, route: Route, consumer: ComponentSpec, each: InputSpec
+    ) -> tuple[Choose, Aim]:
         grouping = each.grouping
         match grouping.kind:
             case GroupingKind.SHUFFLE | GroupingKind.NONE:
-                return self._shuffle(route, tasks)
+                return self._shuffle(route, lambda tasks: tasks)
             case GroupingKind.LOCAL_OR_SHUFFLE:
-                here = self._packing.container_of[self._task]
-                local = [task for task in tasks if self._packing.container_of[task] == here]
-                return self._shuffle(route, local or tasks)
+                return self._shuffle(route, lambda tasks: self._local(tasks) or tasks)
             case GroupingKind.FIELDS:
-                return self._by_fields(route, consumer, grouping.fields, tasks)
+                return self._by_fields(route, consumer, grouping.fields)
             case GroupingKind.PARTIAL_KEY:
-                return self._by_partial_key(route, consumer, grouping.fields, tasks)
+                return self._by_partial_key(route, consumer, grouping.fields)
             case GroupingKind.ALL:
-                lanes = self._all(tasks)
-                return lambda values: lanes
+                return self._to_lanes(self._all)
             case GroupingKind.GLOBAL:
-                lowest = (self.lane_to(tasks[0]),)
-                return lambda values: lowest
+                return self._to_lanes(lambda tasks: [self.lane_to(tasks[0])])
             case GroupingKind.DIRECT:
-                return lambda values: ()
+                return lambda values: (), lambda tasks: None
             case GroupingKind.CUSTOM:
-                return self._custom(route, consumer, grouping.custom, tasks)
+                return self._custom(route, consumer, grouping.custom)
 
-    def _shuffle(self, route: Route, tasks: list[int]) -> Choose:
-        start = self._first % len(tasks)
-        lanes = [self.lane_to(task) for task in tasks[start:] + tasks[:start]]
-        route.next_lane = next_lane = cycle(lanes).__next__
-        return lambda values: (next_lane(),)
+    def _to_lanes(self, lanes_of: Callable[[list[int]], list[Lane]]) -> tuple[Choose, Aim]:
+        """All tuples go into the same lanes."""
+        lanes: list[Lane] = []
+
+        def aim(tasks: list[int]) -> None:
+            lanes[:] = lanes_of(tasks)
+
+        return lambda values: lanes, aim
+
+    def _local(self, tasks: list[int]) -> list[int]:
+        home = self._packing.container_of
+        return [task for task in tasks if home[task] == home[self._task]]
+
+    def _shuffle(
+        self, route: Route, chosen: Callable[[list[int]], list[int]]
+    ) -> tuple[Choose, Aim]:
+        lanes: list[Lane] = []
+        # As itertools.cycle, which would keep a copy of the lanes.
+        route.next_lane = next_lane = chain.from_iterable(repeat(lanes)).__next__
+
+        def aim(tasks: list[int]) -> None:
+            among = chosen(tasks)
+            start = self._first % len(among)
+            lap = [self.lane_to(task) for task in among[start:] + among[:start]]
+            lanes[:] = lap * max(1, SHUFFLED_LANES // len(lap))
+
+        return lambda values: (next_lane(),), aim
 
     def _by_fields(
-        self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...], tasks: list[int]
-    ) -> Choose:
+        self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
+    ) -> tuple[Choose, Aim]:
         positions = [route.spec.fields.index(field) for field in fields]
-        lanes = [self.lane_to(task) for task in tasks]
-        keyed = KeyedLanes(lanes, self._where(route, consumer, fields))
+        keyed = KeyedLanes([], self._where(route, consumer, fields))
         if len(positions) == 1:
             route.keyed = (positions[0], keyed)
 
         def choose(values: Sequence[Any]) -> Sequence[Lane]:
             return (keyed.lane_of([values[position] for position in positions]),)
 
-        return choose
+        return choose, lambda tasks: keyed.aim([self.lane_to(task) for task in tasks])
 
     def _by_partial_key(
-        self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...], tasks: list[int]
-    ) -> Choose:
+        self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
+    ) -> tuple[Choose, Aim]:
         """Two candidates by the key, the one sent less to is taken (Storm PartialKeyGrouping)."""
         positions = [route.spec.fields.index(field) for field in fields]
-        lanes = [self.lane_to(task) for task in tasks]
-        first = KeyedLanes(lanes, self._where(route, consumer, fields))
-        sent = dict.fromkeys(lanes, 0)
+        first = KeyedLanes([], self._where(route, consumer, fields))
+        sent: dict[Lane, int] = {}
+
+        def aim(tasks: list[int]) -> None:
+            lanes = [self.lane_to(task) for task in tasks]
+            first.aim(lanes)
+            sent.clear()
+            sent.update(dict.fromkeys(lanes, 0))
 
         def choose(values: Sequence[Any]) -> Sequence[Lane]:
             key = [values[position] for position in positions]
@@ -197,31 +258,44 @@ class Router:
             sent[lane] += 1
             return (lane,)
 
-        return choose
+        return choose, aim
 
-    def _all(self, tasks: list[int]) -> tuple[Lane, ...]:
+    def _all(self, tasks: list[int]) -> list[Lane]:
         """One lane a container: fanned out where the container has several of the tasks."""
         containers: dict[int, list[int]] = {}
         for task in tasks:
             containers.setdefault(self._packing.container_of[task], []).append(task)
-        return tuple(
+        return [
             self.lane_to(here[0]) if len(here) == 1 else self._fanout_lane(container, tuple(here))
             for container, here in containers.items()
-        )
+        ]
 
     def _fanout_lane(self, container: int, tasks: tuple[int, ...]) -> Lane:
-        lane = self._fanout.get(tasks)
+        key = (container, *tasks)
+        lane = self._fanout.get(key)
         if lane is None:
-            lane = self._fanout[tasks] = self._outbox.add_lane(Lane(container, tasks))
+            known = (each for each in self._outbox.lanes
+                     if (each.destination, *each.targets) == key)  # fmt: skip
+            lane = self._fanout[key] = next(known, None) or self._outbox.add_lane(
+                Lane(container, tasks)
+            )
         return lane
 
     def _custom(
-        self, route: Route, consumer: ComponentSpec, custom: bytes | None, tasks: list[int]
-    ) -> Choose:
-        grouping = load_grouping(custom or b"")
-        grouping.prepare(self._context, self.component.name, route.spec.name, list(tasks))
-        where = self._where(route, consumer, (type(grouping).__name__,))
-        lanes = {task: self.lane_to(task) for task in tasks}
+        self, route: Route, consumer: ComponentSpec, custom: bytes | None
+    ) -> tuple[Choose, Aim]:
+        """The user's own; a new one is made and prepared each time that its tasks change."""
+        names: list[str] = []
+        grouping: Any = None
+        lanes: dict[int, Lane] = {}
+
+        def aim(tasks: list[int]) -> None:
+            nonlocal grouping
+            grouping = load_grouping(custom or b"")
+            names[:] = [type(grouping).__name__]
+            grouping.prepare(self._context, self.component.name, route.spec.name, list(tasks))
+            lanes.clear()
+            lanes.update((task, self.lane_to(task)) for task in tasks)
 
         def choose(values: Sequence[Any]) -> Sequence[Lane]:
             chosen = grouping.choose_tasks(list(values))
@@ -229,11 +303,11 @@ class Router:
                 return [lanes[task] for task in chosen]
             except (TypeError, KeyError):
                 raise ComponentError(
-                    f"{where}: choose_tasks must return a list of task ids out of {tasks}, "
-                    f"not {chosen!r}"
+                    f"{self._where(route, consumer, names)}: choose_tasks must return a list of "
+                    f"task ids out of {list(lanes)}, not {chosen!r}"
                 ) from None
 
-        return choose
+        return choose, aim
 
     def _where(self, route: Route, consumer: ComponentSpec, names: Sequence[str]) -> str:
         grouped = ", ".join(names)

@@ -23,6 +23,8 @@ PR_SET_PDEATHSIG = 1
 EXIT_FAILED = 1
 PULSE_MS = 1000
 BEAT = b"\0"
+RELOAD = b"\1"
+"""On a voice: the plan has changed, look at it again (a topology is scaled while it runs)."""
 REASON_BYTES_MAX = 4096
 """What a child may say about its end; a pipe holds more, so writing it never blocks."""
 EXIT_SUPERSEDED = 6
@@ -38,7 +40,8 @@ class Ties:
     lifeline: int
     """File descriptor that is readable once the parent is gone."""
     voice: int | None = None
-    """Non-blocking pipe: a zero byte is a heartbeat, anything else the reason of the end."""
+    """Non-blocking pipe: a zero byte is a heartbeat, a one asks to look at the plan again, anything
+    else is the reason of the end."""
     next_beat: float = 0.0
 
     def beat(self) -> None:
@@ -47,6 +50,10 @@ class Ties:
         if now >= self.next_beat:
             self.next_beat = now + PULSE_MS / 2000
             self._write(BEAT)
+
+    def reload(self) -> None:
+        """Say that the plan has changed."""
+        self._write(RELOAD)
 
     def say(self, text: str) -> None:
         """Say why this process ends."""

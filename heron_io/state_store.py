@@ -113,6 +113,12 @@ def scheduler_path(name: str) -> str:
     return _named("schedulers", name)
 
 
+def wishes_path(name: str) -> str:
+    """Where the command line says what it wants of a scheduler elsewhere, which takes it away: a
+    restart of containers, or an end."""
+    return _named("wishes", name)
+
+
 def keys_path(name: str) -> str:
     """Where the topology's key pair stands; whoever may read it may talk to its processes."""
     return _named("keys", name)

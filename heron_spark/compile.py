@@ -14,6 +14,7 @@ from heron_core import config as keys
 from heron_core.errors import TopologyError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
+from heronpy_compat.connectors import frames
 
 SHELL_CLASSES = ("heronpy_compat.multilang.ShellBolt", "heronpy_compat.multilang.ShellSpout")
 NOTHING = Resource(0.0, 0, 0)
@@ -151,18 +152,27 @@ def component_levels(topology: TopologySpec) -> dict[str, int]:
 
 
 def one_task_a_container(topology: TopologySpec) -> PackingPlan:
+    """For routing: what goes to another task is sent to it alone."""
+    return PackingPlan(
+        topology.name,
+        tuple(ContainerPlan(each.task, (each,), NOTHING) for each in _instances(topology)),
+    )
+
+
+def one_container(topology: TopologySpec) -> PackingPlan:
+    """For people, and the state store: the query is all there is."""
+    return PackingPlan(topology.name, (ContainerPlan(1, _instances(topology), NOTHING),))
+
+
+def _instances(topology: TopologySpec) -> tuple[InstancePlan, ...]:
     """Task ids as everywhere: 1..n in order of declaration."""
-    instances = [
+    instances = (
         (component.name, index)
         for component in topology.components
         for index in range(component.parallelism)
-    ]
-    return PackingPlan(
-        topology.name,
-        tuple(
-            ContainerPlan(task, (InstancePlan(task, name, index, NOTHING),), NOTHING)
-            for task, (name, index) in enumerate(instances, 1)
-        ),
+    )
+    return tuple(
+        InstancePlan(task, name, index, NOTHING) for task, (name, index) in enumerate(instances, 1)
     )
 
 
@@ -173,9 +183,15 @@ def _untracked(topology: TopologySpec) -> TopologySpec:
         keys.LINGER_MS: NO_LINGER_MS,
     }
     components = tuple(
-        replace(each, config=_without(each.config, OVERRULED)) for each in topology.components
+        replace(each, config={**_without(each.config, OVERRULED), **_fed(each)})
+        for each in topology.components
     )
     return replace(topology, config=config, defaults={}, components=components)
+
+
+def _fed(component: ComponentSpec) -> dict[str, bool]:
+    """What a spout is told whose rows Spark reads."""
+    return {frames.FED: True} if frames.is_frame(component.config) else {}
 
 
 def _without(config: Any, names: tuple[str, ...]) -> dict[str, Any]:

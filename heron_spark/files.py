@@ -4,7 +4,9 @@
     query/                   Spark's own checkpoint: which batches were begun, which are done
     tasks/TASK/BATCH         what one task did in one batch, written once and never changed
     ending                   the batch in which bolts say their last words, once spouts are finished
+    tables/NAME, tables.json frames that are no streams, as they were; which tables there are
     runs/RUN.json            what the hosts of a run have to know; its removal ends them
+    lock                     held by the process that runs it, which is named in it
 
 A task's batch is done exactly when its file is there: it has what the task sent and its state
 afterwards. It is written beside its place and linked to it, so it is whole or absent, and the first
@@ -13,10 +15,14 @@ batch repeatable whatever user code does, and a tuple of a source that cannot be
 the file before anybody sees it.
 """
 
+import fcntl
 import json
 import os
+import shutil
+import socket
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +30,10 @@ from typing import Any
 from heron_core.errors import HeronError, UsageError
 from heron_core.topology import TopologySpec
 from heron_spark.blocks import Block
+from heronpy_compat.whole_files import remove, replace_whole, sync_folder, write_synced
 
 VERSION = 1
+LOCK = "lock"
 BATCHES_KEPT = 3
 """The batch that runs, the one before it (the state it begins with) and one for Spark's sake: its
 log of a batch may be lost with the machine although the batch is done."""
@@ -65,32 +73,77 @@ class Folder:
 
     # --- whose it is ---------------------------------------------------------------------------
 
+    @contextmanager
+    def held(self, topology: TopologySpec) -> Iterator[None]:
+        """Have it for this topology and this process alone; UsageError if it is another's."""
+        self.is_of(topology)  # what is refused stays as it was
+        with self._locked():
+            self.claim(topology)
+            # Hosts of a driver that was killed end without it.
+            shutil.rmtree(os.path.join(self.path, "runs"), ignore_errors=True)
+            yield
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        path = os.path.join(self.path, LOCK)
+        try:
+            os.makedirs(self.path, exist_ok=True)
+            lock = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
+        except OSError as error:
+            raise UsageError(
+                f"checkpoint {self.path} cannot be written to: {error.strerror}"
+            ) from None
+        with lock:
+            try:
+                # A POSIX lock: it ends with the process, and machines that share files share it.
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                raise UsageError(
+                    f"checkpoint {self.path} is in use by {lock.read() or 'another run'}: end that "
+                    "first, or give another --checkpoint"
+                ) from None
+            lock.truncate(0)
+            lock.write(f"pid {os.getpid()} on {socket.gethostname()}")
+            lock.flush()
+            yield
+
     def claim(self, topology: TopologySpec) -> None:
         """Make it this topology's, or see that it is; UsageError if it is another's."""
-        ours = identity(topology)
-        path = os.path.join(self.path, "topology.json")
+        if not self.is_of(topology):
+            write_whole(self._topology_file, json.dumps(identity(topology), indent=2).encode())
+
+    @property
+    def _topology_file(self) -> str:
+        return os.path.join(self.path, "topology.json")
+
+    def is_of(self, topology: TopologySpec) -> bool:
+        """Whether it is this topology's already, and not only free; UsageError if it is another's,
+        or not whole."""
         try:
-            found = json.loads(Path(path).read_text("utf-8"))
+            found = json.loads(Path(self._topology_file).read_text("utf-8"))
         except FileNotFoundError:
-            self._claim_new(path, ours)
-            return
+            self._check_empty()
+            return False
+        except OSError as error:
+            raise UsageError(f"checkpoint {self.path} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise UsageError(f"checkpoint {self.path}: topology.json is damaged: {error}") from None
-        difference = difference_between(found, ours)
+        difference = difference_between(found, identity(topology))
         if difference:
             raise UsageError(
                 f"checkpoint {self.path} {difference}: give another --checkpoint, or remove it to "
                 "begin anew"
             )
         self._check_whole()
+        return True
 
-    def _claim_new(self, path: str, ours: dict[str, Any]) -> None:
-        if os.path.isdir(self.path) and os.listdir(self.path):
+    def _check_empty(self) -> None:
+        if os.path.isdir(self.path) and set(os.listdir(self.path)) - {LOCK}:
             raise UsageError(
                 f"checkpoint {self.path} is a folder with other things in it: give an empty one, "
                 "or a path that does not exist yet"
             )
-        write_whole(path, json.dumps(ours, indent=2).encode())
 
     def _check_whole(self) -> None:
         """Spark's log and our files have to tell of the same batches."""
@@ -141,6 +194,10 @@ class Folder:
         first = write_once(path, _parts(outcome))
         self._forget(task, batch - BATCHES_KEPT)
         return first
+
+    def replace(self, task: int, batch: int, outcome: Outcome) -> None:
+        """Write the same outcome otherwise; only before a query runs."""
+        write_whole(self.task_file(task, batch), b"".join(_parts(outcome)))
 
     def _forget(self, task: int, batch: int) -> None:
         try:
@@ -208,47 +265,44 @@ def difference_between(found: Mapping[str, Any], ours: Mapping[str, Any]) -> str
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Write a file so that it is there as a whole or not at all; replaces one that is there."""
-    beside = _beside(path, [data])
-    os.replace(beside, path)
-    _sync_folder(os.path.dirname(path))
+    """Write a file so that it is there as a whole or not at all; replaces one that is there.
+
+    HeronError in one line if the disk does not take it.
+    """
+    try:
+        replace_whole(path, [data], _beside(path))
+    except OSError as error:
+        raise _told(path, error) from None
 
 
 def write_once(path: str, parts: list[bytes]) -> bool:
     """The same, but False without a change if there is one already."""
-    beside = _beside(path, parts)
+    beside = _beside(path)
     try:
-        os.link(beside, path)
+        write_synced(beside, parts)
+        _link(beside, path)
+        sync_folder(os.path.dirname(path))
     except FileExistsError:
         return False
     except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise _told(path, error) from None
-        os.rename(beside, path)
-        beside = ""
+        raise _told(path, error) from None
     finally:
-        if beside:
-            os.unlink(beside)
-    _sync_folder(os.path.dirname(path))
+        remove(beside)
     return True
 
 
-def _beside(path: str, parts: list[bytes]) -> str:
-    """A new file next to `path`; HeronError in one line if the disk does not take it."""
-    beside = f"{path}.{os.getpid()}.tmp"
+def _link(beside: str, path: str) -> None:
+    """Give a file its name; FileExistsError if there is one of that name."""
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(beside, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
+        os.link(beside, path)
     except OSError as error:
-        try:
-            os.unlink(beside)
-        except OSError:
-            pass
-        raise _told(path, error) from None
-    return beside
+        if error.errno not in _NO_LINKS:
+            raise
+        os.rename(beside, path)
+
+
+def _beside(path: str) -> str:
+    return f"{path}.{os.getpid()}.tmp"
 
 
 def _told(path: str, error: OSError) -> HeronError:
@@ -256,15 +310,6 @@ def _told(path: str, error: OSError) -> HeronError:
         f"cannot write {path}: {error.strerror}; nothing is lost: make room or mend it, and start "
         "again with the same --checkpoint"
     )
-
-
-def _sync_folder(path: str) -> None:
-    """The new name survives a power cut, too."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _parts(outcome: Outcome) -> list[bytes]:

@@ -27,6 +27,7 @@ from heron_spark.files import Folder
 from heron_spark.job import Job
 from heron_spark.pace import Pace, worked_secs
 from heron_spark.printing import Printed, install
+from heron_spark.rows import hand_over
 from heron_spark.runner import Runner
 from heron_spark.spouts import drive
 from heronpy_compat import aliases
@@ -77,7 +78,10 @@ class Host:
     ) -> None:
         if level == 0:
             self._pace.begin(self._worked_secs(batch - 1))
-            drive(list(runners.values()), self._pace, time.monotonic, time.sleep, self._busy_secs)
+            fed = hand_over(runners, blocks)
+            waiting = [each for task, each in runners.items() if task not in fed]
+            drive(waiting, self._pace, time.monotonic, time.sleep, self._busy_secs)
+            return
         for block in blocks:
             for frames in messages(block):
                 runner = runners.get(destination(frames))
@@ -185,7 +189,8 @@ def main(arguments: list[str]) -> int:
     )
     threading.Thread(target=watch, args=(folder, run, int(parent), over), daemon=True).start()
     aliases.install()
-    sys.path[:0] = [each for each in job.topology.search_paths if each not in sys.path[:1]]
+    paths = map(os.path.abspath, job.topology.search_paths)
+    sys.path[:0] = [each for each in paths if each not in sys.path[:1]]
     host = Host(folder, job, compile_topology(job.topology), install(job.echo))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)

@@ -1,6 +1,7 @@
 """Every knob of a run on Spark; defaults and their reasons."""
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 
@@ -10,6 +11,23 @@ MAX_BATCH = 1_000_000
 """Some 50 MB of short tuples; beyond it a batch gains nothing and only holds more memory."""
 BATCH_SECS = 2.0
 """A batch costs about 0.4 s of Spark's own, so it is worth this much work (docs/SPARK.md)."""
+
+
+MASTER = re.compile(
+    r"local(\[(\*|\d+)(, *\d+)?\])?|local-cluster\[\d+, *\d+, *\d+\]|yarn|k8s://.+|spark://.+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A gzipped tar that executors unpack as a folder `name` where they work."""
+
+    path: str
+    name: str
+    inside: str
+    """The folder in it that counts, from where executors work."""
+    on_path: bool
+    """Whether `inside` is for PYTHONPATH."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +46,22 @@ class SparkOptions:
     """Stop after this long; None: when the topology ends."""
     python: str = field(default_factory=lambda: os.environ.get("PYSPARK_PYTHON", sys.executable))
     """The workers' Python."""
-    files: tuple[str, ...] = ()
-    """Archives or modules that are sent to the workers and put on their path."""
+    archives: tuple[Archive, ...] = ()
+    """What executors are sent, which then have nothing else of ours."""
+    search_paths: tuple[str, ...] | None = None
+    """The topology's, as they are in the archives, from where executors work; None: as here."""
+    scratch: str | None = None
+    """Where the run's temporary folder goes; None: where others do."""
     config: tuple[tuple[str, str], ...] = ()
     """Spark's own settings; they win over ours."""
 
     def check(self) -> None:
         """UsageError naming the option that is wrong."""
+        if MASTER.fullmatch(self.master) is None:
+            raise UsageError(
+                f"--master {self.master!r} is none: local[2], local-cluster[2,1,600], "
+                "spark://HOST:7077, yarn or k8s://https://HOST:6443"
+            )
         if self.max_batch < 1:
             raise UsageError(f"--max-batch must be at least 1, not {self.max_batch}")
         if not self.batch_secs > 0:

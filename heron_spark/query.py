@@ -12,17 +12,23 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError
 
 from heron_core.errors import HeronError
 from heron_spark.compile import Plan
 from heron_spark.files import Folder
+from heron_spark.moving import move_blocks
 from heron_spark.progress import Progress, Report
 from heron_spark.relay import CLOSING, LAST, OPENING, SCHEMA, Level
-from heron_spark.session import first_line
+from heron_spark.session import first_line, jvm_is_gone
+from heron_spark.tables import ROW_SETTINGS, Tables, settings, tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class JvmGone(HeronError):
+    """The driver's JVM has died: nothing is wrong with the topology, and it may go on anew."""
 
 
 class _Stop(Exception):
@@ -36,24 +42,46 @@ class Query:
         self._plan = plan
         self._folder = folder
         self._report = report
+        self._turn = threading.Condition()
+        """Guards the three below."""
         self._stopping = False
+        self._paused = False
+        self._working = False
         self._over = threading.Event()
         self._began = time.monotonic()
         self._query: Any = None
+        self._tables: Tables | None = None
 
     def start(self, spark: "SparkSession", run: str, slots: int) -> None:
         """Start it; `run` is the name under which the hosts find their job."""
-        frames = dataframe(spark, self._plan, self._folder, run, slots)
+        move_blocks(self._folder, self._plan, slots)
+        self._tables = tables_of(spark, self._plan, self._folder)
+        frames = dataframe(spark, self._plan, self._folder, run, slots, self._tables)
         self._began = time.monotonic()
-        self._query = (
-            frames.writeStream.foreachBatch(self._batch)
-            .option("checkpointLocation", self._folder.query)
-            .start()
-        )
+        with settings(spark, ROW_SETTINGS if self._tables else {}):
+            self._query = (
+                frames.writeStream.foreachBatch(self._batch)
+                .option("checkpointLocation", self._folder.query)
+                .start()
+            )
 
     def stop(self) -> None:
         """Stop when the batch that runs is done; from any thread and from signal handlers."""
-        self._stopping = True
+        with self._turn:
+            self._stopping = True
+            self._turn.notify_all()
+
+    def pause(self, paused: bool) -> None:
+        """Begin no batch any more while `paused`; the one that runs is done. From any thread."""
+        with self._turn:
+            self._paused = paused
+            self._turn.notify_all()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is paused and no batch runs."""
+        with self._turn:
+            return self._paused and not self._working
 
     def wait(self, secs: float) -> bool:
         """Wait for the end, `secs` at most; whether it is there. HeronError if it failed."""
@@ -62,8 +90,10 @@ class Query:
             if not self._over.is_set() and self._query.isActive:
                 return False
             self._query.awaitTermination()
-        except (OSError, Py4JNetworkError) as error:
-            raise HeronError(f"Spark's JVM is gone: {first_line(error)}") from None
+        except (OSError, Py4JError) as error:
+            if not jvm_is_gone():
+                raise HeronError(_told(error)) from None
+            raise JvmGone("Spark's JVM is gone; start again with the same --checkpoint") from None
         except Exception as error:
             if not self._stopping:
                 raise HeronError(_told(error)) from None
@@ -71,15 +101,25 @@ class Query:
 
     def kill(self) -> None:
         """End it in the middle of a batch, which is repeated by the next run."""
-        self._stopping = True
+        self.stop()
         self._query.stop()
 
     def _batch(self, rows: "DataFrame", batch: int) -> None:
         """One batch, in a thread of Spark's. To raise is how a query ends between two batches
         without a job being cancelled."""
-        if self._stopping:
-            self._over.set()
-            raise _Stop
+        with self._turn:
+            self._turn.wait_for(lambda: self._stopping or not self._paused)
+            if self._stopping:
+                self._over.set()
+                raise _Stop
+            self._working = True
+        try:
+            self._work(rows, batch)
+        finally:
+            with self._turn:
+                self._working = False
+
+    def _work(self, rows: "DataFrame", batch: int) -> None:
         facts = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
         facts.sort(key=lambda each: each["task"])
         self._decide(batch, facts)
@@ -90,16 +130,18 @@ class Query:
     def _decide(self, batch: int, facts: list[dict[str, Any]]) -> None:
         """Once all spouts are finished, the next batch is the last one."""
         spouts = set(self._plan.spout_tasks)
+        if self._tables is not None:
+            spouts -= self._tables.exhausted(batch)
         ending = self._folder.ending()
         if ending is None:
             if all(each["finished"] for each in facts if each["task"] in spouts):
                 self._folder.end_with(batch + 1)
         elif batch >= ending:
-            self._stopping = True
+            self.stop()
 
 
 def dataframe(
-    spark: "SparkSession", plan: Plan, folder: Folder, run: str, slots: int
+    spark: "SparkSession", plan: Plan, folder: Folder, run: str, slots: int, tables: Tables | None
 ) -> "DataFrame":
     """The query's plan: a stage of Python for each level, an exchange by partition between."""
     counts = [plan.partitions(level, slots) for level in range(len(plan.levels))]
@@ -109,6 +151,8 @@ def dataframe(
         .option("numPartitions", counts[0])
         .load()
     )
+    if tables is not None:
+        rows = tables.frame(rows, slots)
     for level, count in enumerate(counts):
         if level > 0:
             rows = rows.repartitionById(count, "id")

@@ -28,6 +28,8 @@ ARROW_SCHEMA = pa.schema(
     [("id", pa.int32()), ("level", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())]
 )
 LAST = -1
+BEGIN = -2
+"""The level of rows that only say that a batch begins."""
 BATCH_ID = "streaming.sql.batchId"
 START_SECS = 60.0
 """A host imports the user's modules before it listens."""
@@ -76,28 +78,32 @@ class Level:
 
     def _passing(self, rows: pa.RecordBatch, host: socket.socket) -> Iterator[pa.RecordBatch]:
         """Hand blocks of this level over, let the others pass."""
-        if self.level == 0:
-            return  # the source's rows only say that a batch begins
+        if rows.num_columns < len(ARROW_SCHEMA):
+            return  # the source's own rows only say that a batch begins
         passing: list[Block] = []
         columns = (rows.column(1).to_pylist(), rows.column(2).to_pylist(), rows.column(3))
         for level, partition, payload in zip(*columns, strict=True):
             if level == self.level:
                 _send(host, payload.as_buffer())
-            else:
+            elif level != BEGIN:
                 passing.append((level, partition, payload.as_py()))
         if passing:
             yield self._rows(passing)
 
     def _rows(self, blocks: list[Block]) -> pa.RecordBatch:
-        levels, partitions, payloads = zip(*blocks, strict=True)
-        most = max(self.partitions, 1)
-        columns = [
-            pa.array([each % most for each in partitions], pa.int32()),
-            pa.array(levels, pa.int32()),
-            pa.array(partitions, pa.int32()),
-            pa.array(payloads, pa.binary()),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+        return rows_of_blocks(blocks, max(self.partitions, 1))
+
+
+def rows_of_blocks(blocks: list[Block], partitions: int) -> pa.RecordBatch:
+    """Rows for a next level of so many partitions."""
+    levels, places, payloads = zip(*blocks, strict=True)
+    columns = [
+        pa.array([each % partitions for each in places], pa.int32()),
+        pa.array(levels, pa.int32()),
+        pa.array(places, pa.int32()),
+        pa.array(payloads, pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 def _question(level: int, partition: int, batch: int) -> dict[str, int]:

@@ -7,8 +7,9 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
@@ -18,7 +19,8 @@ from heron_spark.files import Folder
 from heron_spark.job import Job
 from heron_spark.options import SparkOptions
 from heron_spark.progress import Console, Report
-from heron_spark.session import check_environment, check_word, is_local, session
+from heron_spark.session import check_environment, is_local, is_one_machine, session
+from heronpy_compat.whole_files import remove
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,53 +34,74 @@ EXIT_KILLED = 130
 
 
 def run_on_spark(
-    topology: TopologySpec, options: SparkOptions, report: Report | None = None
+    topology: TopologySpec,
+    options: SparkOptions,
+    report: Report | None = None,
+    prepare: Callable[[SparkOptions], SparkOptions] | None = None,
 ) -> int:
     """Run a checked topology as a query until it ends, `options.seconds` are over, or Ctrl-C.
 
     Ctrl-C stops after the batch that runs, a second one at once. What components print goes to
     stdout; a line about the progress every two seconds goes to stderr unless `report` is given,
-    which gets each batch. Returns the exit code. TopologyError, UsageError, HeronError: one line.
+    which gets each batch. `prepare` is called with the options once they are checked, and returns
+    those that count. Returns the exit code. TopologyError, UsageError, HeronError: one line.
     """
     options.check()
-    check_word(options.master)
     plan = compile_topology(topology)
     with ExitStack() as stack:
         folder = stack.enter_context(checkpoint(plan, options))
         for notice in plan.notices:
             print(f"heronpy: {notice}", file=sys.stderr)
         if folder.ended:
-            print(
-                f"heronpy: {topology.name} has come to its end in checkpoint {folder.path}; "
-                "give another --checkpoint to run it again",
-                file=sys.stderr,
-            )
+            print(f"heronpy: {end_told(topology, folder)}", file=sys.stderr)
             return 0
         check_environment(options)
-        spark = stack.enter_context(session(topology.name, options, topology.search_paths))
+        options = options if prepare is None else prepare(options)
+        spark = stack.enter_context(session(topology.name, options))
         return run_in(spark, plan, folder, options, report or Console())
 
 
+def end_told(topology: TopologySpec, folder: Folder) -> str:
+    """Why a topology does not run again."""
+    return (
+        f"{topology.name} has come to its end in checkpoint {folder.path}; "
+        "give another --checkpoint to run it again"
+    )
+
+
 def run_in(
-    spark: "SparkSession", plan: Plan, folder: Folder, options: SparkOptions, report: Report
+    spark: "SparkSession",
+    plan: Plan,
+    folder: Folder,
+    options: SparkOptions,
+    report: Report,
+    attend: Callable[["Query"], None] | None = None,
 ) -> int:
-    """The same in a session that is there already."""
+    """The same in a session that is there already.
+
+    With `attend`, which gets the query before its first batch, a signal ends it at once: whoever
+    wants an orderly end has paused it before.
+    """
     from heron_spark.query import Query  # it needs pyspark and pyarrow, which not all have
 
     run = uuid.uuid4().hex[:12]
     slots = spark.sparkContext.defaultParallelism
     echo = not is_local(options.master)
-    Job(plan.topology, slots, options.max_batch, options.batch_secs, echo).write(folder, run)
+    paths = plan.topology.search_paths if options.search_paths is None else options.search_paths
+    there = replace(plan.topology, search_paths=paths)
+    Job(there, slots, options.max_batch, options.batch_secs, echo).write(folder, run)
     query = Query(plan, folder, report)
-    interrupts = Interrupts(query)
+    interrupts = Interrupts(query, patience=1 if attend is None else 0)
     try:
         with interrupts:
+            if attend is not None:
+                attend(query)
             query.start(spark, run, slots)
             _watch(query, interrupts, options.seconds)
     finally:
-        os.unlink(folder.run_file(run))
+        remove(folder.run_file(run))
         _await_hosts(run)
-    return EXIT_KILLED if interrupts.count > 1 else 0
+    return EXIT_KILLED if interrupts.impatient else 0
 
 
 def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> None:
@@ -86,7 +109,7 @@ def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> N
     while not query.wait(LOOK_SECS):
         if time.monotonic() >= deadline:
             query.stop()
-        if interrupts.count > 1:
+        if interrupts.impatient:
             query.kill()
 
 
@@ -95,18 +118,18 @@ def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[Folder]:
     """The run's checkpoint folder, claimed for the topology."""
     if options.checkpoint is not None:
         folder = Folder(options.checkpoint)
-        folder.claim(plan.topology)
-        yield folder
+        with folder.held(plan.topology):
+            yield folder
         return
-    if not is_local(options.master):
+    if not is_one_machine(options.master):
         raise HeronError(
             f"--master {options.master} needs --checkpoint, a folder that every worker reaches"
         )
     path = tempfile.mkdtemp(prefix="heronpy-checkpoint-")
     try:
         folder = Folder(os.path.join(path, "checkpoint"))
-        folder.claim(plan.topology)
-        yield folder
+        with folder.held(plan.topology):
+            yield folder
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -131,8 +154,10 @@ class Interrupts:
     PySpark's own handler would cancel the jobs that run.
     """
 
-    def __init__(self, query: "Query") -> None:
-        self.count = 0
+    def __init__(self, query: "Query", patience: int) -> None:
+        """`patience`: how many of them only stop it."""
+        self._left = patience
+        self.impatient = False
         self._query = query
         self._before: dict[int, Any] = {}
 
@@ -146,5 +171,6 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _take(self, *_: object) -> None:
-        self.count += 1
+        self._left -= 1
+        self.impatient = self._left < 0
         self._query.stop()

@@ -5,6 +5,7 @@ emitted when the next batch begins, since that says that this one is done everyw
 """
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from typing import Any
 from heron_core.errors import ComponentError
 from heron_core.frames import Frames
 from heron_instance.bolt import BoltCore
-from heron_instance.build import Instance, World, build
+from heron_instance.build import Instance, World, build, incarnation_number
+from heron_instance.context import UserMetrics
 from heron_instance.spout import SpoutCore
 from heron_spark.blocks import Outgoing, Place
 from heron_spark.compile import Plan
@@ -69,6 +71,8 @@ class Runner:
             raise ComponentError(f"{self.label}: {told(error)}") from error
         self.core = self._instance.core
         self._memory = self._made_memory()
+        self._user_metrics = UserMetrics(self._instance.context.metrics)
+        self._incarnation = incarnation_number()
         self._start()
 
     def _built(self, plan: Plan) -> Instance:
@@ -168,6 +172,12 @@ class Runner:
         self._printed.lines = self._lines
         self.core.deliver(frames)
 
+    def take_rows(self, rows: Any) -> None:
+        """Let a spout emit rows that Spark has read for it."""
+        self._printed.lines = self._lines
+        self._instance.component.take_rows(rows)
+        self.core.outbox.flush_if_full()
+
     @property
     def finished(self) -> bool:
         """Whether it is a spout that has no more to emit."""
@@ -226,7 +236,19 @@ class Runner:
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,
             "finished": finished,
+            "statistics": self._statistics(),
             "printed": [f"{self.label} | {line}" for line in self._lines.take()],
+        }
+
+    def _statistics(self) -> dict[str, Any]:
+        """What an instance of the native engine tells its master."""
+        now = time.monotonic()
+        return {
+            **self.core.statistics(),
+            "user": self._user_metrics.read(now),
+            "at": now,
+            "incarnation": self._incarnation,
+            "pid": os.getpid(),
         }
 
     def close(self) -> None:

@@ -7,32 +7,46 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heron_core.errors import HeronError, UsageError
-from heron_spark.options import SparkOptions
-from heron_spark.shipping import zipped_modules, zipped_packages
+from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_io.embedded_zookeeper import find_java
+from heron_io.spark_home import linked_home
+from heron_spark.options import Archive, SparkOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("heron_spark")
 
-JAVA_MIN = 17
 CONNECT_SECS = 5.0
-MASTER = re.compile(
-    r"local(\[(\*|\d+)(, *\d+)?\])?|local-cluster\[\d+, *\d+, *\d+\]|yarn|k8s://.+|spark://.+"
-)
 LOCAL = re.compile(r"local(\[(\*|\d+)\])?")
+LOCAL_CLUSTER = re.compile(r"local-cluster\[ *\d+ *, *\d+ *, *(\d+) *\]")
+LOOPBACK = re.compile(r"spark://(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+")
 ATTEMPTS = 4
 """Of a task, as Spark has it on a cluster; its local mode would try once."""
+EXECUTOR_SECS = 60.0
+"""A JVM that starts where others are busy."""
+QUEUE_SECS = 180.0
+"""On clusters that have queues."""
+SETTLED_SECS = 2.0
+LOOK_SECS = 0.1
 JVM_END_SECS = 20.0
+JVM_GONE_SECS = 2.0
+"""Between the last word on its connection and the end of a process that was killed."""
 ERROR_CHARACTERS = 500
+WORKER_S = re.compile(
+    r"^(?:pyspark\.errors\.\S+: |ModuleNotFoundError|ImportError).+"
+    r"|Cannot run program \"[^\"]+\"[^\n]*",
+    re.MULTILINE,
+)
+"""Why a worker's Python does not run, in what Spark says."""
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The driver's JVM plans batches and moves blocks. Without its optimising compiler it starts in two
+"""Spark's JVMs plan batches and move blocks. Without its optimising compiler they start in two
 thirds of the time, and a million words of a word count cost 2.2 CPU-seconds instead of 2.7."""
 NO_LOG = """status = off
 appender.nothing.type = Null
@@ -66,38 +80,13 @@ def check_environment(options: SparkOptions) -> None:
         raise HeronError(
             f"--engine spark needs {error.name}: pip install 'heronpy-topologies[spark]'"
         ) from None
-    check_java()
-    check_master(options.master)
-    if shutil.which(options.python) is None:
-        raise UsageError(f"the workers' Python {options.python!r} is no program: see --python")
-
-
-def check_java() -> None:
-    """HeronError if there is no Java, or one that is too old."""
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else "java"
-    cure = f"install Java {JAVA_MIN} or later, or let JAVA_HOME name it"
     try:
-        found = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    except OSError:
-        raise HeronError(f"Spark needs Java, and {java} is not there: {cure}") from None
-    version = java_version(found.stderr)
-    if version is not None and version < JAVA_MIN:
-        raise HeronError(f"Spark needs Java {JAVA_MIN}, and {java} is version {version}: {cure}")
-
-
-def java_version(text: str) -> int | None:
-    """The major version in what `java -version` says; 1.8 is 8."""
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found.group(1)) if found else None
-
-
-def check_word(master: str) -> None:
-    """UsageError for a word that is no master."""
-    if MASTER.fullmatch(master) is None:
-        raise UsageError(
-            f"--master {master!r} is none: local[2], spark://HOST:7077, yarn or k8s://HTTPS://..."
-        )
+        find_java()
+    except StateStoreError as error:
+        raise HeronError(f"--engine spark needs Java: {error}") from None
+    check_master(options.master)
+    if is_one_machine(options.master) and shutil.which(options.python) is None:
+        raise UsageError(f"the workers' Python {options.python!r} is no program: see --python")
 
 
 def check_master(master: str) -> None:
@@ -135,57 +124,111 @@ def is_local(master: str) -> bool:
     return re.match(r"local(\[|$)", master) is not None
 
 
+def is_one_machine(master: str) -> bool:
+    """Whether all workers are on this machine: those of a loopback address cannot be elsewhere."""
+    patterns = (LOCAL_CLUSTER, LOOPBACK)
+    return is_local(master) or any(each.fullmatch(master) for each in patterns)
+
+
 @contextmanager
-def session(
-    name: str, options: SparkOptions, search_paths: Sequence[str] = ()
-) -> Iterator["SparkSession"]:
+def session(name: str, options: SparkOptions) -> Iterator["SparkSession"]:
     """A session of its own JVM, which has ended when the block is left.
 
-    Workers on other machines are sent our packages and what lies on `search_paths`.
+    Without `options.archives` workers import what we do, so they are on this machine.
     """
     os.environ["PYSPARK_PYTHON"] = options.python
-    os.environ["PYTHONPATH"] = os.pathsep.join(_search_path())
-    if is_local(options.master):
+    if not options.archives:
+        os.environ["PYTHONPATH"] = os.pathsep.join(_search_path())
+    if is_one_machine(options.master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    with tempfile.TemporaryDirectory(prefix="heronpy-spark-") as folder:
-        files = list(options.files)
-        if not is_local(options.master):
-            files += [zipped_packages(folder), zipped_modules(folder, search_paths)]
-        spark = _started(name, options, folder, files)
+    with tempfile.TemporaryDirectory(prefix="heronpy-spark-", dir=options.scratch) as folder:
+        if LOCAL_CLUSTER.fullmatch(options.master):
+            os.environ["SPARK_HOME"] = linked_home(folder)
+        spark = _started(name, options, folder)
         try:
+            if not is_local(options.master):
+                _await_executors(spark, options.master)
             yield spark
         finally:
             _end(spark)
 
 
+def _await_executors(spark: "SparkSession", master: str) -> None:
+    """Until executors have registered and no more come: how many there are says how many
+    partitions levels have. HeronError if none comes."""
+    scala: Any = spark.sparkContext._jsc.sc()
+    patience_secs = QUEUE_SECS if master == "yarn" or master.startswith("k8s:") else EXECUTOR_SECS
+    seen, changed = 1, time.monotonic()  # the driver is one
+    while seen == 1 or time.monotonic() - changed < SETTLED_SECS:
+        if seen == 1 and time.monotonic() - changed > patience_secs:
+            raise HeronError(
+                f"no executor at {master} after {patience_secs:.0f} s: has it workers with free "
+                "cores and memory (--spark-config spark.executor.memory=...)?"
+            )
+        time.sleep(LOOK_SECS)
+        number = int(scala.getExecutorMemoryStatus().size())
+        if number != seen:
+            seen, changed = number, time.monotonic()
+
+
 def _search_path() -> list[str]:
-    """Where our packages are, for the workers."""
+    """Where our packages are, for workers on this machine."""
     ours = str(Path(__file__).resolve().parents[1])
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return list(dict.fromkeys([*filter(None, given), ours]))
 
 
-def _started(name: str, options: SparkOptions, folder: str, files: Sequence[str]) -> "SparkSession":
+def _started(name: str, options: SparkOptions, folder: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    java = f"{JAVA} -Dlog4j2.configurationFile={_log_settings(folder)}"
     settings = {
         **SETTINGS,
         "spark.local.dir": folder,
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": f"{JAVA} -Dlog4j2.configurationFile="
+        f"{_log_settings(folder)}",
+        "spark.executor.extraJavaOptions": JAVA,
+        **_sent(options.archives, folder),
+        **_size(options.master),
         **dict(options.config),
     }
     builder = SparkSession.builder.master(master_url(options.master)).appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
+    # Py4J's connections tell of a JVM that has died by a page of Python each.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         spark: SparkSession = builder.getOrCreate()
     except Exception as error:
-        raise HeronError(f"Spark does not start at {options.master}: {first_line(error)}") from None
-    for path in files:
-        spark.sparkContext.addPyFile(path)
+        reason = first_line(error)  # which it asks the JVM for
+        _end_jvm()
+        raise HeronError(f"Spark does not start at {options.master}: {reason}") from None
+    accumulators: Any = spark.sparkContext._accumulatorServer
+    accumulators.handle_error = lambda *_: None
     return spark
+
+
+def _size(master: str) -> dict[str, str]:
+    """An executor of a local cluster is as large as its worker; others have Spark's own size."""
+    found = LOCAL_CLUSTER.fullmatch(master)
+    return {"spark.executor.memory": f"{found[1]}m"} if found else {}
+
+
+def _sent(archives: Sequence[Archive], folder: str) -> dict[str, str]:
+    """Settings by which executors unpack the archives where they work, which is the current folder
+    of their Python, too."""
+    if not archives:
+        return {"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
+    words: list[str] = []
+    for each in archives:
+        link = os.path.join(folder, f"{each.name}.tar.gz")  # Spark goes by the ending
+        os.symlink(each.path, link)
+        words.append(f"{link}#{each.name}")
+    paths = [each.inside for each in archives if each.on_path]
+    return {
+        "spark.archives": ",".join(words),
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(paths),
+    }
 
 
 def _log_settings(folder: str) -> str:
@@ -197,29 +240,51 @@ def _log_settings(folder: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The one line of a Spark error that is worth telling: the innermost cause, else the first
-    that is no more than py4j saying that there is an error."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    """The one line of a Spark error that is worth telling: what a worker's Python has to say, else
+    the innermost cause, else the first that is no more than py4j saying that there is an error."""
+    text = str(error)
+    python = WORKER_S.findall(text)
+    lines = [line.strip() for line in text.splitlines()]
     causes = [line.removeprefix("Caused by:") for line in lines if line.startswith("Caused by:")]
     others = [line for line in lines if line and not line.startswith("An error occurred while")]
-    chosen = (causes[-1:] or others[:1] or [type(error).__name__])[0]
+    chosen = (python[-1:] or causes[-1:] or others[:1] or [type(error).__name__])[0]
+    chosen = re.sub(r"^pyspark\.errors\.\S+: ", "", chosen)
     return " ".join(chosen.strip(": ").split())[:ERROR_CHARACTERS]
 
 
+def jvm_is_gone() -> bool:
+    """Whether the session's JVM has ended, or does so now."""
+    from pyspark import SparkContext
+
+    process: Any = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return process is None or process.wait(JVM_GONE_SECS) is not None
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def _end(spark: "SparkSession") -> None:
-    """Stop the session and its JVM; a JVM that does not end is killed."""
+    """Stop the session and its JVM."""
+    try:
+        spark.stop()
+    except Exception as error:  # a JVM that is gone cannot be told to go
+        log.debug("%s", error)
+    _end_jvm()
+
+
+def _end_jvm() -> None:
+    """End the JVM, also one of a session that did not start; one that does not end is killed."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
     process = getattr(gateway, "proc", None)
-    for last_call in (spark.stop, gateway.shutdown):
-        try:
-            last_call()
-        except Exception as error:  # a JVM that is gone cannot be told to go
-            log.debug("%s", error)
     SparkContext._gateway = SparkContext._jvm = None
     if process is None:
         return
+    try:
+        gateway.shutdown()
+    except Exception as error:
+        log.debug("%s", error)
     process.stdin.close()
     try:
         process.wait(JVM_END_SECS)

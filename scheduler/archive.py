@@ -35,6 +35,8 @@ FILES_MAX = 20_000
 BYTES_MAX = 2 * 1024**3
 """More than any project's code; reached when somebody packs a home folder or data by mistake."""
 CHUNK_BYTES = 1024 * 1024
+LEVEL = 9
+"""Of compression: an archive is packed once, and carried around."""
 DIGEST_CHARACTERS = 32
 """128 bits of the SHA-256 name a folder: no two archives share one by chance."""
 
@@ -148,8 +150,12 @@ def _is_packed(parent: str, name: str) -> bool:
     return not hidden and not os.path.exists(os.path.join(parent, name, VIRTUALENV_MARK))
 
 
-def write_archive(path: str, manifest: Manifest, root: str, wheels: str | None) -> int:
+def write_archive(
+    path: str, manifest: Manifest, root: str, wheels: str | None, level: int = LEVEL
+) -> int:
     """Pack the project at `root` and the wheels in a folder; returns the number of files.
+
+    `level` is gzip's, 1 to 9.
 
     UsageError if that is too much to be a project.
     """
@@ -164,7 +170,7 @@ def write_archive(path: str, manifest: Manifest, root: str, wheels: str | None) 
     with (
         open(partial, "wb") as file,
         # No name and no time: gzip would write both into its header.
-        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped,
+        gzip.GzipFile("", "wb", level, fileobj=file, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         _add_all(tar, contents, replaced)
@@ -190,7 +196,10 @@ def _add_all(
 
 
 def _check_size(root: str, contents: Mapping[str, str]) -> None:
-    sizes = {path: os.path.getsize(path) for path in contents.values()}
+    try:
+        sizes = {path: os.path.getsize(path) for path in contents.values()}
+    except OSError as error:  # a link that leads nowhere, or a file that has just gone
+        raise UsageError(f"{error.filename} cannot be packed: {error.strerror}") from None
     if len(sizes) > FILES_MAX or sum(sizes.values()) > BYTES_MAX:
         largest = max(sizes, key=lambda each: sizes[each])
         raise UsageError(

@@ -7,12 +7,18 @@ ours stays on the submitting machine, and the scheduler's node has no pid. Eithe
 before anything is written.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scheduler.supervisor import Job
 
 if TYPE_CHECKING:
     from scheduler.local import Launch
+
+
+def containers_told(launch: "Launch") -> str:
+    """What a back end that runs containers says of them."""
+    return f"{len(launch.packing.containers)} containers"
 
 
 class Backend(Protocol):
@@ -31,6 +37,12 @@ class Backend(Protocol):
 
     def about(self) -> dict[str, Any]:
         """What the scheduler's node says besides kind, host and pid."""
+
+    def told(self, launch: "Launch") -> str:
+        """What is about to run the instances, for people: asked before it is started."""
+
+    def logs(self, launch: "Launch") -> str:
+        """Where logs are, for people."""
 
     def preview(self, launch: "Launch") -> str:
         """For --dry-run: what would be started, pure; empty if the packing plan says it all."""
@@ -59,3 +71,12 @@ class SelfRunning(Backend, Protocol):
 
     def restart(self, name: str, container: int | None) -> None:
         """Start one container again, None for all of them; HeronError if there is none such."""
+
+    def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
+        """Start the containers `added`, or end those `removed`, of a topology that runs.
+
+        `heronpy update` calls it with the added ones when the new packing plan stands in the state
+        store, and with the removed ones when the physical plan is without them. A cluster's own
+        master that follows the packing plan has nothing to do. HeronError if it cannot be done;
+        then none of the added ones is left.
+        """

@@ -29,6 +29,24 @@ DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "PyYAML", "pyzmq", "setproct
 SKIPPED_ENDINGS = (".pyc", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c", ".cpp", ".in", ".typed")
 SKIPPED_FOLDERS = frozenset({"__pycache__", "tests"})
 RUNTIME = "heronpy-runtime"
+RUNTIME_LEVEL = 1
+"""Of compression: an engine's runtime has 120 MB of compiled code, and more effort takes twice as
+long for a tenth less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a runtime has."""
+
+    name: str
+    packages: tuple[str, ...]
+    """Ours."""
+    distributions: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    """Words in names of files that nobody needs."""
+
+
+CONTAINER_KIT = Kit(RUNTIME, OURS, DISTRIBUTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +70,9 @@ class Installed:
     """(folder where the topology was submitted, the same here)"""
 
 
-def bundled(search_paths: Iterable[str], cache: str, folder: str) -> Bundle:
+def bundled(
+    search_paths: Iterable[str], cache: str, folder: str, kit: Kit = CONTAINER_KIT
+) -> Bundle:
     """Pack a topology's code into `folder`, and the runtime into `cache` unless it is there.
 
     UsageError if the code is too much to be code, HeronError if a package cannot be packed.
@@ -64,7 +84,7 @@ def bundled(search_paths: Iterable[str], cache: str, folder: str) -> Bundle:
         name = os.path.basename(root) or "code"
         write_archive(path, _manifest(name), root, None)
         code.append((root, path))
-    return Bundle(_runtime(cache), tuple(code), this_python())
+    return Bundle(packed_runtime(cache, kit), tuple(code), this_python())
 
 
 def topmost(paths: Iterable[str]) -> list[str]:
@@ -82,10 +102,10 @@ def _manifest(name: str) -> Manifest:
     return Manifest(name, (Entry(name, name),), (), this_python(), version)
 
 
-def _runtime(cache: str) -> str:
+def packed_runtime(cache: str, kit: Kit) -> str:
     """The runtime's archive; its name tells whether any of its files has changed since."""
-    files = sorted(runtime_files())
-    path = os.path.join(cache, f"{RUNTIME}-{_fingerprint(files)}.packed")
+    files = sorted(runtime_files(kit))
+    path = os.path.join(cache, f"{kit.name}-{_fingerprint(files)}.packed")
     if os.path.exists(path):
         return path
     with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as folder:
@@ -95,16 +115,16 @@ def _runtime(cache: str) -> str:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copyfile(source, target)
         new = os.path.join(folder, "new.tar.gz")
-        write_archive(new, _manifest(RUNTIME), staged, None)
-        _forget_older(cache)
+        write_archive(new, _manifest(kit.name), staged, None, RUNTIME_LEVEL)
+        _forget_older(cache, kit.name)
         os.replace(new, path)
     return path
 
 
-def _forget_older(cache: str) -> None:
+def _forget_older(cache: str, name: str) -> None:
     """Runtimes of earlier versions."""
     for each in os.listdir(cache):
-        if each.startswith(RUNTIME):
+        if each.startswith(f"{name}-"):
             os.unlink(os.path.join(cache, each))
 
 
@@ -116,17 +136,19 @@ def _fingerprint(files: Iterable[tuple[str, str]]) -> str:
     return found.hexdigest()[:32]
 
 
-def runtime_files() -> Iterator[tuple[str, str]]:
+def runtime_files(kit: Kit) -> Iterator[tuple[str, str]]:
     """(path in the runtime, path here) of all that a container imports besides user code."""
-    yield from our_files()
-    for each in DISTRIBUTIONS:
-        yield from _distribution_files(each)
+    yield from our_files(kit.packages)
+    for each in kit.distributions:
+        for name, source in _distribution_files(each):
+            if not any(word in name for word in kit.without):
+                yield name, source
 
 
-def our_files() -> Iterator[tuple[str, str]]:
+def our_files(packages: Iterable[str] = OURS) -> Iterator[tuple[str, str]]:
     """(path in the runtime, path here) of our own packages."""
     root = Path(__file__).resolve().parents[1]
-    for package in OURS:
+    for package in packages:
         for path in (root / package).rglob("*"):
             name = str(path.relative_to(root))
             if path.is_file() and _is_wanted(name):

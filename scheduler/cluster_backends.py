@@ -21,23 +21,21 @@ def _local(_: Cluster) -> Backend:
 
 
 def _spark(cluster: Cluster) -> Backend:
-    return _on_spark(cluster, cluster.options.get("master", "local[*]"), {})
+    """Spark on YARN finds YARN through an environment variable."""
+    options = cluster.options
+    folder, queue = options.get("conf_dir"), options.get("queue")
+    if folder is not None:
+        os.environ[YARN_CONF_VARIABLE] = os.path.abspath(os.path.expanduser(folder))
+    settings = {**({} if queue is None else {YARN_QUEUE: queue}), **options.get("settings", {})}
+    words = tuple(f"{key}={value}" for key, value in settings.items())
+    master = options.get("master", "local[*]")
+    return spark_backend(master, words, options.get("python"), options.get("gang", False))
 
 
 def _yarn(cluster: Cluster) -> Backend:
-    """Spark on YARN, which finds YARN through an environment variable."""
-    queue = cluster.options.get("queue")
-    folder = cluster.options.get("conf_dir")
-    if folder is not None:
-        os.environ[YARN_CONF_VARIABLE] = os.path.abspath(os.path.expanduser(folder))
-    return _on_spark(cluster, "yarn", {} if queue is None else {YARN_QUEUE: queue})
+    from scheduler.yarn.backend import YarnBackend
 
-
-def _on_spark(cluster: Cluster, master: str, more: Mapping[str, str]) -> Backend:
-    options = cluster.options
-    settings = {**more, **options.get("settings", {})}
-    words = tuple(f"{key}={value}" for key, value in settings.items())
-    return spark_backend(master, words, options.get("python"), options.get("gang", False))
+    return YarnBackend(cluster)
 
 
 def _aurora(cluster: Cluster) -> Backend:

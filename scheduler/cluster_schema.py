@@ -166,9 +166,14 @@ SECTIONS: Mapping[str, Any] = {
     "config": settings,
     "archives": {"folder": text, "uri": text, "fetch": fetch, "limit": size},
     "local": {},
-    "spark": {"master": text, "settings": words, "python": text, "gang": flag},
+    "spark": {
+        "master": text, "settings": words, "python": text, "gang": flag,
+        "conf_dir": text, "queue": text,
+    },
     "yarn": {
-        "queue": text, "conf_dir": text, "settings": words, "python": text, "gang": flag,
+        "queue": text, "conf_dir": text, "staging": text, "python": text,
+        "master": {"cpu": count, "ram": size}, "attempts": count, "archive_limit": size,
+        "environment": words, "ready_secs": count, "one_machine": flag,
     },
     "aurora": {
         "cluster": identifier, "role": identifier, "env": identifier, "tier": identifier,

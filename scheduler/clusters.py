@@ -1,6 +1,6 @@
 """Clusters by name: NAME.yaml in ~/.heronpy/clusters says how topologies get to one.
 
-    scheduler: aurora                      local, spark, aurora or yarn (Spark on YARN)
+    scheduler: aurora                      local, spark, aurora or yarn
     state: zk://zk1:2181,zk2:2181/heron    or file:///folder, which only one machine sees
     packing: {algorithm: round_robin, containers: 4, container: {cpu: 4, ram: 8GB}, padding: {…}}
     resources: {cpu: 16, ram: 32GB}        the largest container that the cluster can give

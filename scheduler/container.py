@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from setproctitle import setproctitle
 
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, packing_from_json
+from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_io.processes import Ties, die_with_parent
 from heron_io.security import Keys
 from heron_io.state_store import keys_path, open_store, packing_path, topology_path
 from scheduler import executor
 from scheduler.home import sockets_folder
+from scheduler.packings import read_packings
 
 UNSTARTED_CODE = 3
 """The container could not begin: what it needs is not there."""
@@ -45,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     ties = _ties()
     try:
-        known = read(given.store, given.topology)
+        known = read(given.store, given.topology, given.container)
         if given.container != MASTER_CONTAINER:
             known.packing.container(given.container)
         topology = moved(known.topology, given.moved)
@@ -130,17 +131,18 @@ def _console(path: str | None) -> int | None:
         return None
 
 
-def read(store_url: str, name: str) -> Known:
-    """Topology, packing plan and keys; HeronError naming what the store does not have."""
+def read(store_url: str, name: str, container: int) -> Known:
+    """Topology, the packing plan for one container and keys; HeronError naming what the store does
+    not have."""
     store = open_store(store_url)
     try:
-        topology, packing = store.get(topology_path(name)), store.get(packing_path(name))
-        keys = store.get(keys_path(name))
+        topology, keys = store.get(topology_path(name)), store.get(keys_path(name))
+        if topology is None or keys is None or store.get(packing_path(name)) is None:
+            raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
+        packing = read_packings(store, name).of(container)
     finally:
         store.close()
-    if topology is None or packing is None or keys is None:
-        raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
-    return Known(topology_from_json(topology), packing_from_json(packing), Keys.from_json(keys))
+    return Known(topology_from_json(topology), packing, Keys.from_json(keys))
 
 
 def moved(topology: TopologySpec, folders: Sequence[tuple[str, str]]) -> TopologySpec:

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import heron_instance.server
 import stream_manager.server
@@ -20,6 +20,7 @@ from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
+from heron_io import container_plan
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
 from heron_io.processes import Ties
@@ -67,11 +68,21 @@ def run(place: Place, ties: Ties) -> int:
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
         gave_up_code=GAVE_UP_CODE,
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
+        reload=lambda: _reloaded(place, ties),
     )
     outcome: Outcome = supervisor.run()
     logging.info("container %d ends: %s", place.container, outcome.reason)
     ties.say(outcome.reason)
     return outcome.code
+
+
+def _reloaded(place: Place, ties: Ties) -> list[Job]:
+    """The topology is scaled. The topology master says so when the state store has another plan,
+    which is for whoever runs the containers; a stream manager when it works by another plan."""
+    if place.container == MASTER_CONTAINER:
+        ties.reload()
+        return _jobs(place)
+    return _jobs(replace(place, packing=container_plan.read(_socket(place))))
 
 
 def _log_file(place: Place, name: str) -> str:

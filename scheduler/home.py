@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass
 
@@ -34,6 +35,10 @@ class Home:
         """How the topology's last run ended, as JSON: state, reason."""
         return os.path.join(self.topology(name), "outcome.json")
 
+    def checkpoint(self, name: str) -> str:
+        """Where a topology that is submitted as a query of Spark goes on, unless told otherwise."""
+        return os.path.join(self.path, "checkpoints", name)
+
     @property
     def archives(self) -> str:
         """The folder in which archives of `heronpy package` are unpacked."""
@@ -58,3 +63,13 @@ def sockets_folder() -> str:
     places = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
     short = (each for each in places if each and len(os.fsencode(each)) < SOCKETS_PARENT_BYTES_MAX)
     return tempfile.mkdtemp(prefix="heronpy-", dir=next(filter(os.path.isdir, short), None))
+
+
+def sockets_in(folder: str) -> str:
+    """A folder for socket files below a container's sandbox, which goes with it; by a short way if
+    its own path is too long for a socket's."""
+    path = os.path.join(folder, "sockets")
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    if len(os.fsencode(path)) < SOCKETS_PARENT_BYTES_MAX or sys.platform != "linux":
+        return path
+    return f"/proc/{os.getpid()}/cwd/sockets"

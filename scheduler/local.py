@@ -13,7 +13,7 @@ import os
 import shutil
 import socket
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heron_core import config as keys
@@ -38,10 +38,12 @@ from heron_io.state_store import (
     physical_path,
     scheduler_path,
     topology_path,
+    wishes_path,
 )
 from scheduler import executor
-from scheduler.backend import Backend, SelfRunning, Supervised
+from scheduler.backend import Backend, SelfRunning, Supervised, containers_told
 from scheduler.home import Home, sockets_folder
+from scheduler.packings import read_packings
 from scheduler.supervisor import Job, Outcome, Supervisor
 
 log = logging.getLogger("scheduler")
@@ -77,6 +79,14 @@ class LocalBackend:
     def about(self) -> dict[str, Any]:
         """Nothing more."""
         return {}
+
+    def told(self, launch: "Launch") -> str:
+        """Containers."""
+        return containers_told(launch)
+
+    def logs(self, launch: "Launch") -> str:
+        """In the user's folder."""
+        return launch.home.logs(launch.topology.name)
 
     def preview(self, launch: "Launch") -> str:
         """The packing plan says it all."""
@@ -196,8 +206,28 @@ def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
     config = keys.with_defaults(launch.topology.config)
     silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
     return Supervisor(
-        jobs, Ties(lifeline), EXECUTOR_RESTARTS, executor.GAVE_UP_CODE, silent_secs
+        jobs,
+        Ties(lifeline),
+        EXECUTOR_RESTARTS,
+        executor.GAVE_UP_CODE,
+        silent_secs,
+        lambda: _reloaded(launch, sockets),
     ).run()
+
+
+def _reloaded(launch: Launch, sockets: str) -> list[Job]:
+    """The topology is scaled: the jobs of both packing plans, each by the one it is to start by."""
+    assert isinstance(launch.backend, Supervised)
+    store = open_store(launch.store_url)
+    try:
+        packings = read_packings(store, launch.topology.name)
+    finally:
+        store.close()
+    found: dict[str, Job] = {}
+    for packing in (packings.current, packings.wanted):
+        for job in launch.backend.jobs(replace(launch, packing=packing), sockets):
+            found.setdefault(job.name, job)
+    return list(found.values())
 
 
 def container_job(
@@ -288,6 +318,7 @@ def forget(store: StateStore, name: str) -> None:
         physical_path,
         packing_path,
         keys_path,
+        wishes_path,
         scheduler_path,
         execution_path,
     ):

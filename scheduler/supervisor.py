@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from heron_core.errors import HeronError
 from heron_io.processes import (
     BEAT,
     EXIT_ORPHANED,
     REASON_BYTES_MAX,
+    RELOAD,
     Child,
     Ties,
     Waker,
@@ -31,6 +33,8 @@ VOICE_BYTES = 65536
 """All that a pipe may hold."""
 POLL_SECS = 1.0
 """Between two heartbeats of our own."""
+RELOAD_RETRY_SECS = 1.0
+"""After a reload that failed: the state store may be away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ class Running:
     """When it last beat."""
     start_at: float = 0.0
     last_words: str = ""
+    leaving: bool = False
+    """Its job is no longer wanted: it is told to end, and not started again."""
+    kill_at: float = float("inf")
+    """When one that leaves has had its time to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +90,14 @@ class Supervisor:
     gave_up_code: int
     silent_secs: float
     """A child that does not beat for so long is stuck or stopped: it is killed and replaced."""
+    reload: Callable[[], Sequence[Job]] | None = None
+    """Called when a child says RELOAD: the jobs that are wanted from now on, told apart by their
+    names. New ones are started, others than these ended in order, those that stay run on. What it
+    raises as HeronError is logged, and it is called again a moment later."""
     _waker: Waker = field(default_factory=Waker)
     _running: list[Running] = field(default_factory=list)
     _outcome: Outcome | None = None
+    _reload_at: float = float("inf")
 
     def run(self) -> Outcome:
         """Keep all jobs running until SIGTERM, the parent's death, or a job's final end."""
@@ -99,6 +112,8 @@ class Supervisor:
             self.ties.beat()
             self._reap()
             self._kill_silent()
+            self._kill_late()
+            self._reload_due()
             self._start_due()
         self._end_all()
         return self._outcome
@@ -124,18 +139,66 @@ class Supervisor:
     def _timeout_secs(self) -> float:
         now = time.monotonic()
         due = [each.start_at - now for each in self._running if each.child is None]
-        return min([POLL_SECS, *due])
+        leaving = [each.kill_at - now for each in self._running]
+        return min([POLL_SECS, self._reload_at - now, *due, *leaving])
 
-    @staticmethod
-    def _hear(each: Running) -> None:
-        """Take in what a child's voice holds: heartbeats, and its last words."""
+    def _hear(self, each: Running) -> None:
+        """Take in what a child's voice holds: heartbeats, RELOAD, and its last words."""
         try:
             data = os.read(each.voice, VOICE_BYTES)
         except BlockingIOError:
             return
         each.heard = time.monotonic()
-        words = data.replace(BEAT, b"").decode("utf-8", "replace")
+        if RELOAD in data:
+            self._reload_at = each.heard
+        words = data.replace(BEAT, b"").replace(RELOAD, b"").decode("utf-8", "replace")
         each.last_words = (each.last_words + words).strip()[:REASON_BYTES_MAX]
+
+    def _reload_due(self) -> None:
+        """A child said RELOAD: the jobs may be others now."""
+        if self.reload is None or self._outcome is not None or self._reload_at > time.monotonic():
+            return
+        self._reload_at = float("inf")
+        try:
+            self.jobs = self.reload()
+        except HeronError as error:
+            log.warning("the new plan cannot be read yet: %s", error)
+            self._reload_at = time.monotonic() + RELOAD_RETRY_SECS
+            return
+        wanted = {job.name: job for job in self.jobs}
+        for each in [each for each in self._running if not each.leaving]:
+            if each.job.name in wanted:
+                each.job = wanted[each.job.name]
+            else:
+                self._let_go(each)
+        self._take_new()
+
+    def _take_new(self) -> None:
+        """Wanted jobs that have no entry yet; who is still leaving has to be gone first."""
+        known = {each.job.name for each in self._running}
+        self._running.extend(
+            Running(job, RestartPolicy(self.restart_limit))
+            for job in self.jobs
+            if job.name not in known
+        )
+
+    def _let_go(self, each: Running) -> None:
+        log.info("%s is not needed any more", each.job.name)
+        if each.child is None:
+            self._running.remove(each)
+            return
+        each.leaving = True
+        each.kill_at = time.monotonic() + each.job.grace_secs
+        signal_process(each.child.pid, signal.SIGTERM)
+
+    def _kill_late(self) -> None:
+        """Whoever was to end and has not in its time."""
+        now = time.monotonic()
+        for each in self._running:
+            if each.child is not None and each.kill_at <= now:
+                log.warning("%s does not end: killed", each.job.name)
+                each.kill_at = float("inf")
+                signal_process(each.child.pid, signal.SIGKILL)
 
     def _kill_silent(self) -> None:
         now = time.monotonic()
@@ -178,7 +241,7 @@ class Supervisor:
                 return
             if pid == 0:
                 return
-            for each in self._running:
+            for each in list(self._running):
                 if each.child is not None and each.child.pid == pid:
                     self._ended(each, os.waitstatus_to_exitcode(status))
 
@@ -188,6 +251,10 @@ class Supervisor:
         told = f": {each.last_words}" if each.last_words else ""
         log.info("%s ended with %d%s", each.job.name, code, told)
         if self._outcome is not None:
+            return
+        if each.leaving:
+            self._running.remove(each)
+            self._take_new()
             return
         if code in each.job.final_codes:
             self.end(Outcome(code, each.last_words))

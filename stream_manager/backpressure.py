@@ -89,13 +89,41 @@ class BackPressure:
     def __init__(
         self, topology: TopologySpec, packing: PackingPlan, container: int, mode: str = STAGE
     ) -> None:
-        held = {STAGE: upstream_of, SPOUT: spouts_of}.get(mode, lambda _: {})(topology)
-        local = packing.container(container).instances
+        self._held = {STAGE: upstream_of, SPOUT: spouts_of}.get(mode, lambda _: {})(topology)
+        """component -> who is to pause when it is a cause"""
+        self._container = container
+        self._active: set[tuple[int, int]] = set()
+        """Causes that stand: (container whose stream manager named it, task)."""
+        self._pauses: dict[int, Pauses] = {}
+        self._place(packing)
+
+    def _place(self, packing: PackingPlan) -> None:
+        local = packing.container(self._container).instances
+        held = self._held
         self._paused_by = {
             task: [other.task for other in local if other.component in held.get(each.component, ())]
             for task, each in packing.instances.items()
         }
-        self._pauses = {each.task: Pauses() for each in local}
+        self._pauses = {each.task: self._pauses.get(each.task) or Pauses() for each in local}
+
+    def repack(self, packing: PackingPlan, now: float) -> list[int]:
+        """The topology is scaled: causes that are gone are lifted; returns who may run again. Who
+        is new here is paused by those that stand when it registers."""
+        containers = {each.id for each in packing.containers}
+        gone = {
+            (announcer, cause)
+            for announcer, cause in self._active
+            if cause not in packing.instances or announcer not in containers
+        }
+        released = self._lift(gone, self._pauses, now)
+        known = set(self._pauses)
+        self._place(packing)
+        for announcer, cause in self._active:
+            for task in set(self._paused_by[cause]) - known:
+                pauses = self._pauses[task]
+                pauses.since = pauses.since if pauses.causes else now
+                pauses.causes.add((announcer, cause))
+        return [task for task in released if task in self._pauses]
 
     def on(self, announcer: int, cause: int, now: float) -> list[int]:
         """The stream manager `announcer` names a cause; returns who has to pause now.
@@ -103,6 +131,8 @@ class BackPressure:
         Several may name the same task, each for the queue that it holds: each has to lift it.
         """
         newly = []
+        if cause in self._paused_by:
+            self._active.add((announcer, cause))
         for task in self._paused_by.get(cause, ()):
             pauses = self._pauses[task]
             if not pauses.causes:
@@ -117,12 +147,12 @@ class BackPressure:
 
     def forget(self, announcer: int, now: float) -> list[int]:
         """A stream manager is gone, and its queues with it; returns who may run again."""
-        lifted = {each for pauses in self._pauses.values() for each in pauses.causes
-                  if each[0] == announcer}  # fmt: skip
+        lifted = {each for each in self._active if each[0] == announcer}
         return self._lift(lifted, self._pauses, now)
 
     def _lift(self, lifted: set[tuple[int, int]], tasks: Iterable[int], now: float) -> list[int]:
         released = []
+        self._active -= lifted
         for task in tasks:
             pauses = self._pauses[task]
             if pauses.causes & lifted:

@@ -27,14 +27,15 @@ from heron_core.frames import (
     tasks,
     words,
 )
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, physical_from_json
+from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
 from heron_core.topology import TopologySpec
 from stream_manager import events
 from stream_manager.acks import Trees
 from stream_manager.backpressure import BackPressure
-from stream_manager.fanout import check_fanout, split
+from stream_manager.fanout import check_fanout, leads_to_one, split
 from stream_manager.options import Options
-from stream_manager.queues import InstanceQueue, PeerQueue
+from stream_manager.places import Places
+from stream_manager.results import Results
 
 Out = list[events.Instruction]
 
@@ -59,29 +60,18 @@ class StreamManager:
         self._plan_message = messages.Plan({})
         self.epoch = 0
         self._identity = identity
-        self._packing = packing
-        self._container_of = packing.container_of
-        local = packing.container(self.container).instances
-        self._queues = {each.task: InstanceQueue(options.window_bytes) for each in local}
-        self._trees = {
-            each.task: Trees(options.expiry_buckets)
-            for each in local
-            if topology.by_name[each.component].is_spout
-        }
-        self._peers = {
-            each.id: PeerQueue()
-            for each in packing.containers
-            if each.id not in (self.container, MASTER_CONTAINER)
-        }
-        self._untold: dict[int, list[Frames]] = {}
-        """What became of roots of a spout whose tuples came before its Hello."""
+        self._places = Places(topology, packing, self.container, options)
+        self._queues, self._trees = self._places.queues, self._places.trees
+        self._peers = self._places.peers
+        self._fence = 0
+        """Frames of plans before this epoch are leftovers of processes that are gone."""
+        self._results = Results(self._places, options)
         self._pressure = BackPressure(topology, packing, self.container, options.backpressure)
         self._now = 0.0
         self._tell_malformed_at = 0.0
         self._causes: set[int] = set()
         """Local tasks named as causes by this stream manager."""
         self._snapshots: dict[int, messages.Json] = {}
-        self._next_rotation: float | None = None
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
         self._wave: messages.Probe | None = None
@@ -129,13 +119,13 @@ class StreamManager:
         if self._is_stranger(event.task, event.incarnation, out):
             return
         head = self._message(event.frames, out)
-        if head is not None and head.consumed:
+        if head is not None and head.consumed and event.task in self._queues:
             self._consumed(event.task, head.consumed, out)
 
     def _is_stranger(self, task: int, incarnation: int, out: Out) -> bool:
         """Whether this comes from a process that is not of this container, or that another one has
         replaced: that one is told to end."""
-        queue = self._queues.get(task)
+        queue = self._queues.get(task) or self._places.former.get(task)
         if queue is None:
             self._malformed(f"task {task} is not in this container", out)
             return True
@@ -171,12 +161,12 @@ class StreamManager:
         check_batch(head, frames)
         if head.flags & Flag.BEGINS and head.source in self._trees:
             self._trees[head.source].begin(words(frames[2]))
-        if head.epoch < self.epoch:
-            self._fence(head, frames, out)
+        if head.epoch < self._fence:
+            self._leftover(head, frames, out)
             return
-        container = self._container_of.get(head.destination)
+        container = self._places.container_of(head.destination)
         if container is None:
-            self.counters["unroutable"] += 1
+            self._unroutable(frames, out)
             return
         self.counters["forwarded"] += 1
         if container != self.container:
@@ -198,9 +188,14 @@ class StreamManager:
     def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
         """One batch for several tasks of one container: split there, each with its own edges."""
         targets = tasks(frames[1])
-        check_fanout(head, frames, targets, self._container_of)
-        if head.epoch < self.epoch:
-            self._fence(head, [frames[0], *frames[2:]], out)
+        home = self._places.packing.container_of
+        moved = head.epoch < self.epoch and not leads_to_one(head, targets, home)
+        if not moved:
+            check_fanout(head, frames, targets, home)
+        if head.epoch < self._fence:
+            self._leftover(head, frames, out)
+        elif moved:
+            self._unroutable(frames, out)
         elif head.destination != self.container:
             self.counters["forwarded"] += 1
             # They all are of one component, so any of them will do as a cause.
@@ -211,46 +206,35 @@ class StreamManager:
                 self._to_instance(task, found, out)
 
     def _to_peer(self, container: int, destination: int, frames: Frames, out: Out) -> None:
-        queue = self._peers[container]
-        if not queue.blocked:
-            out.append(events.ToPeer(container, destination, frames))
-            return
-        full = queue.waiting_bytes > self.options.high_water_bytes
-        if full and destination and self.options.backpressure == DROP:
+        if self._peers.send(container, destination, frames, out):
+            self._check_peer(container, {destination}, out)
+        else:
             self._drop(frames, out)
-            return
-        queue.put(destination, frames)
-        self._check_peer(queue, {destination}, out)
 
-    def _check_peer(self, queue: PeerQueue, newest: set[int], out: Out) -> None:
-        """A peer's queue over its mark names as causes all tasks that it holds something for.
-
-        Until it is below its low-water mark, `newest` (the tasks of added messages) join them.
-        """
-        if queue.causes and queue.waiting_bytes <= self.options.low_water_bytes:
-            lifted, queue.causes = queue.causes, set()
-            for task in sorted(lifted):
-                self._announce(messages.Cause(task, False), out)
-        elif queue.causes or queue.waiting_bytes > self.options.high_water_bytes:
-            held = newest if queue.causes else {task for task, _ in queue.waiting}
-            fresh = held - queue.causes - {0}
-            queue.causes |= fresh
-            for task in sorted(fresh):
-                self._announce(messages.Cause(task, True), out)
+    def _check_peer(self, container: int, newest: set[int], out: Out) -> None:
+        for cause in self._peers.changed_causes(container, newest):
+            self._announce(cause, out)
 
     def _peer_blocked(self, event: events.PeerBlocked, now: float, out: Out) -> None:
-        queue = self._peers[event.container]
-        queue.put_back(event.unsent)
-        self._check_peer(queue, {task for task, _ in event.unsent}, out)
+        if event.container in self._peers:
+            self._peers[event.container].put_back(event.unsent)
+            self._check_peer(event.container, {task for task, _ in event.unsent}, out)
 
     def _peer_writable(self, event: events.PeerWritable, now: float, out: Out) -> None:
-        queue = self._peers[event.container]
-        out.extend(events.ToPeer(event.container, *found) for found in queue.burst())
-        self._check_peer(queue, set(), out)
+        if event.container in self._peers:
+            burst = self._peers[event.container].burst()
+            out.extend(events.ToPeer(event.container, *found) for found in burst)
+            self._check_peer(event.container, set(), out)
 
-    def _fence(self, head: Header, frames: Frames, out: Out) -> None:
-        """A leftover of an older plan is not delivered; its roots fail, so they are replayed."""
+    def _leftover(self, head: Header, frames: Frames, out: Out) -> None:
+        """What is older than the fence is not delivered; its roots fail, so they are replayed."""
         self.counters["fenced"] += 1
+        self._fail_roots(frames, out)
+
+    def _unroutable(self, frames: Frames, out: Out) -> None:
+        """Its task is not there any more: what a tick sent in the moment of a scaling, or what was
+        still in flight after the drain's time."""
+        self.counters["unroutable"] += 1
         self._fail_roots(frames, out)
 
     def _drop(self, frames: Frames, out: Out) -> None:
@@ -259,12 +243,15 @@ class StreamManager:
         fanned_out = head.kind == Kind.FANOUT
         copies = len(tasks(frames[1])) if fanned_out else 1
         self.counters["dropped"] += head.items * copies
-        self._fail_roots([frames[0], *frames[2:]] if fanned_out else frames, out)
+        self._fail_roots(frames, out)
 
     def _fail_roots(self, frames: Frames, out: Out) -> None:
         """Fail all roots of a batch that is lost, at the spouts that own them."""
         owners: dict[int, list[int]] = {}
-        for root in roots_of(parse_header(frames[0]), frames):
+        head = parse_header(frames[0])
+        if head.kind == Kind.FANOUT:
+            frames = [frames[0], *frames[2:]]
+        for root in roots_of(head, frames):
             owners.setdefault(root_owner(root), []).append(root)
         for owner, failed in owners.items():
             first = header(Kind.FAIL, self.epoch, 0, owner, len(failed))
@@ -277,25 +264,14 @@ class StreamManager:
 
     def _settle(self, head: Header, frames: Frames, out: Out) -> None:
         """Acks and fails go to the stream manager that holds the trees of the owning spout."""
-        container = self._container_of[head.destination]
+        container = self._places.container_of(head.destination)
+        if container is None:
+            self.counters["unroutable"] += 1
+            return
         if container != self.container:
             self._to_peer(container, 0, frames, out)
             return
-        trees = self._trees[head.destination]
-        if head.kind == Kind.ACK:
-            self._tell_spout(Kind.ACKED, head.destination, trees.apply(pairs(frames[1])), out)
-        else:
-            self._tell_spout(Kind.FAILED, head.destination, trees.fail(words(frames[1])), out)
-
-    def _tell_spout(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
-        if not roots:
-            return
-        frames = [header(kind, self.epoch, 0, task, len(roots)), roots.tobytes()]
-        incarnation = self._queues[task].incarnation
-        if incarnation is None:
-            self._untold.setdefault(task, []).append(frames)
-        else:
-            out.append(events.ToLocal(task, incarnation, frames))
+        self._results.settle(head, frames, out)
 
     def _consumed(self, task: int, messages_processed: int, out: Out) -> None:
         self._queues[task].processed(messages_processed)
@@ -337,8 +313,11 @@ class StreamManager:
         """A new stream manager there: its predecessor's causes are gone, ours it has to hear."""
         for task in self._pressure.forget(container, self._now):
             self._control(task, messages.Pause(False), out)
-        named = self._causes.union(*(queue.causes for queue in self._peers.values()))
-        for task in sorted(named):
+        self._tell_causes(container, out)
+
+    def _tell_causes(self, container: int, out: Out) -> None:
+        """A peer has to hear of the causes that we have named."""
+        for task in sorted(self._causes | self._peers.causes):
             frames = self._cause_frames(messages.Cause(task, True))
             self._to_peer(container, 0, frames, out)
 
@@ -355,7 +334,10 @@ class StreamManager:
 
     def _instance_control(self, event: events.FromInstanceControl, now: float, out: Out) -> None:
         message = event.message
-        if self._is_stranger(event.task, event.incarnation, out):
+        if (
+            self._is_stranger(event.task, event.incarnation, out)
+            or event.task in self._places.former
+        ):
             return
         match message:
             case _ if getattr(message, "task", None) != event.task:
@@ -405,13 +387,12 @@ class StreamManager:
             self._control(hello.task, self._wave, out)
         if hello.task in self._finishing:
             self._control(hello.task, messages.FinishBolts((hello.task,)), out)
-        for untold in self._untold.pop(hello.task, ()):
-            out.append(events.ToLocal(hello.task, hello.incarnation, untold))
+        self._results.hello(hello.task, hello.incarnation, out)
         self._hand_over(hello.task, out)
 
     def blocked_peers(self) -> list[int]:
         """Peers whose socket is to be watched until it takes messages again."""
-        return [each for each, queue in self._peers.items() if queue.blocked]
+        return self._peers.blocked
 
     def _master_connected(self, event: events.MasterConnected, now: float, out: Out) -> None:
         self._master_seen = now
@@ -439,27 +420,57 @@ class StreamManager:
 
     def _take_plan(self, data: messages.Json, out: Out) -> None:
         plan = physical_from_json(data)
-        if not plan.stream_managers.keys() >= self._peers.keys():
+        homes = {each.id for each in plan.packing.containers}
+        if not plan.stream_managers.keys() >= homes or self.container not in homes:
             raise ProtocolError("a physical plan without some of the stream managers")
+        if plan.packing.tasks_of.keys() != self._places.packing.tasks_of.keys():
+            raise ProtocolError("a physical plan with other components than the topology's")
         if plan.epoch < self.epoch:
             return
-        known = self.plan.stream_managers if self.plan is not None else {}
-        self.plan, self.epoch = plan, plan.epoch
+        known = self.plan.stream_managers if self.plan is not None else None
+        self.plan, self.epoch, self._results.epoch = plan, plan.epoch, plan.epoch
         self._plan_message = messages.Plan(data)
+        if plan.packing != self._places.packing:
+            self._repack(plan.packing, out)
         peers = {each: plan.stream_managers[each] for each in self._peers}
         out.append(events.ConnectPeers(peers))
-        replaced = [each for each in peers if known.get(each, peers[each]) != peers[each]]
+        replaced = [each for each in peers if (known or {}).get(each, peers[each]) != peers[each]]
+        if replaced or known is None:
+            self._fence = plan.epoch
         if replaced:
             # It died with tuples and acks that nobody can name: all trees of our spouts may miss
             # some, so they fail now and are replayed, rather than after the message timeout.
-            for task, trees in self._trees.items():
-                self._tell_spout(Kind.FAILED, task, trees.clear(), out)
+            self._results.fail_all(out)
         for container in replaced:
             self._peer_replaced(container, out)
         self._to_all(self._plan_message, out)
 
+    def _repack(self, packing: PackingPlan, out: Out) -> None:
+        """The topology is scaled: instances and peers come and go, the others notice nothing.
+
+        Usually nothing is in flight now. What is all the same, because the drain took too long,
+        fails and is replayed.
+        """
+        change = self._places.repack(packing)
+        for task in change.removed:
+            self._snapshots.pop(task, None)
+            self._finishing.discard(task)
+            self._results.forget(task)
+        lifted = change.lifted | (self._causes & change.removed)
+        self._causes -= change.removed
+        for task in sorted(lifted - self._causes - self._peers.causes):
+            self._announce(messages.Cause(task, False), out)
+        for task in self._pressure.repack(packing, self._now):
+            self._control(task, messages.Pause(False), out)
+        for container in change.new_peers:
+            self._tell_causes(container, out)
+        for frames in change.lost:
+            self.counters["lost"] += 1
+            self._fail_roots(frames, out)
+        out.append(events.Repacked(packing))
+
     def _timer(self, event: events.Timer, now: float, out: Out) -> None:
-        self._rotate(now, out)
+        self._results.rotate(now, out)
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self.options.heartbeat_secs
             if self._master_seen is not None:
@@ -468,17 +479,6 @@ class StreamManager:
         if seen is not None and now - seen > self.options.master_silent_secs:
             self._master_seen = None
             out.append(events.FindMaster())
-
-    def _rotate(self, now: float, out: Out) -> None:
-        timeout = self.options.message_timeout_secs
-        if timeout is None:
-            return
-        if self._next_rotation is None:
-            self._next_rotation = now + timeout / self.options.expiry_buckets
-        while now >= self._next_rotation:
-            self._next_rotation += timeout / self.options.expiry_buckets
-            for task, trees in self._trees.items():
-                self._tell_spout(Kind.EXPIRED, task, trees.rotate(), out)
 
     def heartbeat(self) -> messages.Heartbeat:
         """What the master hears regularly: our counters, our instances' newest snapshots."""

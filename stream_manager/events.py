@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from heron_core.frames import Frames
 from heron_core.messages import FromStreamManager, ToInstance
+from heron_core.plans import PackingPlan
 
 
 @dataclass(slots=True)
@@ -126,6 +127,13 @@ class ConnectPeers:
 
 
 @dataclass(frozen=True, slots=True)
+class Repacked:
+    """The topology was scaled: let the executor run this container's instances by `packing`."""
+
+    packing: PackingPlan
+
+
+@dataclass(frozen=True, slots=True)
 class FindMaster:
     """The master is silent: look its address up again and connect."""
 
@@ -145,4 +153,6 @@ class Exit:
     code: int
 
 
-Instruction = ToLocal | ToPeer | ToLocalControl | ToMaster | ConnectPeers | FindMaster | Log | Exit
+Instruction = (
+    ToLocal | ToPeer | ToLocalControl | ToMaster | ConnectPeers | Repacked | FindMaster | Log | Exit
+)

@@ -14,10 +14,15 @@ def check_fanout(
     each, in its container."""
     if len(set(targets)) != len(targets):
         raise ProtocolError("a fan-out that names a task twice")
-    if any(container_of.get(task) != head.destination for task in targets):
+    if not leads_to_one(head, targets, container_of):
         raise ProtocolError(f"a fan-out to tasks that are not in container {head.destination}")
     everything = head._replace(items=head.items * len(targets))
     check_batch(everything, [frames[0], *frames[2:]])
+
+
+def leads_to_one(head: Header, targets: "array[int]", container_of: Mapping[int, int]) -> bool:
+    """Whether all tasks that a FANOUT message names are in the container that it names."""
+    return all(container_of.get(task) == head.destination for task in targets)
 
 
 def split(head: Header, frames: Frames, targets: "array[int]") -> Iterator[tuple[int, Frames]]:

@@ -23,6 +23,7 @@ from heron_core.errors import ProtocolError, StateStoreError
 from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_io import container_plan
 from heron_io.processes import EXIT_ORPHANED, Ties
 from heron_io.security import Door, Keys
 from heron_io.state_store import CONNECTED, StateStore, master_path, open_store
@@ -107,6 +108,7 @@ class Server:
             events.ToLocalControl: self._to_local_control,
             events.ToMaster: self._to_master,
             events.ConnectPeers: self._connect_peers,
+            events.Repacked: self._repacked,
             events.FindMaster: self._find_master,
             events.Log: lambda each: log.info("%s", each.text),
             events.Exit: self._end,
@@ -221,23 +223,33 @@ class Server:
         self._watched = blocked
 
     def _connect_peers(self, each: events.ConnectPeers) -> None:
+        for container in self._peers.keys() - each.addresses.keys():
+            self._disconnect(container)
         for container, address in each.addresses.items():
             known = self._peers.get(container)
             if known is not None and known[0] == address:
                 continue
             if known is not None:
-                if container in self._watched:
-                    self._poller.unregister(known[1])
-                    self._watched.discard(container)
-                known[1].close(linger=0)
+                self._disconnect(container)
             try:
                 peer = connect_dealer(self._context, address, PEER_HWM, self._place.keys)
             except zmq.ZMQError as error:
                 log.error("no address of stream manager %d: %r: %s", container, address, error)
-                self._peers.pop(container, None)
                 continue
             self._peers[container] = (address, peer)
             self._connected.append(container)
+
+    def _disconnect(self, container: int) -> None:
+        _, peer = self._peers.pop(container)
+        if container in self._watched:
+            self._poller.unregister(peer)
+            self._watched.discard(container)
+        peer.close(linger=0)
+
+    def _repacked(self, each: events.Repacked) -> None:
+        """Our executor reads the plan and starts and ends what has changed here."""
+        container_plan.write(self._place.socket_path, each.packing)
+        self._ties.reload()
 
     # --- the master ---------------------------------------------------------------------------
 

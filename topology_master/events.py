@@ -1,6 +1,6 @@
 """What can happen to the topology master, and what it can decide to do (core.py joins them)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from heron_core.messages import Command, FromStreamManager, Reply, ToStreamManager
@@ -45,12 +45,22 @@ class StorePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class StorePacking:
+    """Write the packing plan that is to be to the state store, and tell whoever runs the
+    containers."""
+
+    packing: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class StoreState:
     """Write the topology's execution state to the state store."""
 
     state: str
     reason: str
     draining: bool = False
+    update: dict[str, Any] = field(default_factory=dict)
+    """What a master that takes over has to know of an update (scaling.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +70,4 @@ class Log:
     text: str
 
 
-Instruction = Send | StorePlan | StoreState | Log
+Instruction = Send | StorePlan | StorePacking | StoreState | Log

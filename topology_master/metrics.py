@@ -11,7 +11,7 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.histogram import merged, percentile_secs
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, leaving
 from heron_core.topology import TopologySpec
 from topology_master.user_metrics import are_user_metrics, rolled_up
 
@@ -118,7 +118,23 @@ class RollUp:
         self._packing = packing
         self._newest: dict[int, Snapshot] = {}
         self._bases: dict[int, list[Snapshot]] = {}
+        self._gone: dict[str, list[Snapshot]] = {}
+        """component -> what instances had counted that a scaling has ended"""
         self._rates = Rates()
+
+    def repack(self, packing: PackingPlan) -> None:
+        """The topology is scaled. What instances that end had counted stays in their component's
+        numbers."""
+        for task in leaving(self._packing, packing):
+            counted = self._bases.pop(task, [])
+            if task in self._newest:
+                counted.append(self._newest.pop(task))
+            if task in packing.instances:
+                self._bases[task] = counted
+            else:
+                component = self._packing.instances[task].component
+                self._gone.setdefault(component, []).extend(counted)
+        self._packing = packing
 
     def update(self, task: int, snapshot: Snapshot, now: float) -> None:
         """Take a task's snapshot."""
@@ -143,6 +159,7 @@ class RollUp:
     def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> dict[str, Any]:
         tasks = self._packing.tasks_of[name]
         snapshots = [each for task in tasks for each in self._every(task)]
+        snapshots += self._gone.get(name, ())
         newest = [self._newest[task] for task in tasks if task in self._newest]
         rates = [self._rates.of(task) for task in tasks]
         errors = [each["last_error"] for each in newest if each["last_error"]]

@@ -13,6 +13,10 @@ class Options:
     """Knobs of the topology master."""
 
     initial_state: str
+    deactivate_wait_secs: float = 60.0
+    """How long an update waits until nothing is in flight; then what is left of it fails."""
+    reactivate_wait_secs: float = 600.0
+    """How long it waits for added containers, and after the switch for all instances."""
     wave_secs: float = 0.02
     """Between two waves of probes while the end is near: short beside a second, long beside a
     round trip."""
@@ -30,4 +34,9 @@ class Options:
         """The options in a topology's config."""
         state = config.get(keys.INITIAL_STATE, TopologyState.RUNNING)
         paused = state == TopologyState.PAUSED
-        return Options(initial_state=TopologyState.PAUSED if paused else TopologyState.RUNNING)
+        merged = keys.with_defaults(config)
+        return Options(
+            initial_state=TopologyState.PAUSED if paused else TopologyState.RUNNING,
+            deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
+            reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
+        )

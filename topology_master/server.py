@@ -13,7 +13,13 @@ import zmq
 
 from heron_core import messages
 from heron_core.errors import NameInUse, ProtocolError, StateStoreError
-from heron_core.plans import PackingPlan, TopologyState, physical_from_json
+from heron_core.plans import (
+    PackingPlan,
+    PhysicalPlan,
+    TopologyState,
+    packing_from_json,
+    physical_from_json,
+)
 from heron_core.topology import TopologySpec
 from heron_io.processes import EXIT_ORPHANED, Ties, started_at
 from heron_io.security import Door, Keys
@@ -25,6 +31,7 @@ from heron_io.state_store import (
     lock_path,
     master_path,
     open_store,
+    packing_path,
     physical_path,
 )
 from heron_io.transport import drain, tcp_router
@@ -81,10 +88,15 @@ class Server:
         self._node_lost = False
         self._pending: dict[str, Any] = {}
         """path -> value that the state store has still to be given"""
+        self._packing_stored: Any = None
+        """Of the newest physical plan."""
+        self._reload = False
+        """Whoever runs the containers is to look at the plans once they are written."""
         self._execution: dict[str, Any] = {}
         self._perform: dict[type, Callable[[Any], None]] = {
             events.Send: self._send,
             events.StorePlan: self._store_plan,
+            events.StorePacking: self._store_packing,
             events.StoreState: self._store_state,
             events.Log: lambda each: log.info("%s", each.text),
         }
@@ -205,20 +217,21 @@ class Server:
             except StateStoreError as error:
                 log.warning("%s is not written yet: %s", path, error)
                 return
+        if self._reload:
+            self._reload = False
+            self._ties.reload()
 
     def _serve(self) -> None:
         self._store.on_session(self._session_changed)
-        known = self._store.get(physical_path(self._topology.name))
-        try:
-            previous = None if known is None else physical_from_json(known)
-        except ProtocolError as error:
-            self._end(f"{physical_path(self._topology.name)} in the state store is {error}", 1)
+        found = self._stored_plans()
+        if found is None:
             return
+        packing, previous = found
         self._execution = self._store.get(execution_path(self._topology.name)) or {}
         options = Options.of(self._topology.config)
-        self._core = TopologyMaster(
-            self._topology, self._packing, options, previous, self._execution
-        )
+        self._core = TopologyMaster(self._topology, packing, options, previous, self._execution)
+        # The master before us may have died in the middle of an update, and told nobody.
+        self._reload = previous is not None
         next_timer = 0.0
         while self._reason is None:
             now = time.monotonic()
@@ -240,6 +253,20 @@ class Server:
                 for message in drain(self._router, DRAIN_MESSAGES):
                     self._receive(message)
 
+    def _stored_plans(self) -> tuple[PackingPlan, PhysicalPlan | None] | None:
+        """The packing plan that is to be and the physical plan; None if they make no sense."""
+        packing_at = packing_path(self._topology.name)
+        physical_at = physical_path(self._topology.name)
+        packing, physical = self._store.get(packing_at), self._store.get(physical_at)
+        at = packing_at
+        try:
+            wanted = self._packing if packing is None else packing_from_json(packing)
+            at = physical_at
+            return wanted, None if physical is None else physical_from_json(physical)
+        except ProtocolError as error:
+            self._end(f"{at} in the state store is {error}", 1)
+            return None
+
     def _receive(self, message: list[bytes]) -> None:
         try:
             received = events.Received(message[0], messages.decode(message[1]))
@@ -255,7 +282,15 @@ class Server:
     def _send(self, each: events.Send) -> None:
         self._router.send_multipart([each.receiver, messages.encode(each.message)])
 
+    def _store_packing(self, each: events.StorePacking) -> None:
+        self._pending[packing_path(self._topology.name)] = each.packing
+        self._reload = True
+        self._write_pending()
+
     def _store_plan(self, each: events.StorePlan) -> None:
+        if self._packing_stored not in (None, each.plan["packing"]):
+            self._reload = True
+        self._packing_stored = each.plan["packing"]
         self._pending[physical_path(self._topology.name)] = each.plan
         self._write_pending()
 
@@ -267,6 +302,7 @@ class Server:
             "state": each.state,
             "reason": each.reason,
             "draining": each.draining,
+            "update": each.update,
         }
         self._pending[execution_path(self._topology.name)] = self._execution
         self._write_pending()

@@ -1,6 +1,7 @@
 """What Kafka's spout and sink have in common: keys, the client's package, errors in one line."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from heron_core.errors import ComponentError
@@ -11,6 +12,26 @@ SERVERS = "kafka.bootstrap.servers"
 
 METADATA_SECS = 6.0
 """How long the brokers may take to tell of a topic before they count as absent."""
+
+TOLD_EVERY_SECS = 60.0
+"""librdkafka logs each try to connect: twenty lines a second while a broker is away."""
+
+
+class SparingLog:
+    """The logger that librdkafka is given: of each kind of its lines one a minute is logged."""
+
+    def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._told: dict[str, float] = {}
+        """Kind -> when; there are some dozens, such as FAIL and GETPID."""
+
+    def log(self, level: int, form: str, kind: str, *rest: Any) -> None:
+        """As logging.Logger.log; confluent_kafka calls nothing else."""
+        now = self._clock()
+        if now >= self._told.get(kind, -TOLD_EVERY_SECS) + TOLD_EVERY_SECS:
+            self._told[kind] = now
+            self._logger.log(level, form, kind, *rest)
 
 
 def kafka() -> Any:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.connectors.kafka_client import SERVERS, kafka, partitions_of, setting, told
+from heronpy_compat.connectors.kafka_client import (
+    SERVERS,
+    SparingLog,
+    kafka,
+    partitions_of,
+    setting,
+    told,
+)
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -58,7 +65,7 @@ class KafkaSink(Bolt):
                 "message.timeout.ms": max(1, int(timeout_ms * IN_TIME)),
                 **config.get(PRODUCER, {}),
             },
-            logger=self.logger,
+            logger=SparingLog(self.logger),
         )
         partitions_of(self._producer, self._servers, [self._topic])
 

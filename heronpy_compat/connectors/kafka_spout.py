@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
-from heronpy_compat.connectors.kafka_client import SERVERS, kafka, partitions_of, setting, told
+from heronpy_compat.connectors.kafka_client import (
+    SERVERS,
+    SparingLog,
+    kafka,
+    partitions_of,
+    setting,
+    told,
+)
 from heronpy_compat.connectors.offsets import OffsetLedger, Place
 
 if TYPE_CHECKING:
@@ -112,7 +119,7 @@ class KafkaSpout(Spout):
                 "enable.auto.commit": False,
                 "on_commit": self._committed,
             },
-            logger=self.logger,
+            logger=SparingLog(self.logger),
         )
         self._places = partitions_of(self._consumer, self._servers, self._topics)
         self._subscribed = False

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.ids import Id, Ids
 from heronpy_compat.connectors.packages import needed
+from heronpy_compat.whole_files import replace_whole
 
 Row = list[Any]
 Partition = tuple[Any, ...]
@@ -94,18 +95,8 @@ class PartFiles:
         whole = arrow.BufferOutputStream()
         parquet.write_table(table, whole)
         folder = os.path.join(self.folder, where)
-        os.makedirs(folder, exist_ok=True)
         beside = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
-        try:
-            with open(beside, "wb") as file:
-                file.write(whole.getvalue())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, os.path.join(folder, name))
-        except OSError:
-            _unlink(beside)
-            raise
-        _sync_folder(folder)
+        replace_whole(os.path.join(folder, name), [whole.getvalue()], beside)
 
     def ids(self, field: str) -> Ids:
         """The ids in all files of the component, of whichever of its instances."""
@@ -204,19 +195,3 @@ def check_id(field: str, value: Any) -> Id:
     raise ComponentError(
         f"{field}={value!r} is no id: it has to be a whole number, a text or bytes"
     )
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
-
-
-def _sync_folder(path: str) -> None:
-    """The new name survives a power cut, too."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -43,14 +43,15 @@ class TableSource:
 
     outputs: tuple[str, ...]
     config: Mapping[str, Any]
+    class_path: str = "heronpy_compat.connectors.tables.TableSpout"
 
     def spec(
         self, name: str | None = None, par: int = 1, config: Mapping[str, Any] | None = None
     ) -> HeronComponentSpec:
         """The spout as a component of a topology; arguments as those of `Spout.spec`."""
-        path = f"{TableSpout.__module__}.{TableSpout.__qualname__}"
         merged = {**self.config, **(config or {})}
-        return HeronComponentSpec(name, path, True, par, None, list(self.outputs), merged)
+        outputs = list(self.outputs)
+        return HeronComponentSpec(name, self.class_path, True, par, None, outputs, merged)
 
 
 class TableSpout(Spout):
@@ -87,7 +88,7 @@ class TableSpout(Spout):
         not given and there is no file to learn them from.
         """
         table = Table(os.path.abspath(path), format)
-        names = list(columns) if columns is not None else _columns_of_first_file(table)
+        names = list(columns) if columns is not None else columns_of_first_file(table)
         config: dict[str, Any] = {PATH: table.path, COLUMNS: names, FOLLOW: follow}
         if format is not None:
             config[FORMAT] = format
@@ -207,7 +208,7 @@ class TableSpout(Spout):
         return {name: getattr(self, name) for name in names} | {"_reading": None}
 
 
-def _columns_of_first_file(table: Table) -> list[str]:
+def columns_of_first_file(table: Table) -> list[str]:
     try:
         files = table.files()
         if not files:

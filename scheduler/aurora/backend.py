@@ -5,7 +5,8 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
@@ -15,6 +16,7 @@ from heron_io.state_store import master_path, open_store
 from scheduler.archive import this_python
 from scheduler.aurora import render
 from scheduler.aurora.client import AuroraClient, TimedOut
+from scheduler.backend import containers_told
 from scheduler.bundle import bundled, topmost
 from scheduler.clusters import Archives, Cluster, words_of
 
@@ -110,6 +112,14 @@ class AuroraBackend:
         """The cluster's name, by which its file is found again."""
         return {"cluster": self._cluster.name}
 
+    def told(self, launch: "Launch") -> str:
+        """Containers."""
+        return containers_told(launch)
+
+    def logs(self, launch: "Launch") -> str:
+        """Aurora has them."""
+        return "the sandboxes of its aurora job"
+
     def preview(self, launch: "Launch") -> str:
         """The job file, with names of archives that are not packed yet."""
         code = [
@@ -156,6 +166,28 @@ class AuroraBackend:
             finally:
                 store.close()
         self.client(name).restart(container)
+
+    def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
+        """`aurora job add` and `aurora job kill`. Aurora numbers new instances itself, one above
+        the highest that is active, as the packing plan does; should it give other numbers, they go
+        again and it is an error."""
+        client = self.client(name)
+        if added:
+            try:
+                given = client.add(len(added))
+            except TimedOut:
+                with suppress(HeronError):
+                    client.kill(added)
+                raise
+            if sorted(given) != sorted(added):
+                client.kill(given)
+                raise HeronError(
+                    f"Aurora calls the added instances of {client.job} {_listed(given)}, and the "
+                    f"plan needs {_listed(added)}: `aurora job status {client.job}` shows who has "
+                    "those numbers"
+                )
+        if removed:
+            client.kill(removed)
 
     def _folder(self, name: str) -> str:
         """Of one topology's own archives: a job's key names it, as it names the job."""
@@ -233,6 +265,10 @@ class AuroraBackend:
 
     def _fetched(self, path: str, folder: str) -> render.Fetched:
         return render.Fetched(os.path.basename(path), f"{self._archives.uri}/{path}", folder)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
 
 
 def _digest(path: str) -> str:

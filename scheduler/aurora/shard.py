@@ -13,28 +13,23 @@ import os
 import select
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from heron_io.processes import BEAT, Waker
+from heron_io.processes import Waker
+from scheduler.addresses import own_address
 from scheduler.archive import this_python
-from scheduler.home import SOCKETS_PARENT_BYTES_MAX
+from scheduler.child import ContainerProcess
+from scheduler.home import sockets_in
 
 UNSTARTED_CODE = 3
 """Of scheduler.container."""
 ENDED_CODE = 5
 """Of topology_master.server, which would import what is not needed here."""
-GRACE_SECS = 8.0
-"""A container gives its instances 3 s and its stream manager 2 s."""
-VOICE_BYTES = 65536
-WORDS_MAX = 4096
 LOOK_SECS = 1.0
 HEALTH_PATH = "/health"
 END_PATHS = ("/quitquitquit", "/abortabortabort")
@@ -48,8 +43,8 @@ class Shard:
     """Of scheduler.container."""
     silent_secs: float
     waker: Waker = field(default_factory=Waker)
-    _heard: float = field(default_factory=time.monotonic)
-    _said: bytes = b""
+    _began: float = field(default_factory=time.monotonic)
+    _process: ContainerProcess | None = None
     _ending: bool = False
     _resting: bool = False
 
@@ -61,55 +56,32 @@ class Shard:
     @property
     def healthy(self) -> bool:
         """Whether the container beats, or has done its work."""
-        return self._resting or time.monotonic() - self._heard <= self.silent_secs
+        heard = self._began if self._process is None else self._process.heard
+        return self._resting or time.monotonic() - heard <= self.silent_secs
 
     def run(self) -> int:
         """From the container's start to its end, and beyond if the topology's work is done."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scheduler.container", *self.words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._heard = time.monotonic()
+        process = self._process = ContainerProcess(self.words)
         try:
-            self._stay(process)
+            code = self._stay(process)
         finally:
-            process.kill()
-            process.wait()
-        said = " ".join(self._said.decode("utf-8", "replace").split())
-        print(f"the container ended with {process.returncode}: {said}", file=sys.stderr, flush=True)
+            process.close()
+        print(f"the container ended with {code}: {process.words}", file=sys.stderr, flush=True)
         if self._ending:
             return 0
-        if process.returncode == ENDED_CODE:
+        if code == ENDED_CODE:
             self._rest()
             return 0
-        return process.returncode if process.returncode > 0 else 1
+        return code if code > 0 else 1
 
-    def _stay(self, process: "subprocess.Popen[bytes]") -> None:
-        """Until the container has ended, or has had its time to."""
-        assert process.stdout is not None
-        voice = process.stdout.fileno()
-        poll = select.poll()
-        poll.register(voice, select.POLLIN)
-        poll.register(self.waker.readable, select.POLLIN)
-        end_by = float("inf")
-        while time.monotonic() < end_by:
-            ready = {number for number, _ in poll.poll(int(LOOK_SECS * 1000))}
-            self.waker.clear()
-            if self._ending and end_by == float("inf"):
-                end_by = time.monotonic() + GRACE_SECS
-                process.send_signal(signal.SIGTERM)
-            if voice in ready and not self._hear(voice):
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOK_SECS)
-                return
-
-    def _hear(self, voice: int) -> bool:
-        """Take in heartbeats and last words; False once the container has closed its voice."""
-        data = os.read(voice, VOICE_BYTES)
-        self._heard = time.monotonic()
-        self._said = (self._said + data.replace(BEAT, b""))[-WORDS_MAX:]
-        return bool(data)
+    def _stay(self, process: ContainerProcess) -> int:
+        """Until the container has ended; a silent one is killed by Aurora's health check."""
+        code = None
+        while code is None:
+            if self._ending:
+                process.end()
+            code = process.wait(LOOK_SECS, self.waker, float("inf"))
+        return code
 
     def _rest(self) -> None:
         self._resting = True
@@ -149,29 +121,6 @@ def health_server(shard: Shard, port: int) -> ThreadingHTTPServer:
     server = ThreadingHTTPServer(("", port), Handler)
     server.daemon_threads = True
     return server
-
-
-def own_address(store_url: str) -> str:
-    """The address from which this machine reaches ZooKeeper: others reach it there, too."""
-    if not store_url.startswith("zk://"):
-        return "127.0.0.1"
-    servers = store_url.removeprefix("zk://").partition("/")[0].split(",")
-    for host, _, port in (each.rpartition(":") for each in servers):
-        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.connect((host.strip("[]"), int(port)))
-            found: str = sock.getsockname()[0]
-            return found
-    return socket.gethostbyname(socket.gethostname())
-
-
-def sockets_in(folder: str) -> str:
-    """A folder for socket files below the sandbox, which Aurora removes with it; by a short way if
-    its own path is too long for a socket's."""
-    path = os.path.join(folder, "sockets")
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    if len(os.fsencode(path)) < SOCKETS_PARENT_BYTES_MAX or sys.platform != "linux":
-        return path
-    return f"/proc/{os.getpid()}/cwd/sockets"
 
 
 def main(words: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from scheduler.packing import first_fit, round_robin
+from scheduler.packing import first_fit, repacking, round_robin
 
 ALGORITHM = "topology.packing.algorithm"
 HERON_ALGORITHM_CLASS = "heron.class.packing.algorithm"
@@ -17,6 +17,12 @@ FIRST_FIT_DECREASING = "first_fit_decreasing"
 _ALGORITHMS: Mapping[str, Callable[[TopologySpec], PackingPlan]] = {
     ROUND_ROBIN: round_robin.pack,
     FIRST_FIT_DECREASING: first_fit.pack,
+}
+_AGAIN: Mapping[
+    str, Callable[[TopologySpec, PackingPlan, Mapping[str, int], int | None], PackingPlan]
+] = {
+    ROUND_ROBIN: repacking.dealt_again,
+    FIRST_FIT_DECREASING: repacking.fitted_again,
 }
 _HERON_CLASSES = {
     "RoundRobinPacking": ROUND_ROBIN,
@@ -55,3 +61,28 @@ def pack(topology: TopologySpec) -> PackingPlan:
     of a container by task id. TopologyError names the key or component and what is valid.
     """
     return _ALGORITHMS[algorithm_name(topology.config)](topology)
+
+
+def repack(
+    topology: TopologySpec,
+    current: PackingPlan,
+    parallelism: Mapping[str, int],
+    containers: int | None = None,
+) -> PackingPlan:
+    """The packing plan of a running topology with other numbers of instances or containers.
+
+    `parallelism`: component -> its instances from now on, for those that change. What runs stays
+    where it is as far as possible (repacking.py). TopologyError for an unknown component, a number
+    below 1, or if all is as it was.
+    """
+    for component, number in parallelism.items():
+        if component not in topology.by_name:
+            names = ", ".join(topology.by_name)
+            raise TopologyError(f"{topology.name} has no component {component!r}: it has {names}")
+        if number < 1:
+            raise TopologyError(f"{component} cannot have {number} instances: use at least 1")
+    again = _AGAIN[algorithm_name(topology.config)]
+    plan = again(topology, current, parallelism, containers)
+    if plan.container_of == current.container_of:
+        raise TopologyError(f"{topology.name} has these numbers of instances and containers now")
+    return plan

@@ -7,7 +7,7 @@ not read. Heron rounds a container's cores to the nearest whole number, at times
 instances need; here they are the exact sum. Ties follow the declaration.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -17,6 +17,7 @@ from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
 from scheduler.packing import resources
+from scheduler.packing.resources import Placed
 
 # PackingUtils.java
 PADDING = Resource(cpu=1.0, ram_bytes=GIB, disk_bytes=GIB)
@@ -78,30 +79,49 @@ class _Container:
 def pack(topology: TopologySpec) -> PackingPlan:
     """Place each instance in the first container with room, opening a new one if there is none."""
     resources.check_instances(topology)
+    first = resources.first_tasks(topology)
+    instances = [
+        Placed(each.name, index, first[each.name] + index)
+        for each in topology.components
+        for index in range(each.parallelism)
+    ]
+    return fitted(topology, {}, instances)
+
+
+def fitted(
+    topology: TopologySpec, placed: Mapping[int, Sequence[Placed]], added: Iterable[Placed]
+) -> PackingPlan:
+    """`placed` (container -> its instances) stay where they are, `added` come along, the biggest
+    first. Containers without any are left out."""
     limits = _limits(topology.config)
     sizes = _sizes(topology)
     for name, size in sizes.items():
         _check_size(name, size, limits)
-    first = resources.first_tasks(topology)
     order = _ORDERS[_strategy(topology.config)]
-    containers: list[_Container] = []
-    for component in sorted(topology.components, key=lambda each: order(sizes[each.name])):
-        name = component.name
-        for index in range(component.parallelism):
-            _place(InstancePlan(first[name] + index, name, index, sizes[name]), containers, limits)
+    containers: dict[int, _Container] = {}
+    for number, instances in sorted(placed.items()):
+        for each in instances:
+            container = containers.setdefault(number, _Container(used=limits.padding))
+            container.add(_sized(each, sizes))
+    for each in sorted(added, key=lambda each: order(sizes[each.component])):
+        _place(_sized(each, sizes), containers, limits)
     return PackingPlan(
-        topology.name, tuple(each.plan(number) for number, each in enumerate(containers, 1))
+        topology.name, tuple(each.plan(number) for number, each in sorted(containers.items()))
     )
 
 
-def _place(instance: InstancePlan, containers: list[_Container], limits: _Limits) -> None:
-    for container in containers:
+def _sized(placed: Placed, sizes: Mapping[str, Resource]) -> InstancePlan:
+    return InstancePlan(placed.task, placed.component, placed.index, sizes[placed.component])
+
+
+def _place(instance: InstancePlan, containers: dict[int, _Container], limits: _Limits) -> None:
+    for container in containers.values():
         if container.fits(instance.resource, limits):
             container.add(instance)
             return
     container = _Container(used=limits.padding)
     container.add(instance)
-    containers.append(container)
+    containers[max(containers, default=0) + 1] = container
 
 
 def _limits(config: Mapping[str, Any]) -> _Limits:

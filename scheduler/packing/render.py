@@ -33,19 +33,57 @@ def _table(plan: PackingPlan, algorithm_name: str) -> str:
 
 def _container_table(container: ContainerPlan) -> str:
     rows = [_cells(instance) for instance in container.instances]
-    widths = [max(map(len, column)) for column in zip(TITLES, *rows, strict=True)]
+    head = [f"Container {container.id}", _usage(container.resource)]
+    return "\n".join([*head, *_framed(TITLES, rows)])
+
+
+def _framed(titles: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     frame = sum(widths) + 3 * len(widths) + 1  # "| " and " " around each, "|" at the end
-    return "\n".join(
-        [
-            f"Container {container.id}",
-            _usage(container.resource),
-            "=" * frame,
-            _line(TITLES, widths),
-            "-" * frame,
-            *(_line(row, widths) for row in rows),
-            "=" * frame,
-        ]
+    return [
+        "=" * frame,
+        _line(titles, widths),
+        "-" * frame,
+        *(_line(row, widths) for row in rows),
+        "=" * frame,
+    ]
+
+
+def render_update(current: PackingPlan, target: PackingPlan, algorithm_name: str) -> str:
+    """What an update changes, container by container, as text without a last newline
+    (UpdateTableDryRunRenderer.java): instances that come have a +, those that go a -."""
+    before = {each.id: each for each in current.containers}
+    after = {each.id: each for each in target.containers}
+    head = (
+        f"Total number of containers: {len(after)} (now {len(before)})\n"
+        f"Using packing class: {algorithm_name}\n"
     )
+    numbers = sorted(before.keys() | after.keys())
+    return head + "\n\n".join(_changes(each, before.get(each), after.get(each)) for each in numbers)
+
+
+def _changes(number: int, before: ContainerPlan | None, after: ContainerPlan | None) -> str:
+    """One container; it stands in one of the two plans at least."""
+    old = {each.task: each for each in before.instances} if before else {}
+    new = {each.task: each for each in after.instances} if after else {}
+    rows = [
+        (_sign(task in old, task in new), *_cells(new.get(task) or old[task]))
+        for task in sorted(old.keys() | new.keys())
+    ]
+    if before is None or after is None:
+        word = "NEW" if before is None else "REMOVED"
+    else:
+        word = "MODIFIED" if old.keys() != new.keys() else "UNAFFECTED"
+    shown = after or before
+    assert shown is not None
+    usage = _usage(shown.resource)
+    if before and after and before.resource != after.resource:
+        usage += f" (now {_usage(before.resource)})"
+    return "\n".join([f"Container {number} {word}", usage, *_framed(("", *TITLES), rows)])
+
+
+def _sign(was_there: bool, is_there: bool) -> str:
+    return "" if was_there and is_there else "+" if is_there else "-"
 
 
 def _usage(resource: Resource) -> str:

@@ -7,6 +7,7 @@ set topology.container.ram.padding to get the memory back.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from heron_core.config import whole_number
@@ -61,6 +62,15 @@ def component_bytes(topology: TopologySpec, key: str) -> dict[str, int]:
 def component_cores(topology: TopologySpec, key: str) -> dict[str, float]:
     """component -> cores of a cpumap, "component:cores,component:cores"."""
     return _component_map(topology, key, "cores", _cores)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An instance that has its place, before its size is known."""
+
+    component: str
+    index: int
+    task: int
 
 
 def check_instances(topology: TopologySpec) -> int:

@@ -23,12 +23,11 @@ from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
 from scheduler.packing import resources
+from scheduler.packing.resources import Placed
 
 DAEMON_RAM_BYTES = GIB
 CPU_PADDING = 1.0
 DISK_PADDING_BYTES = 12 * GIB  # logs and core dumps, says Heron
-
-Instance = tuple[str, int]  # component and index
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,13 @@ class _Measure:
     container: float | None
     whole: bool
 
-    def shares(self, container_id: int, instances: Sequence[Instance]) -> list[float]:
+    def shares(self, container_id: int, instances: Sequence[Placed]) -> list[float]:
         """What each of a container's instances gets."""
-        open_places = sum(name not in self.wanted for name, _ in instances)
-        used = sum(self.wanted.get(name, 0) for name, _ in instances)
+        names = [each.component for each in instances]
+        open_places = sum(name not in self.wanted for name in names)
+        used = sum(self.wanted.get(name, 0) for name in names)
         share = self._share(container_id, used, open_places)
-        return [self.wanted.get(name, share) for name, _ in instances]
+        return [self.wanted.get(name, share) for name in names]
 
     def total(self, shares: Sequence[float]) -> float:
         """What the container needs, padding included, within its size if that is set."""
@@ -80,16 +80,26 @@ def pack(topology: TopologySpec) -> PackingPlan:
     """Deal the instances to topology.stmgrs containers; sizes differ by one instance at most."""
     config = with_defaults(topology.config)
     containers = _container_count(topology, config)
-    ram = _ram(topology, config)
-    dealt = _deal(_biggest_first(topology, ram.wanted), containers)
-    cpu = _cpu(topology, config)
-    disk = _Disk.read(topology, config, dealt)
     first = resources.first_tasks(topology)
+    wanted = resources.component_bytes(topology, resources.COMPONENT_RAM_MAP)
+    instances = [
+        Placed(name, index, first[name] + index) for name, index in _biggest_first(topology, wanted)
+    ]
+    return sized(topology, dict(enumerate(_deal(instances, containers), 1)))
+
+
+def sized(topology: TopologySpec, dealt: Mapping[int, Sequence[Placed]]) -> PackingPlan:
+    """The plan with what each instance and container gets; `dealt`: container -> its instances.
+    Containers without any are left out. TopologyError if something is too small for what is in
+    it."""
+    config = with_defaults(topology.config)
+    filled = {number: instances for number, instances in sorted(dealt.items()) if instances}
+    ram, cpu = _ram(topology, config), _cpu(topology, config)
+    disk = _Disk.read(topology, config, filled)
     return PackingPlan(
         topology.name,
         tuple(
-            _container(number, instances, first, cpu, ram, disk)
-            for number, instances in enumerate(dealt, 1)
+            _container(number, instances, cpu, ram, disk) for number, instances in filled.items()
         ),
     )
 
@@ -108,30 +118,30 @@ def _container_count(topology: TopologySpec, config: Mapping[str, Any]) -> int:
     return containers
 
 
-def _biggest_first(topology: TopologySpec, wanted: Mapping[str, float]) -> list[Instance]:
+def _biggest_first(topology: TopologySpec, wanted: Mapping[str, float]) -> list[tuple[str, int]]:
+    """(component, index) of every instance."""
     # sorted() is stable, so equals stay in order of declaration.
     ordered = sorted(topology.components, key=lambda each: -wanted.get(each.name, 0))
     return [(each.name, index) for each in ordered for index in range(each.parallelism)]
 
 
-def _deal(instances: Sequence[Instance], containers: int) -> list[Sequence[Instance]]:
+def _deal(instances: Sequence[Placed], containers: int) -> list[Sequence[Placed]]:
     return [instances[start::containers] for start in range(containers)]
 
 
 def _container(
     number: int,
-    instances: Sequence[Instance],
-    first: Mapping[str, int],
+    instances: Sequence[Placed],
     cpu: _Measure,
     ram: _Measure,
     disk: "_Disk",
 ) -> ContainerPlan:
     cores, memory = cpu.shares(number, instances), ram.shares(number, instances)
     plans = []
-    for (name, index), core, ram_bytes in zip(instances, cores, memory, strict=True):
-        resources.check_instance_ram(name, int(ram_bytes))
-        resource = Resource(float(core), int(ram_bytes), disk.of(name))
-        plans.append(InstancePlan(first[name] + index, name, index, resource))
+    for each, core, ram_bytes in zip(instances, cores, memory, strict=True):
+        resources.check_instance_ram(each.component, int(ram_bytes))
+        resource = Resource(float(core), int(ram_bytes), disk.of(each.component))
+        plans.append(InstancePlan(each.task, each.component, each.index, resource))
     # A container's cores are what is asked for it, used or not; its memory is what is needed.
     total_cores = cpu.total(cores) if cpu.container is None else cpu.container
     total = Resource(float(total_cores), int(ram.total(memory)), disk.container_bytes)
@@ -192,24 +202,28 @@ class _Disk:
 
     @staticmethod
     def read(
-        topology: TopologySpec, config: Mapping[str, Any], dealt: Sequence[Sequence[Instance]]
+        topology: TopologySpec, config: Mapping[str, Any], dealt: Mapping[int, Sequence[Placed]]
     ) -> "_Disk":
         """From the config, and how the instances were dealt."""
         wanted = resources.component_bytes(topology, resources.COMPONENT_DISK_MAP)
         default = resources.INSTANCE_DEFAULT.disk_bytes
         limit = resources.byte_count(config, resources.CONTAINER_DISK)
         if limit is None:
-            fullest = max(sum(wanted.get(name, default) for name, _ in each) for each in dealt)
+            fullest = max(
+                sum(wanted.get(placed.component, default) for placed in each)
+                for each in dealt.values()
+            )
             return _Disk(wanted, default, fullest + DISK_PADDING_BYTES)
         # Heron lets the default exceed a small container; an even share of it is never more.
-        for number, instances in enumerate(dealt, 1):
-            used = sum(wanted.get(name, 0) for name, _ in instances)
+        for number, instances in dealt.items():
+            names = [each.component for each in instances]
+            used = sum(wanted.get(name, 0) for name in names)
             if used > limit:
                 raise TopologyError(
                     f"{resources.COMPONENT_DISK_MAP} asks for {used} in container {number}, but "
                     f"{resources.CONTAINER_DISK} is {limit}: set it to at least {used}"
                 )
-            open_places = sum(name not in wanted for name, _ in instances)
+            open_places = sum(name not in wanted for name in names)
             if open_places:
                 default = min(default, (limit - used) // open_places)
         return _Disk(wanted, default, limit)

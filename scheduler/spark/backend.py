@@ -11,6 +11,7 @@ from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_core.plans import MASTER_CONTAINER
 from heron_io.embedded_zookeeper import find_java
 from scheduler import executor
+from scheduler.backend import containers_told
 from scheduler.local import container_job
 from scheduler.spark import render
 from scheduler.spark.driver import Driver, DriverPlace, driver_address, settings_of
@@ -80,6 +81,14 @@ class SparkBackend:
     def about(self) -> dict[str, Any]:
         """The master; the driver adds the application's id."""
         return {"master": self._master.text}
+
+    def told(self, launch: "Launch") -> str:
+        """Containers."""
+        return containers_told(launch)
+
+    def logs(self, launch: "Launch") -> str:
+        """In the user's folder, those of this machine."""
+        return launch.home.logs(launch.topology.name)
 
     def preview(self, launch: "Launch") -> str:
         """The driver's command line."""

@@ -1,43 +1,43 @@
-"""The driver: a process of the scheduler that runs one Spark job of a long task per container.
+"""The driver: a process of the scheduler that runs a long task of Spark for each container.
 
-It has the JVM as its child, counts slots, starts the job in a thread and then listens to the tasks.
-A task that fails is started again by Spark; one that says its container has ended for good ends the
-topology. When the scheduler ends the driver, it has the containers end in order first.
+It has the JVM as its child, counts slots, starts a job and then listens to its tasks and follows
+the plan: added containers get a further job, removed ones are told to end once the topology runs
+without them. A task that fails is started again by Spark; one that says its container has ended for
+good ends the topology. When the scheduler ends the driver, the containers end in order first.
 """
 
 import logging
 import os
 import shutil
 import signal
-import socket
 import tempfile
-import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError
+from heron_core.plans import PackingPlan
 from heron_io.logs import log_to
 from heron_io.processes import Ties, Waker, start_pulse
-from heron_io.state_store import CREDENTIALS_VARIABLE, open_store, scheduler_path
+from heron_io.state_store import (
+    CREDENTIALS_VARIABLE,
+    StateStore,
+    open_store,
+    scheduler_path,
+)
 from scheduler import executor
+from scheduler.addresses import LOOPBACK, own_address
 from scheduler.bundle import Bundle, bundled, zipped_packages
 from scheduler.restarts import RestartPolicy
 from scheduler.spark import render, worker
+from scheduler.spark.board import Board
+from scheduler.spark.jobs import Job, Jobs
 from scheduler.spark.link import Links, Told
 from scheduler.spark.masters import STARTED_BY_US, Kind, Master
-from scheduler.spark.session import (
-    environment_of,
-    executors,
-    failures,
-    kill_children,
-    reason_of,
-    spark_context,
-)
-from scheduler.spark.slots import Registering
+from scheduler.spark.plans import difference
+from scheduler.spark.session import environment_of, executors, kill_children, spark_context
+from scheduler.spark.slots import Registering, check_slots
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -49,12 +49,11 @@ log = logging.getLogger("spark")
 CONTAINERS_GRACE_SECS = worker.GRACE_SECS + 1.0
 LOOK_SECS = 0.5
 REGISTERING_LOOK_SECS = 0.1
-START_FAILURES = 4
-"""Failed tasks while not every container has been there once: then it is the place that is wrong.
-Spark itself gives up after as many."""
 GANG_RESTARTS = 10
 FAILED_CODE = 1
 """The application is lost: the scheduler starts another one."""
+END, RESTART = {"end": True}, {"restart": True}
+"""What a task is told."""
 SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
 """Environment variables that go to containers on other machines; Spark's own way for more is
 spark.executorEnv.NAME."""
@@ -84,12 +83,22 @@ class Driver:
 
     place: DriverPlace
     ties: Ties
-    first: bool = True
+    first: bool = False
+    """Whether the topology has had no application yet; not known before the state store answers."""
     _links: Links = field(init=False)
+    _board: Board = field(init=False)
+    _jobs: Jobs = field(init=False)
+    _waker: Waker = field(default_factory=Waker)
+    _policy: RestartPolicy = field(default_factory=lambda: RestartPolicy(GANG_RESTARTS))
+    """Of a gang."""
+    _slots_each: int = 1
+    """Containers that an executor has room for."""
+    _ending: frozenset[int] = frozenset()
+    """Containers that the plan has no more, and whose tasks are not over yet."""
+    _refused: frozenset[int] = frozenset()
+    """Containers that the plan has and that cannot be: it is about to be undone."""
     _outcome: _Outcome | None = None
     _starting: bool = True
-    _seen: set[int] = field(default_factory=set)
-    _job: "_Job | None" = None
 
     @property
     def _name(self) -> str:
@@ -104,10 +113,15 @@ class Driver:
         tempfile.tempdir = folder  # pyspark's own files go with it, however this ends
         self._links = Links(self.place.address)
         try:
-            self.first = self._is_first()
-            self._apply(folder)
+            store = open_store(self.place.launch.store_url)
+            try:
+                self.first = "application" not in (store.get(scheduler_path(self._name)) or {})
+                self._board = Board(store, self._name, self._waker)
+                self._apply(folder, store)
+            finally:
+                store.close()
         except HeronError as error:
-            self._end(executor.GAVE_UP_CODE if self.first else FAILED_CODE, str(error))
+            self._end(self._unstarted_code, str(error))
         finally:
             kill_children()
             self._links.close()
@@ -129,15 +143,13 @@ class Driver:
         if self._outcome is None:
             self._outcome = _Outcome(code, reason)
 
-    def _is_first(self) -> bool:
-        store = open_store(self.place.launch.store_url)
-        try:
-            return "application" not in (store.get(scheduler_path(self._name)) or {})
-        finally:
-            store.close()
+    @property
+    def _unstarted_code(self) -> int:
+        """What never ran is not tried again."""
+        return executor.GAVE_UP_CODE if self.first else FAILED_CODE
 
-    def _apply(self, folder: str) -> None:
-        place = self.place
+    def _apply(self, folder: str, store: StateStore) -> None:
+        self.place = place = _by_plan(self.place, self._board.plan())
         launch = place.launch
         chosen = settings_of(place)
         bundle = bundled(launch.topology.search_paths, launch.home.archives, folder)
@@ -146,28 +158,29 @@ class Driver:
         words = render.submit_words(self._name, place.master, chosen)
         log.info("spark-submit %s", " ".join(words))
         with spark_context(words, environment, place.master.text) as context:
-            self._announce(str(context.applicationId))
-            self._wait_for_slots(context, chosen)
+            self._announce(str(context.applicationId), store)
+            self._slots_each = render.slots_each(place.master, chosen)
+            self._wait_for_slots(context)
             self._send(context, bundle, folder)
-            self._serve(context, self._order(bundle))
+            order, gang = self._order(bundle), place.wishes.gang
+            self._jobs = Jobs(context, order, gang, self._name, self._waker)
+            self._serve(context)
 
-    def _announce(self, application: str) -> None:
-        store = open_store(self.place.launch.store_url)
-        try:
-            path = scheduler_path(self._name)
-            store.put(path, {**(store.get(path) or {}), "application": application})
-        finally:
-            store.close()
+    def _announce(self, application: str, store: StateStore) -> None:
+        path = scheduler_path(self._name)
+        store.put(path, {**(store.get(path) or {}), "application": application})
         log.info("application %s at %s", application, self.place.master.text)
 
-    def _wait_for_slots(self, context: "SparkContext", chosen: Mapping[str, str]) -> None:
+    def _wait_for_slots(self, context: "SparkContext") -> None:
         master, need = self.place.master, len(self.place.launch.packing.containers)
         if master.kind is Kind.LOCAL:
             return  # there are as many as its name says, which was checked
-        each = render.slots_each(master, chosen)
         registering = Registering(master, need, time.monotonic())
-        while not registering.enough(executors(context) * each, time.monotonic()):
+        while not registering.enough(self._slots(context), time.monotonic()):
             time.sleep(REGISTERING_LOOK_SECS)
+
+    def _slots(self, context: "SparkContext") -> int:
+        return executors(context) * self._slots_each
 
     def _send(self, context: "SparkContext", bundle: Bundle, folder: str) -> None:
         context.addPyFile(zipped_packages(folder))
@@ -205,127 +218,135 @@ class Driver:
             os.getcwd(),
         )
 
-    def _serve(self, context: "SparkContext", order: worker.Order) -> None:
+    def _serve(self, context: "SparkContext") -> None:
         """Listen until the topology is to end, or the application is lost."""
-        waker = Waker()
-        signal.set_wakeup_fd(waker.signal_fd, warn_on_full_buffer=False)
-        self._links.also_watch(waker.readable)
-        policy = RestartPolicy(GANG_RESTARTS)
+        signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
+        self._links.also_watch(self._waker.readable)
         self._starting = False
-        self._start_job(context, order, waker)
+        self._jobs.start(self._planned())
         while self._outcome is None:
             for told in self._links.serve(LOOK_SECS):
                 self._hear(told)
-            waker.clear()
-            assert self._job is not None
-            if self._outcome is None and not self._job.alive:
-                self._job_ended(context, order, waker, policy)
-            if len(self._seen) < len(self.place.launch.packing.containers):
-                self._check_start(context)
-        self._end_containers(context)
+            self._waker.clear()
+            if self._outcome is None and (lost := self._jobs.lost()) is not None:
+                self._job_lost(lost)
+            self._follow_plan()
+            self._restart_one()
+            for each in self._jobs.starting:
+                self._check_start(each, context)
+        self._end_containers()
 
-    def _start_job(self, context: "SparkContext", order: worker.Order, waker: Waker) -> None:
-        containers = [each.id for each in self.place.launch.packing.containers]
-        gang = self.place.wishes.gang
-        self._job = _Job(context, containers, order, gang, f"heron: {self._name}", waker)
+    def _planned(self) -> list[int]:
+        return [each.id for each in self.place.launch.packing.containers]
 
-    def _job_ended(
-        self, context: "SparkContext", order: worker.Order, waker: Waker, policy: RestartPolicy
-    ) -> None:
+    def _job_lost(self, job: Job) -> None:
         """A gang starts again as a whole; otherwise the application is lost."""
-        assert self._job is not None
-        problem, ran_secs = self._job.problem, self._job.ran_secs
-        pause = policy.pause_secs(ran_secs) if self.place.wishes.gang else None
-        log.warning("the job ended after %.1f s: %s", ran_secs, problem)
+        pause = self._policy.pause_secs(job.ran_secs) if self.place.wishes.gang else None
+        log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
         if pause is None:
-            self._end(FAILED_CODE, f"the Spark application is lost: {problem}")
+            self._end(FAILED_CODE, f"the Spark application is lost: {job.problem}")
             return
         time.sleep(pause)
-        self._start_job(context, order, waker)
+        self._jobs.start(job.containers)
 
     def _hear(self, told: Told) -> None:
         data: dict[str, Any] | None = told.data
         if data is None:
             log.info("container %d: its task is gone", told.container)
         elif "host" in data:
-            self._seen.add(told.container)
+            self._jobs.seen(told.container)
             log.info(
                 "container %d runs on %s, worker pid %s, attempt %s",
                 told.container, data["host"], data.get("pid"), data.get("attempt"),
             )  # fmt: skip
+            if told.container in self._ending:
+                self._links.tell(told.container, END)
         elif data.get("final"):
             reason = str(data.get("reason", ""))
             self._end(int(data["ended"]), reason or f"container {told.container} ended")
+        else:
+            log.info("container %d has ended, as it was asked to", told.container)
+            self._jobs.over(told.container)
 
-    def _check_start(self, context: "SparkContext") -> None:
-        """HeronError if tasks fail before every container has been there once."""
-        assert self._job is not None
-        try:
-            number, told = failures(context, self._job.group)
-        except Exception as error:  # the JVM is gone: the job will end as well
-            log.info("the failures cannot be counted: %s", error)
+    # --- the plan changes, or somebody wants something ------------------------------------------
+
+    def _follow_plan(self) -> None:
+        plan = self._board.plan()
+        if plan is None or self._outcome is not None:
             return
-        if number >= START_FAILURES:
-            self._end(
-                executor.GAVE_UP_CODE if self.first else FAILED_CODE,
-                f"containers do not start on Spark's executors: {told or 'see spark.log'}",
-            )
+        change = difference(plan, self._jobs.containers)
+        for job in [each for each in self._jobs.starting if each.containers <= change.end]:
+            self._jobs.drop(job)  # of an update that was undone: it may never have had a slot
+        for number in change.end - self._ending:
+            log.info("container %d is not needed any more", number)
+            self._links.tell(number, END)
+        self._ending = change.end
+        if change.start and change.start != self._refused:
+            self._add(plan, change.start)
+        elif not change.start:
+            self._refused = frozenset()
 
-    def _end_containers(self, context: "SparkContext") -> None:
-        """In order, as far as they are there; then the job."""
-        assert self._job is not None
+    def _add(self, plan: PackingPlan, numbers: frozenset[int]) -> None:
+        """Start a further job of added containers, or have the update undone."""
+        master, need = self.place.master, len(plan.containers)
+        try:
+            if self.place.wishes.gang:
+                raise HeronError(
+                    f"{self._name} was submitted with --gang, so no container can be added: kill "
+                    "it and submit it with another parallelism"
+                )
+            if master.slots is not None:
+                check_slots(master, master.slots, need, runs=True)
+        except HeronError as error:
+            self._refuse(numbers, str(error))
+            return
+        log.info("adding containers: %s", ", ".join(map(str, sorted(numbers))))
+        self._jobs.start(numbers, Registering(master, need, time.monotonic(), runs=True))
+
+    def _refuse(self, numbers: frozenset[int], reason: str) -> None:
+        self._refused = numbers
+        self._board.refuse(reason)
+
+    def _restart_one(self) -> None:
+        number = self._board.take_restart()
+        if number is None:
+            return
+        log.info("container %d is to restart", number)
+        if not self._links.tell(number, RESTART):
+            log.info("container %d is just coming back", number)
+
+    def _check_start(self, job: Job, context: "SparkContext") -> None:
+        """Whether tasks fail, or executors do not come, before all its containers have been there
+        once: for the first job the topology ends, added containers are given up."""
+        problem = job.start_problem()
+        if job.registering is None:
+            if problem is not None:
+                self._end(self._unstarted_code, problem)
+            return
+        try:
+            if self.place.master.kind not in STARTED_BY_US:
+                job.registering.enough(self._slots(context), time.monotonic())
+        except HeronError as error:
+            problem = problem or str(error)
+        if problem is not None:
+            numbers = frozenset(job.containers)
+            self._jobs.drop(job)
+            self._refuse(numbers, problem)
+
+    def _end_containers(self) -> None:
+        """In order, as far as they are there; then the jobs."""
         self._links.end_all()
         deadline = time.monotonic() + CONTAINERS_GRACE_SECS
-        while self._job.alive and time.monotonic() < deadline:
+        while self._jobs.alive and time.monotonic() < deadline:
             self._links.serve(REGISTERING_LOOK_SECS)
-        if self._job.alive:
+        for each in self._jobs.alive:
             log.warning("containers do not end: cancelled")
-            try:
-                context.cancelJobGroup(self._job.group)
-            except Exception as error:
-                log.info("nothing to cancel: %s", error)
+            each.cancel()
 
 
-class _Job:
-    """The job in its thread."""
-
-    def __init__(
-        self,
-        context: "SparkContext",
-        containers: list[int],
-        order: worker.Order,
-        gang: bool,
-        group: str,
-        waker: Waker,
-    ) -> None:
-        self.group = group
-        self.problem = "it ended without a reason"
-        self._began = time.monotonic()
-        self._waker = waker
-
-        def run() -> None:
-            try:
-                context.setJobGroup(group, "one task for each container", True)
-                rdd = context.parallelize(containers, len(containers))
-                task = partial(worker.run, order)
-                (rdd.barrier().mapPartitions(task) if gang else rdd.mapPartitions(task)).collect()
-            except Exception as error:
-                self.problem = reason_of(str(error))
-            finally:
-                self._waker.wake()
-
-        self._thread = threading.Thread(target=run, name="job", daemon=True)
-        self._thread.start()
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        return self._thread.is_alive()
-
-    @property
-    def ran_secs(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self._began
+def _by_plan(place: DriverPlace, plan: PackingPlan | None) -> DriverPlace:
+    """The place with the plan as it is now: it may have changed since it was submitted."""
+    return place if plan is None else replace(place, launch=replace(place.launch, packing=plan))
 
 
 def settings_of(place: DriverPlace) -> dict[str, str]:
@@ -337,19 +358,5 @@ def driver_address(master: Master, store_url: str) -> str:
     """This machine's address as the workers see it: that from which it reaches the Spark master,
     or, where that has no address of its own, ZooKeeper."""
     if master.is_one_machine or master.kind in STARTED_BY_US:
-        return "127.0.0.1"
-    others = list(master.addresses)
-    if store_url.startswith("zk://"):
-        servers = store_url.removeprefix("zk://").partition("/")[0].split(",")
-        others += [
-            (host, int(port)) for host, _, port in (each.rpartition(":") for each in servers)
-        ]
-    for host, port in others:
-        try:
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-                sock.connect((host, port))
-                found: str = sock.getsockname()[0]
-                return found
-        except OSError:
-            continue
-    return socket.gethostbyname(socket.gethostname())
+        return LOOPBACK
+    return own_address(store_url, master.addresses)

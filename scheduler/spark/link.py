@@ -1,4 +1,4 @@
-"""The line between the driver and the task of each container: told ends and orders to end.
+"""The line between the driver and the task of each container: told ends and orders.
 
 A task connects to the driver's one socket, proves that it knows the application's secret, and says
 which container it is. From then on either side may say one JSON object a line. The connection is a
@@ -157,6 +157,13 @@ class Links:
         self._selector.unregister(sock)
         self._callers.pop(sock, None)
         sock.close()
+
+    def tell(self, container: int, data: dict[str, Any]) -> bool:
+        """Say something to a container's task; False if it is not connected."""
+        found = [each for each in self._callers.values() if each.container == container]
+        for each in found:
+            each.lines.say(data)
+        return bool(found)
 
     def end_all(self) -> None:
         """Tell all containers to end in order."""

@@ -14,11 +14,18 @@ from heron_core.errors import UsageError
 from heron_core.plans import MIB, PackingPlan
 from scheduler.spark.masters import STARTED_BY_US, TASK_FAILURES_MAX, Kind, Master
 
+CORES_MAX = 2**30
+"""Standalone masters would give an application no more than it asked for at its start, or all that
+they have; how many executors there are says dynamic allocation instead."""
+IDLE_SECS = 240
+"""An executor without a container is given back after so long: more than executors may have to wait
+for each other at the start (slots.REGISTER_SECS_MAX)."""
 HEAP = "512m"
 """Of an executor's JVM, which only starts our processes: they live outside of it."""
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A JVM that idles needs neither collector threads nor the optimising compiler."""
 TASK_CPUS, EXECUTOR_CORES = "spark.task.cpus", "spark.executor.cores"
+DYNAMIC, INSTANCES = "spark.dynamicAllocation.enabled", "spark.executor.instances"
 NAME_PROPERTY = "heronpy.topology"
 """Java property by which a person tells whose JVM that is."""
 
@@ -31,7 +38,6 @@ ALWAYS: Mapping[str, str] = {
     "spark.speculation": "false",
     "spark.excludeOnFailure.enabled": "false",
     "spark.locality.wait": "0s",
-    "spark.dynamicAllocation.enabled": "false",
     "spark.executor.memory": HEAP,
     "spark.driver.memory": HEAP,
     "spark.ui.enabled": "false",
@@ -73,25 +79,40 @@ def settings(
         "spark.driver.extraJavaOptions": jvm,
         "spark.executor.extraJavaOptions": jvm,
         **({} if host is None else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
-        **_sizes(packing, master),
+        **_sizes(packing, master, wishes.gang),
         **dict(wishes.config),
     }
 
 
-def _sizes(packing: PackingPlan, master: Master) -> dict[str, str]:
+def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:
     """How large, and how many, executors are."""
+    fixed = {DYNAMIC: "false"}
     if master.kind in STARTED_BY_US:
-        return {TASK_CPUS: "1"}
+        return {**fixed, TASK_CPUS: "1"}
     number = len(packing.containers)
     cores = max(1, math.ceil(max(each.resource.cpu for each in packing.containers)))
     ram = max(each.resource.ram_bytes for each in packing.containers)
     sizes = {TASK_CPUS: str(cores), EXECUTOR_CORES: str(cores)}
     if master.kind is Kind.STANDALONE:
-        return {**sizes, "spark.cores.max": str(number * cores)}
+        sizes["spark.cores.max"] = str(number * cores if gang else CORES_MAX)
+    else:
+        sizes["spark.executor.memoryOverhead"] = f"{math.ceil(ram / MIB)}m"
+    if not gang:
+        return {**sizes, **_as_many_as_tasks(number)}
+    instances = {} if master.kind is Kind.STANDALONE else {INSTANCES: str(number)}
+    return {**sizes, **fixed, **instances}
+
+
+def _as_many_as_tasks(number: int) -> dict[str, str]:
+    """An executor for each container, and one more for each that is added: Spark's dynamic
+    allocation does that by itself, and gives back those of containers that were removed. Barrier
+    mode does not go with it. Nothing is shuffled, so no shuffle service is needed."""
     return {
-        **sizes,
-        "spark.executor.instances": str(number),
-        "spark.executor.memoryOverhead": f"{math.ceil(ram / MIB)}m",
+        DYNAMIC: "true",
+        "spark.dynamicAllocation.minExecutors": "0",
+        "spark.dynamicAllocation.initialExecutors": str(number),
+        "spark.dynamicAllocation.executorIdleTimeout": f"{IDLE_SECS}s",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
     }
 
 

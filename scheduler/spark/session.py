@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
 from heron_io.processes import signal_process
+from heron_io.spark_home import linked_home
 from scheduler.spark.masters import Kind, Master
 
 if TYPE_CHECKING:
@@ -83,23 +84,10 @@ def environment_of(
         "SPARK_LOCAL_DIRS": os.path.join(folder, "local"),
     }
     if master.kind is Kind.LOCAL_CLUSTER:
-        environment["SPARK_HOME"] = _linked_home(folder)
+        environment["SPARK_HOME"] = linked_home(folder)
     if address is not None:
         environment["SPARK_LOCAL_IP"] = address
     return environment
-
-
-def _linked_home(folder: str) -> str:
-    """Spark's own folder under another name: the workers of a local cluster have no setting for
-    where they work, and take the folder `work` of that."""
-    from pyspark.find_spark_home import _find_spark_home
-
-    real, linked = _find_spark_home(), os.path.join(folder, "home")
-    os.makedirs(os.path.join(linked, "work"))
-    for each in os.listdir(real):
-        if each != "work":
-            os.symlink(os.path.join(real, each), os.path.join(linked, each))
-    return linked
 
 
 def reason_of(text: str) -> str:

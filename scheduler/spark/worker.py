@@ -29,7 +29,8 @@ FINAL_CODES = frozenset({4, 5})
 GAVE_UP_CODE = 4
 UNSTARTED_CODE = 3
 """Of scheduler.container."""
-BEAT = b"\0"
+BEAT, RELOAD = b"\0", b"\1"
+"""Of heron_io.processes."""
 VOICE_BYTES = 65536
 WORDS_MAX = 4096
 GRACE_SECS = 8.0
@@ -82,15 +83,18 @@ class End:
     ran_secs: float = 0.0
     asked: bool = False
     """Whether the driver wanted it."""
+    again: bool = False
+    """Whether the driver wants the container to start again."""
 
 
 def verdict(end: End, attempt: int, first: bool) -> str:
-    """What follows: "over" (it was asked to end), "final" (the topology has to end), "again"."""
+    """What follows: "over" (it was asked to end), "final" (the topology has to end), "restart" (it
+    was asked to, here and now), "again" (the task fails, and Spark starts it again somewhere)."""
     if end.asked:
         return "over"
     if end.code in FINAL_CODES or (end.code == UNSTARTED_CODE and first and attempt == 0):
         return "final"
-    return "again"
+    return "restart" if end.again else "again"
 
 
 def pause_secs(end: End, attempt: int) -> float:
@@ -115,8 +119,10 @@ def run(order: Order, containers: Iterable[int]) -> Iterator[int]:
         host, port = order.driver
         raise ContainerEnded(f"the driver at {host}:{port} cannot be reached: {error}") from None
     with closing(lines.sock):
-        end = _Container(order, container, lines).run()
-        wanted = verdict(end, attempt, order.first)
+        wanted = "restart"
+        while wanted == "restart":
+            end = _Container(order, container, lines).run()
+            wanted = verdict(end, attempt, order.first)
         if wanted == "again":
             select.select([lines.sock], [], [], pause_secs(end, attempt))
             raise ContainerEnded(f"container {container} ended with {end.code}: {end.words}")
@@ -135,6 +141,8 @@ class _Container:
     _words: bytes = b""
     _heard: float = 0.0
     _asked: bool = False
+    _again: bool = False
+    _end_by: float = float("inf")
     _started: float = field(default_factory=time.monotonic)
 
     def run(self) -> End:
@@ -153,7 +161,7 @@ class _Container:
                 shutil.rmtree(own_sockets, ignore_errors=True)
         words = self._words.decode("utf-8", "replace").strip()
         ran_secs = time.monotonic() - self._started
-        return End(process.returncode, words, ran_secs, self._asked)
+        return End(process.returncode, words, ran_secs, self._asked, self._again)
 
     def _installed(self) -> Installed:
         from pyspark import SparkFiles
@@ -211,15 +219,10 @@ class _Container:
         poll = select.poll()
         poll.register(voice, select.POLLIN)
         poll.register(self.lines.sock, select.POLLIN)
-        end_by = float("inf")
-        while time.monotonic() < end_by:
+        while time.monotonic() < self._end_by:
             ready = {number for number, _ in poll.poll(1000)}
-            if self.lines.sock.fileno() in ready and self._driver_wants_an_end():
-                if self._asked:
-                    return
-                self._asked = True
-                end_by = time.monotonic() + GRACE_SECS
-                process.send_signal(signal.SIGTERM)
+            if self.lines.sock.fileno() in ready and not self._obey(process):
+                return
             if voice in ready and not self._hear(voice):
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(1.0)
@@ -228,17 +231,27 @@ class _Container:
                 self._words = b"it was silent, and was killed"
                 return
 
-    def _driver_wants_an_end(self) -> bool:
-        """Whether it says so; at the end of the line nobody is left to wait for an orderly end."""
-        found = self.lines.receive()
-        if found is None:
+    def _obey(self, process: "subprocess.Popen[bytes]") -> bool:
+        """Let the container end in order if the driver says so, to start again or not; False if
+        nobody is left to wait for that, or a second order to end comes."""
+        orders = self.lines.receive()
+        if orders is None:
             self._asked = True
-            return True
-        return any(each.get("end") for each in found)
+            return False
+        end = any(each.get("end") for each in orders)
+        if end and self._asked:
+            return False
+        self._again = self._again or any(each.get("restart") for each in orders)
+        self._asked = self._asked or end
+        if (self._asked or self._again) and self._end_by == float("inf"):
+            self._end_by = time.monotonic() + GRACE_SECS
+            process.send_signal(signal.SIGTERM)
+        return True
 
     def _hear(self, voice: int) -> bool:
         """Take in heartbeats and last words; False once the container has closed its voice."""
         data = os.read(voice, VOICE_BYTES)
         self._heard = time.monotonic()
-        self._words = (self._words + data.replace(BEAT, b""))[-WORDS_MAX:]
+        words = data.replace(BEAT, b"").replace(RELOAD, b"")
+        self._words = (self._words + words)[-WORDS_MAX:]
         return bool(data)

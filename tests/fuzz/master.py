@@ -57,8 +57,10 @@ class Fake:
                 case events.Send(_, message):
                     messages.decode(messages.encode(message))
                     self.sent.append(each)
-                case events.StorePlan(plan):
+                case events.StorePlan(plan) | events.StorePacking(plan):
                     json.dumps(plan)
+                case events.StoreState(_, _, _, update):
+                    json.dumps(update)
 
     def passes(self, secs: float) -> None:
         """Time goes by."""
@@ -84,6 +86,7 @@ def validate(core: Any) -> None:
     assert core._managers.keys() <= containers
     assert core._candidates.keys() <= core._managers.keys()
     assert core._manager_stats.keys() <= containers
+    tasks |= core._scaling.target.instances.keys()
     assert core._finished <= core._spouts
     assert core._level_left <= tasks
     assert core._errors.keys() <= tasks

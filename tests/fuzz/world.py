@@ -19,6 +19,7 @@ from heron_core.plans import (
     PhysicalPlan,
     Resource,
     TopologyState,
+    packing_to_json,
     physical_to_json,
 )
 from heron_core.topology import (
@@ -123,6 +124,12 @@ def _container(number: int) -> ContainerPlan:
 
 
 PACKING = PackingPlan("fuzzed", (_container(1), _container(2)))
+ADDED = 99
+"""Task of a bolt in a container more, for updates."""
+SCALED = PackingPlan(
+    "fuzzed",
+    (*PACKING.containers, ContainerPlan(3, (InstancePlan(ADDED, "split", 9, NOTHING),), NOTHING)),
+)
 
 
 def plan(epoch: int = EPOCH, **changed: Any) -> dict[str, Any]:
@@ -255,8 +262,8 @@ def control_messages() -> tuple[messages.Message, ...]:
     return (
         *(messages.Hello(task, 100 + task, task) for task in (SPOUT, SPLIT, EVERY)),
         *(messages.Beat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
-        messages.Counts(SPOUT, 1, 10, 0, True),
-        messages.Counts(SPLIT, 1, 10, 10, True),
+        messages.Counts(SPOUT, 1, 10, 0, True, 1),
+        messages.Counts(SPLIT, 1, 10, 10, True, 1),
         messages.SpoutFinished(SPOUT, True),
         messages.SpoutFinished(SPOUT + SIBLING, True),
         messages.BoltFinished(SPLIT),
@@ -284,5 +291,9 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.HeartbeatSeen(),
         *(messages.Command(name, {"component": "split"}) for name in
           ("stats", "activate", "deactivate", "drain", "nonsense")),
+        messages.Command("update", {"packing": packing_to_json(SCALED)}),
+        messages.Command("cancel", {"reason": "enough"}),
+        messages.Plan(plan(EPOCH + 2, packing=packing_to_json(SCALED),
+                           stream_managers={"1": "tcp://a:1", "2": "tcp://b:2", "3": "tcp://c"})),
         messages.Reply(True, {}),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron_io.embedded_zookeeper import EmbeddedZooKeeper
-from process_support import Place
+from tests.process.process_support import Place
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -119,7 +119,9 @@ class Running:
             raise AssertionError(f"still running after {secs:g} s:\n{self.err}") from None
         return Finished(code, self.out, self.err)
 
-    def until(self, condition: Callable[[], Found | None], what: str) -> Found:
+    def until(
+        self, condition: Callable[[], Found | None], what: str, secs: float = DEADLINE_SECS
+    ) -> Found:
         """As `until`, but it fails at once if the command ends meanwhile."""
 
         def alive_and() -> Found | None:
@@ -127,7 +129,7 @@ class Running:
             assert found or self.process.poll() is None, f"{what}: it ended:\n{self.err}"
             return found
 
-        return until(alive_and, what)
+        return until(alive_and, what, secs)
 
     def processes(self) -> list[psutil.Process]:
         """The command and all that it started."""

@@ -9,15 +9,10 @@ import confluent_kafka
 import psutil
 import pytest
 
-from heronpy_compat.connectors.kafka import KafkaSpout
-from heronpy_compat.testing import ComponentTester
+from kafka_group import HALF, PARTITIONS, RECORDS, a_partition_that_moves_takes_its_records_along
 from process_support import TOPOLOGIES, Place, until
 
 FILE = TOPOLOGIES / "kafka_lines.py"
-PARTITIONS = 4
-"""What the mock gives a topic that it makes when somebody asks for it."""
-RECORDS = 2000
-HALF = RECORDS // 2
 
 
 class Cluster:
@@ -115,59 +110,12 @@ def test_no_broker_is_one_line(place: Place) -> None:
     assert "Kafka at 127.0.0.1:1 does not answer" in error
 
 
-def member(cluster: Cluster) -> ComponentTester:
-    """A spout of a group, alone in this process."""
+def test_a_partition_that_moves_takes_its_records_along(cluster: Cluster) -> None:
+    """A second member joins: what the first one has not acked is emitted again by whoever has the
+    partition then; its late acks of partitions that are gone change nothing."""
     config = {
         "kafka.bootstrap.servers": cluster.servers,
         "kafka.topics": "numbers",
         "kafka.group": "moving",
-        "topology.max.spout.pending": 2 * RECORDS,
-        "kafka.commit.secs": 0.05,
-        # A second less is what the mock waits for the members to come together again.
-        "kafka.consumer": {"session.timeout.ms": 4000, "heartbeat.interval.ms": 50},
     }
-    return ComponentTester(KafkaSpout, config=config, name="numbers", patch_time=False)
-
-
-def test_a_partition_that_moves_takes_its_records_along(cluster: Cluster) -> None:
-    """A second member joins: what the first one has not acked is emitted again by whoever has the
-    partition then; its late acks of partitions that are gone change nothing."""
-    half = HALF // PARTITIONS
-    with member(cluster) as first, member(cluster) as other:
-
-        def read(count: int) -> bool:
-            first.next_tuple(calls=50)
-            return len(first.emitted) >= count
-
-        def shared() -> bool:
-            """Each has two partitions, and all of their records that were not acked."""
-            for each in (first, other):
-                each.next_tuple(calls=50)
-            mine = [each.component._mine for each in (first, other)]
-            return all(
-                len(places) == 2
-                and {each.component._ledger.pending(place) for place in places} == {half}
-                for each, places in zip((first, other), mine, strict=True)
-            )
-
-        until(lambda: read(RECORDS), "all is read")
-        for each in first.emitted:
-            if each.tup_id[2] < half:
-                first.component.ack(each.tup_id)
-        # Not while the members come together: the mock refuses commits then.
-        committed = watching(cluster, "moving")
-        until(lambda: read(0) and committed() == [half] * PARTITIONS, "what is acked is committed")
-        until(shared, "the rest is read again")
-        again = {each.tup_id for each in (*first.emitted[RECORDS:], *other.emitted)}
-        rest = range(half, RECORDS // PARTITIONS)
-        assert again == {("numbers", place, at) for place in range(PARTITIONS) for at in rest}
-        moved = {number for _, number in other.component._mine}
-        for each in first.emitted[:RECORDS]:
-            first.component.ack(each.tup_id)
-        expected = [half if place in moved else 2 * half for place in range(PARTITIONS)]
-
-        def settled() -> bool:
-            other.next_tuple()
-            return read(0) and committed() == expected
-
-        until(settled, "what stayed is committed")
+    a_partition_that_moves_takes_its_records_along(config, watching(cluster, "moving"))

@@ -27,23 +27,26 @@ def require(holds: object, text: str) -> None:
 class Journal:
     """Every tuple of one run: where it is to go, where it went, what became of its root."""
 
-    def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
+    def __init__(self, topology: TopologySpec) -> None:
         self.topology = topology
-        self.packing = packing
         self.calm = False
         """Faults are over: user code fails and holds back nothing any more."""
         self.lossy = False
         """A process was killed: tuples may be lost, never doubled, never reordered."""
         self.deliveries = 0
-        self._copies = {
-            (component.name, stream.name): self._consumers(component.name, stream.name)
+        self._kinds = {
+            (component.name, stream.name): {
+                consumer.name: each.grouping.kind
+                for consumer, each in topology.consumers.get((component.name, stream.name), ())
+            }
             for component in topology.components
             for stream in component.outputs
         }
-        self._left: dict[tuple[int, int], dict[str, int]] = {}
+        self._left: dict[tuple[int, int], tuple[PackingPlan, dict[str, int]]] = {}
+        """(origin, number) -> the plan by which it was emitted, and how often it has to come yet"""
         self._latest: dict[tuple[int, int], int] = {}
-        self._keyed: dict[tuple[str, str, str, object], int] = {}
-        self._shuffled: dict[tuple[int, str, str], dict[int, int]] = {}
+        self._keyed: dict[tuple[str, str, str, object, tuple[int, ...]], int] = {}
+        self._shuffled: dict[tuple[int, str, str, int], dict[int, int]] = {}
         self._numbers: dict[int, int] = defaultdict(int)
         self._roots: dict[int, int] = defaultdict(int)
         self._unprocessed: dict[int, int] = {}
@@ -53,13 +56,12 @@ class Journal:
         self._done: set[tuple[str, int]] = set()
         """(leaf, ident) that were fully processed"""
 
-    def _consumers(self, component: str, stream: str) -> dict[str, tuple[GroupingKind, int]]:
-        found = {}
-        for consumer, each in self.topology.consumers.get((component, stream), ()):
-            kind = each.grouping.kind
-            copies = consumer.parallelism if kind is GroupingKind.ALL else 1
-            found[consumer.name] = (kind, copies)
-        return found
+    def _consumers(self, component: str, stream: str, packing: PackingPlan) -> dict[str, int]:
+        """consumer -> to how many of its tasks a tuple goes"""
+        return {
+            consumer: len(packing.tasks_of[consumer]) if kind is GroupingKind.ALL else 1
+            for consumer, kind in self._kinds[component, stream].items()
+        }
 
     # --- emits and deliveries -----------------------------------------------------------------
 
@@ -70,21 +72,28 @@ class Journal:
         self._unprocessed[root] = 0
         return root
 
-    def emitted(self, origin: int, component: str, stream: str, roots: Sequence[int]) -> int:
-        """An emit is about to happen, anchored to `roots`; returns its number."""
+    def emitted(
+        self,
+        origin: int,
+        component: str,
+        stream: str,
+        roots: Sequence[int],
+        packing: PackingPlan,
+    ) -> int:
+        """An emit is about to happen by that plan, anchored to `roots`; returns its number."""
         self._numbers[origin] += 1
         number = self._numbers[origin]
-        copies = self._copies[component, stream]
+        copies = self._consumers(component, stream, packing)
         if copies:
-            self._left[origin, number] = {name: count for name, (_, count) in copies.items()}
-        total = sum(count for _, count in copies.values())
+            self._left[origin, number] = packing, copies
+        total = sum(copies.values())
         for root in roots:
             self._unprocessed[root] += total
         return number
 
-    def expected_copies(self, component: str, stream: str) -> int:
+    def expected_copies(self, component: str, stream: str, packing: PackingPlan) -> int:
         """To how many tasks a tuple of the stream goes."""
-        return sum(count for _, count in self._copies[component, stream].values())
+        return sum(self._consumers(component, stream, packing).values())
 
     def received(
         self,
@@ -103,12 +112,13 @@ class Journal:
             f"{where} is late or doubled: number {self._latest.get((origin, process))} was there",
         )
         self._latest[origin, process] = number
-        left = self._left.get((origin, number), {})
+        require((origin, number) in self._left, f"{where} came more often than it was sent")
+        packing, left = self._left[origin, number]
         require(left.get(consumer, 0) > 0, f"{where} came more often than it was sent: {left}")
         left[consumer] -= 1
         if not any(left.values()):
             del self._left[origin, number]
-        self._check_grouping(origin, source, consumer, task, key, where)
+        self._check_grouping(origin, source, consumer, task, key, where, packing)
 
     def _check_grouping(
         self,
@@ -118,21 +128,25 @@ class Journal:
         task: int,
         key: object,
         where: str,
+        packing: PackingPlan,
     ) -> None:
         component, stream, source_task = source
-        kind, _ = self._copies[component, stream][consumer]
-        tasks = self.packing.tasks_of[consumer]
+        kind = self._kinds[component, stream][consumer]
+        tasks = packing.tasks_of[consumer]
         if kind is GroupingKind.FIELDS:
-            first = self._keyed.setdefault((component, stream, consumer, key), task)
+            keyed = (component, stream, consumer, key, tuple(tasks))
+            first = self._keyed.setdefault(keyed, task)
             require(first == task, f"{where}: key {key!r} went to task {first} before")
         elif kind is GroupingKind.GLOBAL:
             require(task == tasks[0], f"{where}: not the lowest task")
         elif kind is GroupingKind.LOCAL_OR_SHUFFLE:
-            home = self.packing.container_of
+            home = packing.container_of
             local = [each for each in tasks if home[each] == home[source_task]]
             require(not local or task in local, f"{where}: not local, though {local} are")
         elif kind is GroupingKind.SHUFFLE:
-            counts = self._shuffled.setdefault((origin, stream, consumer), dict.fromkeys(tasks, 0))
+            counts = self._shuffled.setdefault(
+                (origin, stream, consumer, id(packing)), dict.fromkeys(tasks, 0)
+            )
             counts[task] += 1
 
     # --- trees --------------------------------------------------------------------------------
@@ -160,6 +174,11 @@ class Journal:
             require(left == 0, f"root {root} is acked, {left} deliveries are not")
             require(root not in self._failed, f"root {root} is acked, though a bolt failed it")
 
+    def ended(self, component: object) -> None:
+        """The process of a component was ended in order, because the topology was scaled."""
+        if getattr(component, "held", None):
+            self.lossy = True  # user code that keeps tuples and is ended loses them
+
     # --- the end ------------------------------------------------------------------------------
 
     def check_roots(self, living: Sequence[int]) -> None:
@@ -174,7 +193,7 @@ class Journal:
         if self.lossy:
             return
         require(not self._left, f"never delivered: {dict(list(self._left.items())[:5])}")
-        for (origin, stream, consumer), counts in self._shuffled.items():
+        for (origin, stream, consumer, _), counts in self._shuffled.items():
             spread = max(counts.values()) - min(counts.values())
             require(
                 spread <= 1, f"process {origin} shuffled {stream} for {consumer} unevenly: {counts}"
@@ -191,7 +210,7 @@ class Journal:
     def leaves_of(self, component: str, stream: str) -> set[str]:
         """The last bolts that tuples of a stream come to."""
         found: set[str] = set()
-        for consumer in self._copies[component, stream]:
+        for consumer in self._kinds[component, stream]:
             onward = {
                 leaf
                 for each in self.topology.by_name[consumer].outputs

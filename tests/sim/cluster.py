@@ -1,21 +1,26 @@
 """The cluster: all processes of one topology in one Python process, turned in random order."""
 
+import json
 from collections import deque
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from heron_core import config as keys
-from heron_core.plans import PackingPlan
+from heron_core.errors import TopologyError
+from heron_core.plans import PackingPlan, leaving, packing_to_json
 from heron_core.topology import TopologySpec
-from scheduler.packing import pack
+from scheduler.packing import pack, repack
 from sim.checkers import Journal
 from sim.clock import Clock
+from sim.deployment import Deployment
+from sim.instances import Instance
 from sim.network import Channel
 from sim.pressure import PressureRules
-from sim.processes import Instance, Manager, Master, Said
+from sim.processes import Manager, Master
 from sim.topologies import Habits, random_config, random_topology
 from topology_master.ending import Phase
+from topology_master.scaling import Step
 
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05
@@ -37,6 +42,7 @@ class Manners:
     consumed_bytes: int
     window_bytes: int
     master_silent_secs: float
+    drain_secs: float
 
 
 class Cluster:
@@ -58,8 +64,12 @@ class Cluster:
             config[keys.STMGRS], sum(each.parallelism for each in self.topology.components)
         )
         self.topology = self.topology.with_config({keys.STMGRS: containers})
-        self.packing: PackingPlan = pack(self.topology)
-        self.journal = self.habits.journal = Journal(self.topology, self.packing)
+        first = pack(self.topology)
+        self.journal = self.habits.journal = Journal(self.topology)
+        self.chance = Random(f"deployment {seed}")
+        self.stored_packing = json.dumps(packing_to_json(first))
+        self.stored_execution: dict[str, Any] = {}
+        self.deployment = Deployment(self, first)
         self.manners = Manners(
             refusing_share=rng.choice((0.0, 0.1, 0.5)),
             peer_messages_max=rng.choice((2, 8, 64)),
@@ -67,13 +77,18 @@ class Cluster:
             consumed_bytes=rng.choice((100, 1000)),
             window_bytes=rng.choice((300, 1000, 5000)),
             master_silent_secs=rng.choice((0.7, 1.5)),
+            drain_secs=rng.choice((0.2, 3.0, 60.0)),
         )
         self.refusing_share = self.manners.refusing_share
         self.rules = PressureRules(self)
         self.rounds = 0
+        self.updates = 0
+        self.masters = 1
+        """How many there have been."""
         self._last_number = 0
         self.managers: dict[int, Manager] = {}
-        self.instances: dict[int, Instance] = {}
+        self.instances: dict[tuple[int, int], Instance] = {}
+        """(container, task) -> its process"""
         self.stored_plan: str | None = None
         """The physical plan in the state store, as JSON."""
         self.store_away = False
@@ -84,13 +99,11 @@ class Cluster:
         self.master: Master | None = Master(self)
         self.node: Master | None = self.master
         """Whom the state store names as the master; that one may be dead."""
-        for task in self.packing.instances:
-            data: Channel[Said] = Channel(self.clock, rng)
-            self.instances[task] = Instance(self, task, self.control_channel(), data)
+        for container in first.containers:
+            self.deployment.start(container.id, first)
+        for instance in self.instances.values():
             if rng.random() < 0.2:
-                self.instances[task].speed = rng.choice((0.0, 0.02, 0.2))
-        for container in self.packing.containers:
-            self.start_manager(container.id)
+                instance.speed = rng.choice((0.0, 0.02, 0.2))
 
     def number(self) -> int:
         """A number that no process had before."""
@@ -123,6 +136,7 @@ class Cluster:
                 busy = actor.turn() or busy
             elif isinstance(actor, Instance):
                 busy = actor.side() or busy
+        self.deployment.step()
         for container in [each.container for each in self.managers.values() if each.refused]:
             self.kill_manager(container)
             self.start_manager(container)
@@ -137,16 +151,19 @@ class Cluster:
             self.master is not None
             and not self.former
             and not self.cuts
+            and self.deployment.settled
             and {each.container: each.core.epoch for each in self.managers.values()}
             == dict.fromkeys(self.packing.container_of.values(), self.master.core.epoch)
+            and {container for container, _ in self.instances}
+            == set(self.packing.container_of.values())
+            and all(each.taken == self.master.core.epoch for each in self.instances.values())
             and not any(each.core.blocked_peers() for each in self.managers.values())
             and not any(each.line is None or each.line.down for each in self.managers.values())
             and not any(any(each.inbound) for each in self.managers.values())
             and not any(each.data or each.orders for each in self.instances.values())
             and all(
                 each.incarnation == self.managers[home].core._queues[task].incarnation
-                for task, each in self.instances.items()
-                if (home := self.packing.container_of[task])
+                for (home, task), each in self.instances.items()
             )
         )
 
@@ -157,6 +174,12 @@ class Cluster:
         self.refusing_share = 0.0
         for instance in self.instances.values():
             instance.speed = 1.0
+
+    @property
+    def packing(self) -> PackingPlan:
+        """The plan by which the newest master runs the topology."""
+        assert self.master is not None
+        return self.master.core.packing
 
     @property
     def ended(self) -> bool:
@@ -175,15 +198,37 @@ class Cluster:
             any(each.core.statistics()["waiting_bytes"].values()) for each in self.managers.values()
         )
 
+    # --- scaling ------------------------------------------------------------------------------
+
+    @property
+    def step(self) -> Step | None:
+        """How far an update is that is under way."""
+        now = None if self.master is None else self.master.core._scaling.now
+        return None if now is None else now.step
+
+    def update(self, parallelism: dict[str, int], containers: int | None) -> bool:
+        """Somebody scales the topology by `heronpy update`; whether it is not refused."""
+        if self.master is None or self.store_away:
+            return False
+        try:
+            packing = repack(self.topology, self.packing, parallelism, containers)
+        except TopologyError:
+            return False
+        answer = self.master.ask("update", {"packing": packing_to_json(packing)})
+        moved = len(leaving(self.packing, packing))
+        self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
+        self.updates += bool(answer.ok)
+        return bool(answer.ok)
+
     # --- faults -------------------------------------------------------------------------------
 
-    def kill_instance(self, task: int) -> None:
+    def kill_instance(self, container: int, task: int) -> None:
         """An instance dies; its successor starts at once."""
-        self.note(f"kill task {task}")
+        self.note(f"kill task {task} in container {container}")
         self.journal.lossy = True
-        dead = self.instances[task]
+        dead = self.instances[container, task]
         dead.died()
-        self.instances[task] = Instance(self, task, dead.words, dead.data)
+        self.instances[container, task] = Instance(self, container, task, dead.words, dead.data)
         self.rules.process_changed()
 
     def kill_manager(self, container: int) -> None:
@@ -194,7 +239,9 @@ class Cluster:
         self.rules.process_changed()
 
     def start_manager(self, container: int) -> None:
-        """A new stream manager for a container."""
+        """A new stream manager for a container, if it is still wanted."""
+        if container not in self.deployment.places or container in self.managers:
+            return
         manager = Manager(self, container)
         self.note(f"start stream manager {manager.address}")
         self.managers[container] = manager
@@ -202,11 +249,11 @@ class Cluster:
     def kill_container(self, container: int) -> None:
         """A whole container dies; its instances are there again before its stream manager."""
         self.kill_manager(container)
-        for each in self.packing.container(container).instances:
-            dead = self.instances[each.task]
+        for key in [each for each in self.instances if each[0] == container]:
+            dead = self.instances[key]
             dead.data.clear()
             dead.words.clear()
-            self.kill_instance(each.task)
+            self.kill_instance(*key)
 
     def kill_master(self, node_stays: bool) -> None:
         """The master dies; `node_stays`: as with ZooKeeper, until its session has expired."""
@@ -219,6 +266,7 @@ class Cluster:
     def start_master(self) -> None:
         """A new master takes the node, and what the state store knows."""
         self.note("start master")
+        self.masters += 1
         self.master = self.node = Master(self)
 
     def take_over(self) -> None:

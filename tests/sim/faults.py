@@ -11,6 +11,7 @@ from random import Random
 
 from sim.cluster import Cluster
 from topology_master.ending import Phase
+from topology_master.scaling import Step
 
 FAULTS_MAX = 3
 RESTART_ROUNDS_MAX = 30
@@ -22,6 +23,9 @@ CUT_ROUNDS_MAX = 60
 PATIENCE_SECS = 0.4
 """A little less than the masters' quiet_secs: who is cut off for longer may be given up as lost."""
 LATE_SHARE = 0.4
+PARALLELISM_MAX, CONTAINERS_MAX = 4, 4
+UPDATE_AGAIN_ROUNDS = 3
+"""After one that was refused: the topology is not up yet, or another one is under way."""
 
 NIGHTS: tuple[tuple[str, ...], ...] = (
     (),
@@ -33,6 +37,11 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
     ("container", "cut"),
     ("store", "master", "manager"),
     ("instance", "manager", "container", "cut", "master", "takeover", "store"),
+    ("scale",),
+    ("scale", "cut"),
+    ("scale", "scale", "master", "takeover"),
+    ("scale", "instance", "manager"),
+    ("scale", "instance", "manager", "container", "cut", "master", "takeover", "store"),
 )
 
 
@@ -51,6 +60,11 @@ class Faults:
         late = bool(self._kinds) and chance.random() < LATE_SHARE
         self._late = chance.choice((Phase.COUNTING, Phase.LAST_WORDS)) if late else None
         """A fault when the end is near: in this phase."""
+        others = sorted(set(self._kinds) - {"scale"})
+        scales = "scale" in self._kinds
+        self._amid = chance.choice(list(Step)) if scales and others else None
+        """A fault in the middle of an update: in this step."""
+        self._others = others
         self._store_back_at = 0
 
     def step(self, at: int) -> None:
@@ -59,6 +73,9 @@ class Faults:
         if self._late is not None and self.cluster.phase is self._late:
             self._late = None
             found = [*found, self.chance.choice(self._kinds)]
+        if self._amid is not None and self.cluster.step is self._amid:
+            self._amid = None
+            found = [*found, self.chance.choice(self._others)]
         for kind in found:
             if not self.cluster.ended:
                 getattr(self, f"_{kind}")(at)
@@ -77,7 +94,7 @@ class Faults:
         return due
 
     def _instance(self, at: int) -> None:
-        self.cluster.kill_instance(self.chance.choice(list(self.cluster.instances)))
+        self.cluster.kill_instance(*self.chance.choice(sorted(self.cluster.instances)))
 
     def _manager(self, at: int) -> None:
         self._kill_home(at, self.cluster.kill_manager)
@@ -109,13 +126,24 @@ class Faults:
             returns = self.cluster.store_returns
             self._store_back_at = self._later(at, STORE_AWAY_ROUNDS_MAX, returns)
 
+    def _scale(self, at: int) -> None:
+        """A component more or less, containers more or less, or both at once."""
+        names = [each.name for each in self.cluster.topology.components]
+        wanted = {
+            name: self.chance.randint(1, PARALLELISM_MAX)
+            for name in self.chance.sample(names, self.chance.randint(0, min(2, len(names))))
+        }
+        containers = self.chance.choice((None, self.chance.randint(1, CONTAINERS_MAX)))
+        if not self.cluster.update(wanted, containers) and at < self.calm_at:
+            self._planned[at + UPDATE_AGAIN_ROUNDS].append("scale")
+
     def _takeover(self, at: int) -> None:
         if self.cluster.master is not None and not self.cluster.store_away:
             self.cluster.take_over()
             self._later(at, MASTER_AWAY_ROUNDS_MAX, self.cluster.end_former_master)
 
     def _cut(self, at: int) -> None:
-        containers = sorted(set(self.cluster.packing.container_of.values()))
+        containers = sorted(self.cluster.deployment.places)
         if len(containers) < 2:
             return
         one, other = self.chance.sample(containers, 2)

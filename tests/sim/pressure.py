@@ -15,7 +15,8 @@ from stream_manager.events import Instruction, ToLocalControl
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
-    from sim.processes import Instance, Manager
+    from sim.instances import Instance
+    from sim.processes import Manager
 
 PAUSE_ROUNDS = 25
 """Longest way of a Pause: its delay (10 ms, and a round takes 0.5 ms at least), then one look."""
@@ -81,7 +82,7 @@ class PressureRules:
 
     def _follow_pauses(self, manager: "Manager") -> None:
         pressure = manager.core._pressure
-        for task in manager.tasks:
+        for task in manager.core._queues:
             if not pressure.is_paused(task) or manager.core._queues[task].incarnation is None:
                 self._paused_since.pop(task, None)
             elif task not in self._paused_since:
@@ -120,7 +121,7 @@ class PressureRules:
         }
         components = {task: each.component for task, each in cluster.packing.instances.items()}
         upstream = {name for task in named for name in self._upstream[components[task]]}
-        for task, instance in cluster.instances.items():
+        for (_, task), instance in cluster.instances.items():
             wanted = components[task] in upstream
             require(
                 instance.paused == wanted,

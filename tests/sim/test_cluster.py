@@ -40,6 +40,13 @@ def _run(cluster: Cluster) -> None:
     _check_end(cluster)
 
 
+def _fenced(cluster: Cluster) -> int:
+    managers = [each.core.statistics()["fenced"] for each in cluster.managers.values()]
+    return sum(managers) + sum(
+        each.core.statistics()["fenced"] for each in cluster.instances.values()
+    )
+
+
 def _check_end(cluster: Cluster) -> None:
     journal = cluster.journal
     # A spout that was killed a moment before the end has begun anew and finishes as well.
@@ -48,6 +55,10 @@ def _check_end(cluster: Cluster) -> None:
         if at > LAST_ROUNDS and cluster.all_done:
             break
     cluster.rules.check_idle()
+    if cluster.masters > 1 and _fenced(cluster):
+        # A dead master's first plan came to some only: who hears of the next one first drops what
+        # was sent by it. That is failed and emitted again, which check_idents sees to.
+        journal.lossy = True
     journal.check_deliveries()
     spouts = [
         each.built.component
@@ -70,7 +81,7 @@ def _check_end(cluster: Cluster) -> None:
         if not journal.lossy:
             require(not numbers["trees"], f"trees are left: {numbers}")
     if not journal.lossy:
-        require(cluster.master.core._waves.lost == 0, "the master misses deliveries")
+        require(cluster.master.core.waves.lost == 0, "the master misses deliveries")
 
 
 @pytest.mark.parametrize("seed", _seeds())

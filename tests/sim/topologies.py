@@ -69,18 +69,29 @@ class Emitter:
         self.journal = self.habits.journal
         self.rng = Random(self.habits.rng.random())
         spec = self.journal.topology.by_name[self.name]
-        self.direct_tasks = [
+        self.context = context
+        self.streams = [each.name for each in spec.outputs if self.direct_tasks or not each.direct]
+
+    @property
+    def packing(self) -> Any:
+        """The plan by which what is emitted now is routed."""
+        return self.context._packing
+
+    @property
+    def direct_tasks(self) -> list[int]:
+        """Who reads the direct stream now."""
+        return [
             task
             for consumer, _ in self.journal.topology.consumers.get((self.name, DIRECT_STREAM), ())
-            for task in context.get_component_tasks(consumer.name)
+            for task in self.context.get_component_tasks(consumer.name)
         ]
-        self.streams = [each.name for each in spec.outputs if self.direct_tasks or not each.direct]
 
     def send(self, stream: str, roots: list[int], idents: list[int], **how: Any) -> None:
         """Emit one tuple on a stream."""
         rng = self.rng
         tracked = roots if self.habits.tracked else []
-        number = self.journal.emitted(self.process_id, self.name, stream, tracked)
+        packing = self.packing
+        number = self.journal.emitted(self.process_id, self.name, stream, tracked, packing)
         key: Any = idents[0] % KEYS
         if rng.random() < 0.3:
             key = float(key)
@@ -99,7 +110,7 @@ class Emitter:
         if type(values) is list:
             values.clear()  # what was emitted is not to change by this
         if "need_task_ids" in how:
-            copies = self.journal.expected_copies(self.name, stream)
+            copies = self.journal.expected_copies(self.name, stream, packing)
             require(len(tasks) == copies, f"{tasks} instead of {copies} tasks")
 
 
@@ -192,7 +203,10 @@ class SimBolt(Bolt):
         for stream in emitter.streams:
             for _ in range(emitter.rng.randint(1, emitter.habits.children_max)):
                 emitter.send(stream, roots, idents, **self.anchored(joined))
-        if not any(emitter.journal.expected_copies(emitter.name, each) for each in emitter.streams):
+        if not any(
+            emitter.journal.expected_copies(emitter.name, each, emitter.packing)
+            for each in emitter.streams
+        ):
             emitter.journal.leaf_done(emitter.name, idents)
         for tup in joined:
             if emitter.habits.tracked:

@@ -1,4 +1,4 @@
-"""One Spark for all of these tests: its start takes longer than any of them."""
+"""One Spark of each kind for all of these tests: its start takes longer than any of them."""
 
 import signal
 from collections.abc import Iterator
@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from heron_io.embedded_zookeeper import EmbeddedZooKeeper
 from heron_spark.options import SparkOptions
 from heron_spark.session import session
+from tests.conformance.report import pytest_terminal_summary
+from tests.spark.spark_scheduler_support import Standalone, standalone
+
+__all__ = ["pytest_terminal_summary"]
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +21,18 @@ def spark() -> Iterator[Any]:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with session("tests", SparkOptions(master="local[2]")) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def standalone_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    """A standalone master, reached by this machine's name, and two workers of 32 cores. Whoever
+    kills an executor there gets another; master and workers stay."""
+    with standalone(tmp_path_factory.mktemp("standalone"), 2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
+    """Where topologies on the standalone cluster have their state."""
+    with EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server

@@ -1,9 +1,11 @@
 """Topologies on Spark's masters, submitted and killed as a user does, and what is left of them."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,14 +13,18 @@ from typing import Any
 
 import psutil
 
+from heron_io.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store import scheduler_path
+from scheduler.spark.render import JVM_OPTIONS
 from tests.process.process_support import Finished, Master, Place, until
 
-SPARK_SECS = 120.0
-"""For what takes ten seconds on an idle machine: a JVM, then executors, then containers."""
+SPARK_SECS = 240.0
+"""For what takes ten seconds on an idle machine, and minutes where JVMs of others start as well: a
+JVM, then executors, then containers."""
 GONE_SECS = 10.0
 """In which nothing may be left of what was killed."""
 LOCAL_CLUSTER = "local-cluster[2,1,600]"
+KEPT_BY_WORKERS = ("HOME", "JAVA_HOME", "LANG", "PATH", "USER")
 
 
 class SparkPlace(Place):
@@ -89,6 +95,9 @@ class Standalone:
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder = folder
         self._environment = environment
+        self.home = Path(environment["HERONPY_HOME"])
+        """HERONPY_HOME of what runs on the workers."""
+        self._temporary = Path(environment["TMPDIR"])
         self._started: list[subprocess.Popen[bytes]] = []
         with socket.socket() as sock:
             sock.bind(("", 0))
@@ -104,10 +113,18 @@ class Standalone:
         self._java("master", "master.Master", *place, "--port", self._port)
         self._until_told("master", "Starting Spark master at")
         for number in range(workers):
-            size = ("--cores", "4", "--memory", "1g", "-d", self._folder / f"work-{number}")
+            size = ("--cores", "32", "--memory", "2g", "-d", self._folder / f"work-{number}")
             self._java(f"worker-{number}", "worker.Worker", *place, *size, self.url)
         for number in range(workers):
             self._until_told(f"worker-{number}", "Successfully registered with master")
+
+    def left(self) -> list[str]:
+        """What topologies have left on the workers besides logs and unpacked archives."""
+        return [each.name for each in self._temporary.glob("heron*")]
+
+    def logs(self, name: str) -> Path:
+        """Where the workers have a topology's logs."""
+        return self.home / "topologies" / name / "logs"
 
     def _java(self, name: str, what: str, *words: object) -> None:
         import pyspark
@@ -129,7 +146,8 @@ class Standalone:
         return self._folder / f"spark-{name}.txt"
 
     def _until_told(self, name: str, words: str) -> None:
-        until(lambda: words in self._log(name).read_text("utf-8"), f"{name} says {words}", 60)
+        told = self._log(name)
+        until(lambda: words in told.read_text("utf-8"), f"{name} says {words}", SPARK_SECS)
 
     def stop(self) -> None:
         """End all that was started."""
@@ -139,15 +157,29 @@ class Standalone:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int, environment: dict[str, str]) -> Iterator[Standalone]:
-    """A running standalone cluster on this machine."""
-    folder.mkdir()
-    cluster = Standalone(folder, environment)
+def standalone(folder: Path, workers: int) -> Iterator[Standalone]:
+    """A running standalone cluster on this machine, whose workers know nothing of this checkout:
+    they have a home of their own and none of the tests' variables."""
+    temporary = tempfile.mkdtemp(prefix="heron-test-")
+    kept = {name: os.environ[name] for name in KEPT_BY_WORKERS if name in os.environ}
+    places = {"HERONPY_HOME": str(folder / "home"), "TMPDIR": temporary}
+    cluster = Standalone(folder, {**kept, **places, "SPARK_DAEMON_JAVA_OPTS": JVM_OPTIONS})
     try:
         cluster.start(workers)
         yield cluster
     finally:
         cluster.stop()
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def elsewhere(
+    place: SparkPlace, cluster: Standalone, zookeeper: EmbeddedZooKeeper, python: object
+) -> tuple[object, ...]:
+    """The options of a run whose containers are on that cluster, as on other machines: what the
+    tests' topologies read from the environment is sent along by hand."""
+    results = f"spark.executorEnv.TEST_RESULTS={place.results_folder}"
+    return ("--scheduler", "spark", "--master", cluster.url, "--python", python,
+            "--zookeeper", zookeeper.address, "--spark-config", results)  # fmt: skip
 
 
 def bare_python(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 from typing import Any
 
@@ -103,7 +104,8 @@ class Ticking(Bolt):
 
 
 class Count(Bolt):
-    """Counts by the first value; at one value, once in its life, it kills somebody."""
+    """Counts by the first value; at one value, once in its life, it kills somebody, or the disk
+    takes no more of its process."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.counts: dict[Any, int] = {}
@@ -123,9 +125,12 @@ class Count(Bolt):
 
 
 def _kill(victim: str) -> None:
-    """The process that holds the components, or all of Spark's Python workers."""
+    """The process that holds the components, all of Spark's Python workers, or room on the disk."""
     if victim == "host":
         os.kill(os.getpid(), signal.SIGKILL)
+    if victim == "disk":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        return
     import sys
 
     import psutil

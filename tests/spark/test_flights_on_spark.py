@@ -1,16 +1,33 @@
-"""The flights example on Spark, as a query and in containers: what pandas says, every time."""
+"""The flights example on Spark, as a query and in containers: what pandas says, every time.
 
+The whole year on local cores; where more than that is started, its first months.
+"""
+
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.flights_answer import by_pandas, by_pandas_the_busiest, written
+from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from tests.flights_answer import YEAR, by_pandas, by_pandas_the_busiest, prepare, written
 from tests.process.process_support import EXAMPLES
-from tests.spark.spark_scheduler_support import SPARK_SECS, SparkPlace
+from tests.spark.spark_scheduler_support import (
+    GONE_SECS,
+    LOCAL_CLUSTER,
+    SPARK_SECS,
+    SparkPlace,
+    Standalone,
+    elsewhere,
+)
 
-ENGINE = ("--engine", "spark")
-SCHEDULER = ("--scheduler", "spark", "-w", "2", "-o", "topology.reliability.mode=ATLEAST_ONCE")
+EXAMPLE = EXAMPLES / "flights" / "flights.py"
+ENGINE = ("--engine", "spark", "--master")
+SCHEDULER = ("--scheduler", "spark", "--master")
+MONTHS = 2
+"""52 thousand departures of 337 thousand."""
+HERE = (("local[2]", YEAR), (LOCAL_CLUSTER, MONTHS))
+TWO_CONTAINERS = ("-w", "2", "-o", "topology.reliability.mode=ATLEAST_ONCE")
 
 
 @pytest.fixture
@@ -22,11 +39,53 @@ def place(tmp_path: Path) -> Iterator[SparkPlace]:
     made.close()
 
 
-@pytest.mark.parametrize("how", [ENGINE, SCHEDULER], ids=["engine", "scheduler"])
-def test_every_flight_counts_once(place: SparkPlace, how: tuple[str, ...]) -> None:
-    example = EXAMPLES / "flights" / "flights.py"
-    finished = place.heronpy("run", example, "--master", "local[2]", *how, secs=SPARK_SECS)
-    lines = [" ".join(line.split()) for line in finished.succeeded().out.splitlines()]
-    routes = [line.removeprefix("top[0] | ") for line in lines if line.startswith("top[0]")]
-    assert routes == ["route flights", *by_pandas_the_busiest()]
-    assert written(place.path / "data" / "delays") == by_pandas()
+def is_right(place: SparkPlace, text: str, months: int = MONTHS, before: str = "top[0] | ") -> None:
+    """AssertionError unless the table is pandas', and so is what `top` has printed, which stands in
+    lines of the text behind `before`."""
+    found = [" ".join(line.rpartition(before)[2].split()) for line in text.splitlines()]
+    expected = ["route flights", *by_pandas_the_busiest(months)]
+    start = found.index(expected[0])
+    assert found[start : start + len(expected)] == expected
+    assert written(place.path / "data" / "delays") == by_pandas(months)
+
+
+@pytest.mark.parametrize(("master", "months"), HERE)
+def test_every_flight_counts_once_in_a_query(place: SparkPlace, master: str, months: int) -> None:
+    prepare(place.path / "data", months)
+    finished = place.heronpy("run", EXAMPLE, *ENGINE, master, secs=SPARK_SECS).succeeded()
+    is_right(place, finished.out, months)
+
+
+def test_every_flight_counts_once_in_a_query_on_a_cluster(
+    place: SparkPlace, standalone_cluster: Standalone
+) -> None:
+    """On two workers that get the code sent, and do not know the submitting shell's variables."""
+    prepare(place.path / "data", MONTHS)
+    cluster = (standalone_cluster.url, "--checkpoint", place.path / "checkpoint")
+    known = f"spark.executorEnv.FLIGHTS_DATA={place.environment['FLIGHTS_DATA']}"
+    words = (*ENGINE, *cluster, "--spark-config", known, "--spark-config", "spark.cores.max=4")
+    finished = place.heronpy("run", EXAMPLE, *words, secs=SPARK_SECS).succeeded()
+    is_right(place, finished.out)
+
+
+@pytest.mark.parametrize(("master", "months"), HERE)
+def test_every_flight_counts_once_in_containers(
+    place: SparkPlace, master: str, months: int
+) -> None:
+    """Every row is acked; nothing dies, so none counts twice."""
+    prepare(place.path / "data", months)
+    words = (*SCHEDULER, master, *TWO_CONTAINERS)
+    finished = place.heronpy("run", EXAMPLE, *words, secs=SPARK_SECS).succeeded()
+    is_right(place, finished.out, months)
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_every_flight_counts_once_on_a_cluster(
+    place: SparkPlace, standalone_cluster: Standalone, zookeeper: EmbeddedZooKeeper
+) -> None:
+    """On two workers that know neither the checkout nor the submitting shell's variables."""
+    prepare(place.path / "data", MONTHS)
+    words = ("-N", place.name, *elsewhere(place, standalone_cluster, zookeeper, sys.executable))
+    place.heronpy("run", EXAMPLE, *words, *TWO_CONTAINERS, secs=SPARK_SECS).succeeded()
+    (log,) = standalone_cluster.logs(place.name).glob("top-*.log")
+    is_right(place, log.read_text("utf-8"), before=" INFO ")

@@ -13,8 +13,9 @@ from tests.spark.spark_scheduler_support import (
     GONE_SECS,
     SPARK_SECS,
     SparkPlace,
+    Standalone,
     bare_python,
-    standalone,
+    elsewhere,
 )
 
 LINES = [f"word{number % 7} word{number % 11} naïve" for number in range(3000)]
@@ -117,23 +118,17 @@ def test_other_machines_need_a_master_spark_and_zookeeper(
     place.nothing_is_left()
 
 
-def test_workers_elsewhere_need_nothing_but_python(place: SparkPlace) -> None:
+def test_workers_elsewhere_need_nothing_but_python(
+    place: SparkPlace, standalone_cluster: Standalone, zookeeper: EmbeddedZooKeeper
+) -> None:
     """On a standalone cluster that is reached by name, with state in ZooKeeper, a home of its own
     and a Python without packages: the same counts."""
-    elsewhere = place.path / "elsewhere"
-    environment = {**place.environment, "HERONPY_HOME": str(elsewhere), "PYTHONPATH": ""}
     python = bare_python(place.path / "bare")
-    with (
-        EmbeddedZooKeeper(place.path / "zookeeper") as zookeeper,
-        standalone(place.path / "cluster", 2, environment) as cluster,
-    ):
-        on_spark = ("--scheduler", "spark", "--master", cluster.url, "--python", python)
-        words = (*on_spark, "--zookeeper", zookeeper.address, "-N", place.name)
-        text = ("-o", f"test.text={written(place)}")
-        counts = TOPOLOGIES / "counts.py"
-        run = place.heronpy("run", counts, *words, *TWO_CONTAINERS, *text, secs=SPARK_SECS)
-        run.succeeded()
-        is_counted(place)
-        logs = {each.name for each in (elsewhere / "topologies" / place.name / "logs").iterdir()}
-        assert {"container-1.log", "container-2.log", "split-2.log"} <= logs
-        assert "topology-master.log" not in logs
+    words = ("-N", place.name, *elsewhere(place, standalone_cluster, zookeeper, python))
+    text = ("-o", f"test.text={written(place)}")
+    counts = TOPOLOGIES / "counts.py"
+    place.heronpy("run", counts, *words, *TWO_CONTAINERS, *text, secs=SPARK_SECS).succeeded()
+    is_counted(place)
+    logs = {each.name for each in standalone_cluster.logs(place.name).iterdir()}
+    assert {"container-1.log", "container-2.log", "split-2.log"} <= logs
+    assert "topology-master.log" not in logs

@@ -1,4 +1,5 @@
-"""kill -9 of every kind of process of a topology on Spark: it comes back, or all of it ends."""
+"""kill -9 of every kind of process of a topology on Spark: it comes back, or all of it ends; and
+what it has no room for changes nothing."""
 
 import signal
 from collections.abc import Iterator
@@ -17,12 +18,14 @@ from tests.spark.spark_scheduler_support import (
     instances_up,
 )
 
+pytestmark = pytest.mark.timeout(900)
+
 LINES = 1500
 RATE = 1e9
 SLEEP_SECS = 0.0005
 PENDING = 50
 FLOWING_LINES = 50
-BACK_SECS = 60.0
+BACK_SECS = 120.0
 """A JVM, a Python and a container, where two cores are busy."""
 
 
@@ -50,6 +53,15 @@ def kill_and_see_return(place: SparkPlace, victim: psutil.Process, lost: int, ot
     until(lambda: acked(place.path) >= min(flowing, LINES), "lines flow again", BACK_SECS)
 
 
+def cannot_grow(place: SparkPlace, why: str) -> None:
+    """`update` to three containers fails with that line, and the two run on."""
+    before = [place.container(number) for number in (1, 2)]
+    refused = place.heronpy("update", place.name, "--container-number", 3, secs=SPARK_SECS)
+    line = f"heronpy: {place.name} is not updated: {why}"
+    assert (refused.code, refused.errors) == (1, [line])
+    assert [place.container(number) for number in (1, 2)] == before
+
+
 def listed(place: SparkPlace) -> list[list[str]]:
     """Name and state of each topology that `list` shows."""
     return [line.split()[:2] for line in place.heronpy("list").succeeded().out.splitlines()]
@@ -70,8 +82,6 @@ def test_what_is_killed_comes_back_alone(place: SparkPlace) -> None:
     assert python is not None
     kill_and_see_return(place, python, lost=2, other=1)
     kill_and_see_return(place, place.container(1), lost=1, other=2)
-    assert "is paused" in place.heronpy("deactivate", place.name).succeeded().out
-    assert "is active" in place.heronpy("activate", place.name).succeeded().out
     assert "container-2" in place.heronpy("tail", place.name).succeeded().out
     until(lambda: acked(place.path) >= LINES, "all lines are acked", SPARK_SECS)
     assert survey(place.path, LINES).complete
@@ -81,10 +91,16 @@ def test_what_is_killed_comes_back_alone(place: SparkPlace) -> None:
 
 def test_without_its_scheduler_everything_ends(place: SparkPlace) -> None:
     """kill -9 of the driver's JVM: another application takes over. kill -9 of the scheduler: all
-    processes end by themselves, `list` tells it, and the name can be used again."""
+    processes end by themselves, `list` tells it, and the name can be used again. Meanwhile there is
+    no slot for a further container, and a gang takes none."""
     forever = TOPOLOGIES / "forever.py"
     words = ("-n", "Forever", "-w", "2")
     place.submit(forever, "local[2]", *words).succeeded()
+    cannot_grow(
+        place,
+        "local[2] has 2 slots, and 3 are needed, one for each container: kill it and submit it "
+        "with --master 'local[3]', or pack into fewer containers (-w 2)",
+    )
     before = place.container(1)
     place.java_of(before).kill()
     until(lambda: not before.is_running(), "its containers end with it", GONE_SECS)
@@ -97,6 +113,11 @@ def test_without_its_scheduler_everything_ends(place: SparkPlace) -> None:
     until(lambda: not place.processes(), "all processes end", GONE_SECS)
     assert [place.name, "LOST"] in listed(place)
     place.submit(forever, "local[2]", *words, "--gang").succeeded()
+    cannot_grow(
+        place,
+        f"{place.name} was submitted with --gang, so no container can be added: kill it and submit "
+        "it with another parallelism",
+    )
     gang = {number: place.container(number) for number in (1, 2)}
     gang[1].send_signal(signal.SIGKILL)
     until(lambda: not any(each.is_running() for each in gang.values()), "both end", GONE_SECS)

@@ -1,6 +1,7 @@
 """Whatever is stopped or killed: each number is counted once."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from heron_core.errors import UsageError
+from heron_core.errors import HeronError, UsageError
 from heron_core.topology import TopologySpec
 from spark_support import HERE, Watched, bolt, reads, run, spout, topology
 
@@ -68,6 +69,25 @@ def test_killed_in_the_middle_of_a_batch(spark: Any, tmp_path: Path, victim: str
     spec = counting(mark=str(mark), victim=victim)
     assert run(spark, spec, tmp_path / "checkpoint", watched, max_batch=2000) == 0
     assert mark.exists()
+    assert counted(watched) == ONCE
+
+
+def test_a_disk_that_is_full_ends_the_run_in_a_line_and_the_next_one_goes_on(
+    spark: Any, tmp_path: Path
+) -> None:
+    folder, mark = tmp_path / "checkpoint", tmp_path / "full"
+    spec = counting(mark=str(mark), victim="disk")
+    with pytest.raises(HeronError) as caught:
+        run(spark, spec, folder, Watched(), max_batch=1000)
+    assert re.fullmatch(
+        rf"cannot write {folder}/tasks/\d+/\d+: File too large; nothing is lost: make room or mend "
+        "it, and start again with the same --checkpoint",
+        str(caught.value),
+    )
+    assert mark.exists()
+    assert not list(folder.rglob("*.tmp"))
+    watched = Watched()
+    assert run(spark, spec, folder, watched, max_batch=1000) == 0
     assert counted(watched) == ONCE
 
 

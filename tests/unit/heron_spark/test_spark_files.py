@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,53 @@ def test_the_end_is_decided_once_and_reached_later(tmp_path: Path) -> None:
     for name in ("3", ".4.crc", "4"):
         (commits / name).touch()
     assert folder.ended
+
+
+def hold(path: Path, spec: TopologySpec) -> None:
+    """Have a checkpoint, for a moment."""
+    with Folder(str(path)).held(spec):
+        pass
+
+
+def test_a_checkpoint_is_for_one_run_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    program = (
+        "import sys\n"
+        "from heron_spark.files import Folder\n"
+        "from heron_core.topology import ComponentSpec, TopologySpec\n"
+        "spec = TopologySpec('t', (ComponentSpec('words', False, 'm.C', 1),))\n"
+        f"with Folder({str(path)!r}).held(spec):\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    spec = topology(words=1)
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(UsageError, match=f"is in use by pid {other.pid} on "):
+            hold(path, spec)
+        other.kill()
+    (path / "runs").mkdir()
+    hold(path, spec)
+    assert sorted(os.listdir(path)) == ["lock", "topology.json"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for path in (file, file / "below"):
+        with pytest.raises(UsageError, match="Not a directory"):
+            hold(path, topology())
+
+
+def test_what_is_refused_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UsageError, match="other things in it"):
+        hold(tmp_path, topology())
+    assert os.listdir(tmp_path) == ["thesis.txt"]

@@ -1,23 +1,21 @@
-"""Smaller pieces: options, printed lines, calls for later, versions of Java, masters, zips."""
+"""Smaller pieces: options, printed lines, calls for later, masters, errors."""
 
 import io
 import re
-import zipfile
-from pathlib import Path
 
 import pytest
 
 from heron_core.errors import HeronError, UsageError
 from heron_spark.options import SparkOptions
 from heron_spark.printing import KEPT_CHARACTERS, Lines, Printed
-from heron_spark.session import check_master, check_word, first_line, java_version, master_url
-from heron_spark.shipping import zipped_modules, zipped_packages
+from heron_spark.session import check_master, first_line, is_one_machine, master_url
 from heron_spark.todo import Todo
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        (SparkOptions(master="lokal"), "--master 'lokal' is none: local[2], local-cluster["),
         (SparkOptions(max_batch=0), "--max-batch must be at least 1, not 0"),
         (SparkOptions(batch_secs=0), "--batch-secs must be more than 0"),
         (SparkOptions(config=(("ui.port", "1"),)), "'ui.port': a key of Spark begins with spark."),
@@ -81,19 +79,6 @@ def test_a_call_that_asks_for_another_does_not_hold_the_batch_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ('openjdk version "17.0.15" 2025-04-15', 17),
-        ('java version "1.8.0_401"', 8),
-        ('openjdk version "25" 2025-09-16', 25),
-        ("no java", None),
-    ],
-)
-def test_versions_of_java(text: str, version: int | None) -> None:
-    assert java_version(text) == version
-
-
-@pytest.mark.parametrize(
     ("master", "url"),
     [
         ("local", "local[1,4]"),
@@ -111,10 +96,8 @@ def test_masters_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     for master in ("local", "local[2]", "local[*,3]", "local-cluster[2,1,600]", "k8s://x"):
-        check_word(master)
+        SparkOptions(master=master).check()
         check_master(master)
-    with pytest.raises(UsageError, match="'lokal' is none"):
-        check_word("lokal")
     with pytest.raises(UsageError, match="HADOOP_CONF_DIR"):
         check_master("yarn")
     with pytest.raises(HeronError, match=r"no Spark master answers at spark://127\.0\.0\.1:1"):
@@ -127,25 +110,35 @@ def test_of_a_java_error_the_cause_is_told() -> None:
     assert first_line(Exception("one line\nanother")) == "one line"
 
 
-def test_our_packages_as_a_zip_have_what_hosts_import(tmp_path: Path) -> None:
-    names = zipfile.ZipFile(zipped_packages(str(tmp_path))).namelist()
-    assert {"heron_spark/host.py", "heron_core/frames.py", "heronpy_compat/__init__.py"} <= set(
-        names
+def test_of_a_worker_s_python_that_does_not_run_the_reason_is_told() -> None:
+    missing = (
+        'Job aborted: java.io.IOException: Cannot run program "/no/python": error=2, No such file '
+        "or directory\n\tat x\nCaused by: java.io.IOException: error=2, No such file or directory\n"
     )
+    told = 'Cannot run program "/no/python": error=2, No such file or directory'
+    assert first_line(Exception(missing)) == told
+    other = (
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        '  File "worker.py", line 1\n'
+        "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in "
+        "worker has different version: 3.9 than that in driver: 3.11\n\n\tat x\n"
+    )
+    assert first_line(Exception(other)).startswith("[PYTHON_VERSION_MISMATCH] Python in worker")
+    lacking = "Traceback\n  x\nModuleNotFoundError: No module named 'pyarrow'\n"
+    assert first_line(Exception(lacking)) == "ModuleNotFoundError: No module named 'pyarrow'"
 
 
-def test_the_user_s_modules_as_a_zip(tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    for path in (
-        first / "words.py",
-        first / ".venv" / "lib.py",
-        first / "env" / "lib.py",
-        second / "words.py",
-        second / "pack" / "more.py",
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# {path.parent.name}")
-    (first / "env" / "pyvenv.cfg").touch()
-    made = zipfile.ZipFile(zipped_modules(str(tmp_path), [str(first), str(second)]))
-    assert sorted(made.namelist()) == ["pack/more.py", "words.py"]
-    assert made.read("words.py") == b"# first"
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("local[2]", True),
+        ("local-cluster[2, 1, 600]", True),
+        ("spark://127.0.0.1:7077", True),
+        ("spark://localhost:7077", True),
+        ("spark://127.0.0.1:7077,other:7077", False),
+        ("spark://host:7077", False),
+        ("yarn", False),
+    ],
+)
+def test_where_workers_are(master: str, here: bool) -> None:
+    assert is_one_machine(master) is here

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from scheduler.addresses import own_address
 from scheduler.archive import this_python
 from scheduler.aurora import shard
-from scheduler.aurora.shard import Shard, health_server, own_address, sockets_in
+from scheduler.aurora.shard import Shard, health_server
+from scheduler.home import sockets_in
 
 SILENT_SECS = 10.0
 

@@ -1,5 +1,6 @@
 """Clusters' files: what they mean, and file, line and cure for what is wrong in them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -158,13 +159,14 @@ def test_containers_that_no_machine_has_room_for() -> None:
     )
 
 
-def test_yarn_is_spark_on_yarn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_spark_on_yarn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its queue is a setting of Spark, its folder what Spark finds YARN by."""
     monkeypatch.setenv("HADOOP_CONF_DIR", "/elsewhere")
-    text = f"scheduler: yarn\nstate: zk://z:2181/h\nyarn: {{queue: prod, conf_dir: {tmp_path}}}"
+    text = f"scheduler: spark\nspark: {{master: yarn, queue: prod, conf_dir: {tmp_path}}}"
     backend = backend_of(parse(text, "big", "big.yaml"))
     assert backend.kind == "spark"
     assert backend.about() == {"master": "yarn"}
+    assert os.environ["HADOOP_CONF_DIR"] == str(tmp_path)
 
 
 def test_a_wrong_spark_master_is_told_of() -> None:

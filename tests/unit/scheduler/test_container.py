@@ -8,9 +8,26 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Resource,
+    packing_to_json,
+    physical_to_json,
+)
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
-from heron_io.state_store import open_store, topology_path
+from heron_io.security import Keys
+from heron_io.state_store import (
+    keys_path,
+    open_store,
+    packing_path,
+    physical_path,
+    topology_path,
+)
 from scheduler.container import UNSTARTED_CODE, moved, read
+from scheduler.packings import read_packings
 
 TOPOLOGY = TopologySpec(
     "words",
@@ -32,7 +49,7 @@ def test_without_folders_nothing_moves() -> None:
 
 def test_a_topology_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(HeronError, match="has no topology 'words': has it ended"):
-        read(f"file://{tmp_path}/state", "words")
+        read(f"file://{tmp_path}/state", "words", 1)
 
 
 def test_half_of_a_topology_is_none(tmp_path: Path) -> None:
@@ -41,7 +58,7 @@ def test_half_of_a_topology_is_none(tmp_path: Path) -> None:
     store.create(topology_path("words"), topology_to_json(TOPOLOGY))
     store.close()
     with pytest.raises(HeronError, match="has no topology 'words'"):
-        read(url, "words")
+        read(url, "words", 1)
 
 
 def test_why_it_could_not_begin_is_said_at_its_stdout(tmp_path: Path) -> None:
@@ -56,3 +73,28 @@ def test_why_it_could_not_begin_is_said_at_its_stdout(tmp_path: Path) -> None:
     )
     assert done.returncode == UNSTARTED_CODE
     assert done.stdout.endswith("has no topology 'words': has it ended?")
+
+
+def test_a_container_starts_by_the_plan_that_it_is_in(tmp_path: Path) -> None:
+    # In the middle of an update: one that was there comes back by the old plan, its instances are
+    # still needed; one that is added knows only the new plan.
+    def packed(*homes: int) -> PackingPlan:
+        nothing = Resource(0.0, 0, 0)
+        return PackingPlan("words", tuple(
+            ContainerPlan(home, (InstancePlan(task, "lines", task - 1, nothing),), nothing)
+            for task, home in enumerate(homes, 1)
+        ))  # fmt: skip
+
+    old, new = packed(1, 2), packed(1, 2, 3)
+    physical = PhysicalPlan("words", 4, "RUNNING", old, {1: "tcp://a", 2: "tcp://b"})
+    url = f"file://{tmp_path}/state"
+    store = open_store(url)
+    store.put(topology_path("words"), topology_to_json(TOPOLOGY))
+    store.put(keys_path("words"), Keys.new().to_json())
+    store.put(packing_path("words"), packing_to_json(new))
+    assert read(url, "words", 1).packing == new, "there is no physical plan yet"
+    store.put(physical_path("words"), physical_to_json(physical))
+    assert read_packings(store, "words").containers == [1, 2, 3]
+    store.close()
+    assert read(url, "words", 1).packing == old
+    assert read(url, "words", 3).packing == new

@@ -79,6 +79,14 @@ def test_an_order_to_end_reaches_the_task(links: Links, connected: Connected) ->
     assert task.receive() == [{"end": True}]
 
 
+def test_an_order_to_one_task(links: Links, connected: Connected) -> None:
+    """Whether there is somebody to hear it is known at once."""
+    task = connected()
+    assert links.tell(2, {"restart": True})
+    assert task.receive() == [{"restart": True}]
+    assert not links.tell(3, {"restart": True})
+
+
 def test_the_end_of_a_task_is_told(links: Links, connected: Connected) -> None:
     task = connected()
     task.sock.close()

@@ -61,25 +61,34 @@ def test_enough_slots_are_enough() -> None:
     check_slots(parse_master("local[3]", 8), 3, 3)
 
 
+def test_a_topology_that_runs_cannot_be_given_another_master() -> None:
+    with pytest.raises(HeronError) as raised:
+        check_slots(parse_master("local-cluster[2,1,600]", 8), 2, 3, runs=True)
+    assert str(raised.value) == (
+        "local-cluster[2,1,600] has 2 slots, and 3 are needed, one for each container: kill it and "
+        "submit it with --master 'local-cluster[3,1,600]', or pack into fewer containers (-w 2)"
+    )
+
+
 def registering(text: str) -> Registering:
     """Two slots are needed; it is second 100."""
     return Registering(parse_master(text, 8), need=2, since=100.0)
 
 
 def test_it_waits_while_executors_register() -> None:
-    """Each new one of a standalone master gives the next fifteen seconds."""
+    """Each new one of a standalone master gives the next a minute."""
     waiting = registering("spark://far:7077")
-    assert not waiting.enough(0, 114.9)
-    assert not waiting.enough(1, 114.95)
-    assert not waiting.enough(1, 129.9)
-    assert waiting.enough(2, 129.94)
+    assert not waiting.enough(0, 159.9)
+    assert not waiting.enough(1, 159.95)
+    assert not waiting.enough(1, 219.9)
+    assert waiting.enough(2, 219.94)
 
 
 def test_a_standalone_master_that_starts_no_more_is_full() -> None:
     waiting = registering("spark://far:7077")
     assert not waiting.enough(1, 101.0)
     with pytest.raises(HeronError, match="has 1 slot, and 2 are needed"):
-        waiting.enough(1, 116.0)
+        waiting.enough(1, 161.0)
 
 
 def test_yarn_has_a_queue_and_gets_more_time() -> None:

@@ -6,12 +6,14 @@ from heron_core.errors import UsageError
 from heron_core.plans import GIB, MIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from scheduler.spark.masters import parse_master
 from scheduler.spark.render import (
+    IDLE_SECS,
     SparkWishes,
     parsed_settings,
     settings,
     slots_each,
     submit_words,
 )
+from scheduler.spark.slots import REGISTER_SECS_MAX
 
 SMALL = Resource(0.5, 300 * MIB, GIB)
 LARGE = Resource(2.5, 1500 * MIB + 1, GIB)
@@ -30,7 +32,6 @@ COMMON = {
     "spark.driver.extraJavaOptions": JVM,
     "spark.driver.host": "10.0.0.1",
     "spark.driver.memory": "512m",
-    "spark.dynamicAllocation.enabled": "false",
     "spark.excludeOnFailure.enabled": "false",
     "spark.executor.extraJavaOptions": JVM,
     "spark.executor.maxNumFailures": "1000",
@@ -41,22 +42,29 @@ COMMON = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-SIZED = {
-    "local[4]": {"spark.task.cpus": "1"},
-    "local-cluster[2,1,600]": {"spark.task.cpus": "1"},
-    "spark://cluster:7077": {
-        "spark.cores.max": "6",
-        "spark.executor.cores": "3",
-        "spark.task.cpus": "3",
-    },
-    "yarn": {
-        "spark.executor.cores": "3",
-        "spark.executor.instances": "2",
-        "spark.executor.memoryOverhead": "1501m",
-        "spark.task.cpus": "3",
-    },
+FIXED = {"spark.dynamicAllocation.enabled": "false"}
+AS_MANY_AS_TASKS = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.executorIdleTimeout": "240s",
+    "spark.dynamicAllocation.initialExecutors": "2",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
 }
-SIZED["k8s://https://cluster:6443"] = SIZED["yarn"]
+CORES = {"spark.executor.cores": "3", "spark.task.cpus": "3"}
+OVERHEAD = {"spark.executor.memoryOverhead": "1501m"}
+LOCAL = {**FIXED, "spark.task.cpus": "1"}
+SIZED = {
+    "local[4]": LOCAL,
+    "local-cluster[2,1,600]": LOCAL,
+    "spark://cluster:7077": {**AS_MANY_AS_TASKS, **CORES, "spark.cores.max": str(2**30)},
+    "yarn": {**AS_MANY_AS_TASKS, **CORES, **OVERHEAD},
+    "k8s://https://cluster:6443": {**AS_MANY_AS_TASKS, **CORES, **OVERHEAD},
+}
+SIZED_GANG = {
+    "local[4]": LOCAL,
+    "spark://cluster:7077": {**FIXED, **CORES, "spark.cores.max": "6"},
+    "yarn": {**FIXED, **CORES, **OVERHEAD, "spark.executor.instances": "2"},
+}
 
 
 def rendered(master: str, **wishes: object) -> dict[str, str]:
@@ -67,8 +75,19 @@ def rendered(master: str, **wishes: object) -> dict[str, str]:
 
 @pytest.mark.parametrize("master", SIZED)
 def test_settings_of_each_master(master: str) -> None:
-    """On a cluster an executor for each container, as large as the largest; here a core each."""
+    """On a cluster an executor for each container, as large as the largest, and one more for each
+    that is added; here a core each."""
     assert rendered(master) == {**COMMON, **SIZED[master]}
+
+
+@pytest.mark.parametrize("master", SIZED_GANG)
+def test_a_gang_has_as_many_executors_as_at_its_start(master: str) -> None:
+    """Spark's barrier mode does not go with dynamic allocation."""
+    assert rendered(master, gang=True) == {**COMMON, **SIZED_GANG[master]}
+
+
+def test_an_executor_waits_longer_for_others_than_they_may_take() -> None:
+    assert max(REGISTER_SECS_MAX.values()) < IDLE_SECS
 
 
 def test_the_line_for_yarn() -> None:
@@ -81,11 +100,14 @@ def test_the_line_for_yarn() -> None:
         f" --conf spark.driver.extraJavaOptions={JVM}"
         " --conf spark.driver.host=10.0.0.1"
         " --conf spark.driver.memory=512m"
-        " --conf spark.dynamicAllocation.enabled=false"
+        " --conf spark.dynamicAllocation.enabled=true"
+        " --conf spark.dynamicAllocation.executorIdleTimeout=240s"
+        " --conf spark.dynamicAllocation.initialExecutors=2"
+        " --conf spark.dynamicAllocation.minExecutors=0"
+        " --conf spark.dynamicAllocation.shuffleTracking.enabled=true"
         " --conf spark.excludeOnFailure.enabled=false"
         " --conf spark.executor.cores=3"
         f" --conf spark.executor.extraJavaOptions={JVM}"
-        " --conf spark.executor.instances=2"
         " --conf spark.executor.maxNumFailures=1000"
         " --conf spark.executor.memory=512m"
         " --conf spark.executor.memoryOverhead=1501m"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from heron_io import processes
 from scheduler import container, executor
 from scheduler.spark import worker
 from scheduler.spark.session import reason_of
@@ -15,6 +16,7 @@ def test_the_codes_are_the_executor_s() -> None:
         worker.GAVE_UP_CODE,
         worker.UNSTARTED_CODE,
     )
+    assert (processes.BEAT, processes.RELOAD) == (worker.BEAT, worker.RELOAD)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,10 @@ def test_the_codes_are_the_executor_s() -> None:
         (End(0, ""), 0, True, "again"),
         (End(-9, ""), 0, True, "again"),
         (End(1, ""), 7, False, "again"),
+        (End(0, "", again=True), 0, True, "restart"),
+        (End(-9, "", again=True), 2, False, "restart"),
+        (End(0, "", asked=True, again=True), 0, False, "over"),
+        (End(executor.ENDED_CODE, "done", again=True), 0, False, "final"),
         (End(executor.GAVE_UP_CODE, "bolt"), 0, True, "final"),
         (End(executor.GAVE_UP_CODE, "bolt"), 3, False, "final"),
         (End(container.UNSTARTED_CODE, "no store"), 0, True, "final"),

@@ -159,7 +159,7 @@ def test_mode_drop_bounds_the_queue_to_a_peer_too() -> None:
     assert manager.statistics()["peer_bytes"][2] < 7 * BATCH_BYTES
     kept = len([task for task, _ in manager._peers[2].waiting if task])
     assert manager.counters["dropped"] == 2 * (100 - kept)
-    failed = [root for _, roots in manager._untold[1] for root in words(roots)]
+    failed = [root for _, roots in manager._results._untold[1] for root in words(roots)]
     assert len(failed) == len(set(failed)) == 100 - kept > 90
 
 

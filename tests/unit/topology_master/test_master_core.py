@@ -57,9 +57,9 @@ PACKED = PackingPlan(
 class Made:
     """A master and its clock."""
 
-    def __init__(self, registered: bool = True, **more: Any) -> None:
+    def __init__(self, registered: bool = True, packing: PackingPlan = PACKED, **more: Any) -> None:
         options = Options(TopologyState.RUNNING)
-        self.core = TopologyMaster(TOPOLOGY, PACKED, options, **more)
+        self.core = TopologyMaster(TOPOLOGY, packing, options, **more)
         self.now = 100.0
         if registered:
             self.register(1)
@@ -91,7 +91,9 @@ class Made:
         out = []
         for task in (SPOUT, FIRST, LAST):
             sent, processed, idle = counts.get(f"t{task}", (0, 0, True))
-            out += self.receive(messages.Counts(task, self.core._waves.wave, sent, processed, idle))
+            out += self.receive(
+                messages.Counts(task, self.core.waves.wave, sent, processed, idle, 1)
+            )
         return out
 
 

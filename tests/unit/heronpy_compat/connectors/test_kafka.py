@@ -1,5 +1,6 @@
 """Kafka's spout and sink against librdkafka's own mock cluster: the real protocol, on loopback."""
 
+import logging
 import socket
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
+from heronpy_compat.connectors.kafka_client import SparingLog
 from heronpy_compat.testing import ComponentTester
 
 DEADLINE_CALLS = 200_000
@@ -201,3 +203,18 @@ def test_errors_are_one_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(ComponentError, match="Kafka needs the package confluent-kafka: pip"):
         spout_of(cluster, "anything")
+
+
+def test_a_broker_that_is_away_is_told_of_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """librdkafka logs each of its tries to connect."""
+    caplog.set_level(logging.WARNING)
+    now = 0.0
+    log = SparingLog(logging.getLogger("test"), clock=lambda: now)
+    for now in (0.0, 0.05, 59.9, 60.0):
+        log.log(logging.ERROR, "%s [%s] %s", "FAIL", "consumer", f"refused at {now}")
+    log.log(logging.WARNING, "%s [%s] %s", "GETPID", "producer", "retrying")
+    assert caplog.messages == [
+        "FAIL [consumer] refused at 0.0",
+        "FAIL [consumer] refused at 60.0",
+        "GETPID [producer] retrying",
+    ]

@@ -287,16 +287,14 @@ def test_no_more_than_max_pending_are_given_to_a_child_that_does_not_read(
     bolt: Make, quick: None
 ) -> None:
     """The 4th tuple waits in `process` until the child, stuck in the first, is killed for it."""
-    shell = bolt(
-        topology__shellbolt__max__pending=3, topology__subprocess__timeout__secs=0.5
-    ).start()
+    shell = bolt(topology__shellbolt__max__pending=3, topology__subprocess__timeout__secs=2).start()
     given = [shell.give(["hang"]), shell.give(["ack"]), shell.give(["ack"])]
     assert shell.engine.failed == []
     given.append(shell.give(["ack"]))
     assert shell.engine.failed == given[:3]
     shell.engine.until(shell.component.is_idle)
     assert shell.engine.acked == given[3:]
-    assert "said nothing for 0.5 s" in shell.engine.errors[0]
+    assert "said nothing for 2 s" in shell.engine.errors[0]
 
 
 def test_a_child_that_collects_a_batch_is_given_more_than_max_pending(bolt: Make) -> None:
@@ -357,7 +355,8 @@ def test_a_child_that_never_stops_talking_waits_for_us_and_lets_us_work(
 ) -> None:
     """Its output is held back while the main thread does something else (waits for back-pressure,
     say), and is not taken for silence; each look into the inbox comes to an end."""
-    shell = bolt(topology__subprocess__timeout__secs=0.1).start()
+    shell = bolt().start()
+    shell.component.pulse.timeout_secs = 1.0  # its start may take longer
     shell.give(["flood"])
     shell.engine.until(lambda: shell.engine.emitted)
     reader = shell.component.reader

@@ -70,7 +70,8 @@ def test_a_killed_child_is_named_by_its_signal(bolt: Make) -> None:
 
 def test_a_hanging_child_is_killed_though_no_tuple_comes(bolt: Make, quick: None) -> None:
     """The heartbeat that nobody answers tells."""
-    shell = bolt(topology__subprocess__timeout__secs=0.3).start()
+    shell = bolt().start()
+    shell.component.pulse.timeout_secs = 0.3  # its start may take longer
     hung = shell.pid
     given = shell.give(["hang"])
     shell.engine.until(lambda: shell.engine.failed == [given])
@@ -82,7 +83,8 @@ def test_a_child_that_does_not_read_is_killed_though_process_waits_for_the_pipe(
     bolt: Make, quick: None
 ) -> None:
     """Megabytes behind a child that hangs: the write waits, and is given up with the child."""
-    shell = bolt(topology__subprocess__timeout__secs=0.3).start()
+    shell = bolt().start()
+    shell.component.pulse.timeout_secs = 0.3  # its start may take longer
     given = [shell.give(["hang"])]
     while not shell.engine.failed:
         given.append(shell.give(["ack"], ["x" * 100_000]))

@@ -175,8 +175,8 @@ def test_a_child_that_dies_is_followed_by_one_that_is_activated(spout: Make) -> 
 
 
 def test_a_child_that_hangs_in_a_turn_is_killed(spout: Make, quick: None) -> None:
-    shell = spout(topology__subprocess__timeout__secs=0.3)
-    shell.puppet(turns={"next": [[["hang"]]]}).start()
+    shell = spout().puppet(turns={"next": [[["hang"]]]}).start()
+    shell.component.pulse.timeout_secs = 0.3  # its start may take longer
     shell.component.next_tuple()
     assert "was killed: it said nothing for 0.3 s" in shell.engine.errors[0]
     assert shell.counts == {"deaths": 1}

@@ -1,0 +1,214 @@
+"""`--engine spark` in the background: the query's driver as the one job of a scheduler process.
+
+So a topology that is a query is listed, looked at, paused and killed as any other, and its driver
+is started again if it dies.
+"""
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from heron_cli.spark import ENGINE
+from heron_core import config as keys
+from heron_core.errors import UsageError
+from heron_core.topology import TopologySpec
+from heron_io.logs import log_to
+from heron_io.processes import Ties, start_pulse
+from heron_io.state_store import open_store, scheduler_path
+from heron_spark.compile import Plan, compile_topology
+from heron_spark.files import Folder
+from heron_spark.options import Archive, SparkOptions
+from heron_spark.run import end_told
+from heron_spark.session import check_environment, is_one_machine
+from scheduler import executor
+from scheduler.archive import PROJECT
+from scheduler.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
+from scheduler.container import moved
+from scheduler.home import Home
+from scheduler.supervisor import Job
+
+if TYPE_CHECKING:
+    from scheduler.local import Launch
+
+READY_SECS = 240.0
+"""A JVM, executors that have to register and unpack what they are sent, and a batch."""
+GRACE_SECS = 15.0
+"""User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
+LOST_CODE = 1
+"""The scheduler starts another driver, which goes on."""
+ENGINE_KIT = Kit(
+    "heronpy-engine",
+    ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
+    DISTRIBUTIONS,
+)
+ARROW_KIT = Kit(
+    "heronpy-arrow", (), ("pyarrow",), without=("flight", "pyarrow/include/", "pyarrow/src/")
+)
+"""By itself, as it is large and changes seldom."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """The back end of `submit --engine spark`."""
+
+    options: SparkOptions
+    """With a checkpoint."""
+    remove_at_end: bool
+    """Whether the checkpoint goes when the topology has come to its end: it is not the user's."""
+    kind = ENGINE
+    ready_secs = READY_SECS
+
+    def check(self, launch: "Launch") -> None:
+        """HeronError in one line if the query cannot run here."""
+        self.options.check()
+        if self.remove_at_end and not is_one_machine(self.options.master):
+            raise UsageError(
+                f"--master {self.options.master} needs --checkpoint, a folder that every worker "
+                "reaches"
+            )
+        plan = compile_topology(launch.topology)
+        folder = self._folder
+        if folder.is_of(plan.topology) and folder.ended:
+            raise UsageError(end_told(plan.topology, folder))
+        check_environment(self.options)
+
+    @property
+    def _folder(self) -> Folder:
+        assert self.options.checkpoint is not None
+        return Folder(self.options.checkpoint)
+
+    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+        """The driver."""
+        return [
+            Job(
+                "Spark query",
+                f"heron: Spark query ({launch.topology.name})",
+                lambda ties: self._run(launch, sockets, ties),
+                GRACE_SECS,
+                killed_with_parent=True,
+                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+            )
+        ]
+
+    def about(self) -> dict[str, Any]:
+        """Master and checkpoint; the driver adds the application's id."""
+        return {"master": self.options.master, "checkpoint": self._folder.path}
+
+    def logs(self, launch: "Launch") -> str:
+        """In the user's folder."""
+        return launch.home.logs(launch.topology.name)
+
+    def preview(self, launch: "Launch") -> str:
+        """The query's levels."""
+        return levels_text(compile_topology(launch.topology), self.options.master)
+
+    def told(self, launch: "Launch") -> str:
+        """Where the query goes on, for people, before it is started."""
+        done = self._folder.committed()
+        return f"checkpoint {self._folder.path}" + (
+            f", continued after batch {done}" if done >= 0 else ""
+        )
+
+    def _run(self, launch: "Launch", sockets: str, ties: Ties) -> int:
+        """The driver's process; returns its exit code."""
+        from heron_spark.desk import DeskPlace
+        from heron_spark.detached import How, run_detached
+
+        topology, logs = launch.topology, launch.home.logs(launch.topology.name)
+        debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
+        log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
+        start_pulse(ties)
+        options = shipped(self.options, topology, launch.home, sockets)
+        place = DeskPlace(launch.store_url, launch.keys)
+        end = run_detached(
+            topology,
+            launch.packing,
+            replace(options, scratch=sockets),
+            place,
+            logs,
+            lambda application: _announce(launch, application),
+        )
+        if end.how is How.ENDED and self.remove_at_end:
+            shutil.rmtree(self._folder.path, ignore_errors=True)
+        ties.say(end.why)
+        return {
+            How.ENDED: executor.ENDED_CODE,
+            How.FAILED: executor.GAVE_UP_CODE,
+            How.LOST: LOST_CODE,
+            How.STOPPED: 0,
+        }[end.how]
+
+
+def engine_of(options: SparkOptions, name: str) -> SparkEngine:
+    """The back end; without a checkpoint it gets the one of this name in the user's folder."""
+    if options.checkpoint is not None:
+        return SparkEngine(options, remove_at_end=False)
+    checkpoint = Home.of_user().checkpoint(name)
+    return SparkEngine(replace(options, checkpoint=checkpoint), remove_at_end=True)
+
+
+def _announce(launch: "Launch", application: str) -> None:
+    store = open_store(launch.store_url)
+    try:
+        path = scheduler_path(launch.topology.name)
+        store.put(path, {**(store.get(path) or {}), "application": application})
+    finally:
+        store.close()
+
+
+def run_here(topology: TopologySpec, options: SparkOptions) -> int:
+    """Run a checked topology as a query in the foreground; returns the exit code."""
+    import tempfile
+
+    from heron_spark.run import run_on_spark
+
+    with tempfile.TemporaryDirectory(prefix="heronpy-sent-") as folder:
+        return run_on_spark(
+            topology,
+            options,
+            prepare=lambda checked: shipped(checked, topology, Home.of_user(), folder),
+        )
+
+
+def shipped(options: SparkOptions, topology: TopologySpec, home: Home, folder: str) -> SparkOptions:
+    """The options with archives of what workers import, the topology's code being packed into
+    `folder`; as they are if workers are on this machine and have our Python.
+
+    UsageError if the code is too much to be code.
+    """
+    if is_one_machine(options.master) and shutil.which(options.python) == sys.executable:
+        return options
+    bundle = bundled(topology.search_paths, home.archives, folder, ENGINE_KIT)
+    arrow = packed_runtime(home.archives, ARROW_KIT)
+    runtimes = [(bundle.runtime, ENGINE_KIT.name), (arrow, ARROW_KIT.name)]
+    code = [
+        (root, _archive(path, f"heronpy-code-{number}", on_path=False))
+        for number, (root, path) in enumerate(bundle.code)
+    ]
+    return replace(
+        options,
+        archives=(
+            *(_archive(path, name, on_path=True) for path, name in runtimes),
+            *(each for _, each in code),
+        ),
+        search_paths=moved(topology, [(root, each.inside) for root, each in code]).search_paths,
+    )
+
+
+def _archive(path: str, name: str, *, on_path: bool) -> Archive:
+    return Archive(path, name, f"{name}/{PROJECT}", on_path)
+
+
+def levels_text(plan: Plan, master: str) -> str:
+    """A query for people."""
+    lines = [f"one query of Spark at {master}, {len(plan.levels)} levels:"]
+    for number, tasks in enumerate(plan.levels):
+        counts: dict[str, int] = {}
+        for task in tasks:
+            name = plan.packing.instances[task].component
+            counts[name] = counts.get(name, 0) + 1
+        listed = ", ".join(f"{name} x {count}" for name, count in counts.items())
+        lines.append(f"  level {number}: {listed}")
+    return "\n".join(lines)

@@ -1,0 +1,86 @@
+"""Talks to a running topology's master, whose address is in the state store."""
+
+import time
+from typing import Any
+
+import zmq
+
+from heron_core import messages
+from heron_core.errors import HeronError, StateStoreError
+from heron_io.security import Keys
+from heron_io.state_store import StateStore, keys_path, master_path
+from heron_io.transport import connect_dealer
+
+ANSWER_SECS = 3.0
+"""A master answers within milliseconds; after this it is not there."""
+
+
+class NoAnswer(HeronError):
+    """There is no master, or it has not said whether it did what it was asked."""
+
+
+class MasterClient:
+    """Commands to one topology's master; looks its address up again when it does not answer."""
+
+    def __init__(self, store: StateStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket: zmq.Socket[bytes] | None = None
+
+    def ask(
+        self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = ANSWER_SECS
+    ) -> dict[str, Any]:
+        """The master's answer; NoAnswer if there is none, HeronError if it refuses."""
+        deadline = time.monotonic() + wait_secs
+        reply = self._exchange(messages.Command(command, arguments or {}), deadline)
+        if reply is None:
+            raise NoAnswer(
+                f"the topology master of {self._name!r} does not answer: look at "
+                f"`heronpy tail {self._name}`"
+            )
+        if not reply.ok:
+            raise HeronError(str(reply.data.get("error", "the master refused")))
+        return dict(reply.data)
+
+    def try_ask(
+        self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = ANSWER_SECS
+    ) -> dict[str, Any] | None:
+        """Like `ask`, but None if nobody answers, the state store included."""
+        deadline = time.monotonic() + wait_secs
+        try:
+            reply = self._exchange(messages.Command(command, arguments or {}), deadline)
+        except StateStoreError:  # whoever watches a run goes on, as the run does
+            return None
+        return dict(reply.data) if reply is not None and reply.ok else None
+
+    def _exchange(self, command: messages.Command, deadline: float) -> messages.Reply | None:
+        dealer = self._connected()
+        if dealer is None:
+            return None
+        dealer.send(messages.encode(command))
+        if not dealer.poll(max(1, int((deadline - time.monotonic()) * 1000))):
+            self._disconnect()  # its late answer must not be taken for the next one
+            return None
+        reply: messages.Reply = messages.decode(dealer.recv())
+        return reply
+
+    def _connected(self) -> "zmq.Socket[bytes] | None":
+        if self._socket is None:
+            found = self._store.get(master_path(self._name))
+            if found is None:
+                return None
+            keys = self._store.get(keys_path(self._name))
+            if keys is None:
+                return None
+            self._socket = connect_dealer(self._context, found["address"], 0, Keys.from_json(keys))
+        return self._socket
+
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            self._socket.close(linger=0)
+            self._socket = None
+
+    def close(self) -> None:
+        """Let the sockets go."""
+        self._context.destroy(linger=0)

@@ -1,0 +1,44 @@
+"""Rows that Spark has read for a spout, on their way to its task: blocks of level 0.
+
+u32 task, then the rows as an Arrow stream
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from heron_spark.blocks import NUMBER
+
+if TYPE_CHECKING:
+    from heron_spark.runner import Runner
+
+
+def packed(task: int, rows: pa.RecordBatch) -> bytes:
+    """A block of rows for one task."""
+    sink = pa.BufferOutputStream()
+    sink.write(NUMBER.pack(task))
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
+    return bytes(sink.getvalue())
+
+
+def unpacked(block: bytes) -> tuple[int, pa.RecordBatch]:
+    """The task that a block is for, and its rows."""
+    (task,) = NUMBER.unpack_from(block)
+    with pa.ipc.open_stream(pa.py_buffer(block).slice(NUMBER.size)) as stream:
+        return task, stream.read_next_batch()
+
+
+def hand_over(runners: "Mapping[int, Runner]", blocks: Iterable[bytes]) -> set[int]:
+    """Let spouts emit the rows of blocks; returns the tasks that got some.
+
+    A task without a runner has done the batch in an attempt before this one.
+    """
+    fed = set()
+    for block in blocks:
+        task, rows = unpacked(block)
+        fed.add(task)
+        if task in runners:
+            runners[task].take_rows(rows)
+    return fed

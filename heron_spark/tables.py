@@ -1,0 +1,282 @@
+"""Spouts whose rows Spark reads: their frames become part of the query.
+
+    the table's frame ─ dealt out by the hash of a row ─ blocks ─┐
+    rate-micro-batch ─ a row for each partition of spouts ───────┴ exchange ─ level 0 …
+
+What a batch holds of a table is in Spark's log of offsets before the batch runs, so a batch that is
+repeated gets the same rows. Which task gets a row only its values decide: the same again, with
+however many cores the run is continued. Files are read by Spark's own file stream; a frame that is
+no stream is written to the checkpoint folder once, and read from there: else it might hold other
+rows the next time.
+
+A finite table is at its end when the log says that a batch brought nothing new of it.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heron_core.errors import TopologyError, UsageError
+from heron_core.pickled import opened
+from heron_core.topology import ComponentSpec
+from heron_spark.blocks import Place
+from heron_spark.compile import Plan
+from heron_spark.files import Folder, write_whole
+from heron_spark.relay import BEGIN, SCHEMA, rows_of_blocks
+from heron_spark.rows import packed
+from heron_spark.session import first_line
+from heronpy_compat import aliases
+from heronpy_compat.connectors import frames, tables
+from heronpy_compat.failures import told
+from heronpy_compat.topology_files import put_on_search_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILE_FORMATS = frozenset({"parquet", "csv", "json", "text", "orc"})
+"""What Spark's file stream reads."""
+USUAL_OPTIONS = {
+    "csv": {"header": "true", "inferSchema": "true"},  # as pyarrow takes it on the native engine
+}
+BATCH_BYTES = str(64 * 1024 * 1024)
+"""Of files, for one batch of a table: some seconds of work; `maxBytesPerTrigger` of the options
+says otherwise."""
+FROZEN_ROWS = 100_000
+"""Of one file of a frame that is kept in the checkpoint folder."""
+DEAL = "__heronpy_task__"
+ROW_SETTINGS = {
+    # The engine's own rows are blocks of a megabyte, a table's are short: bytes bound both.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024 * 1024),
+}
+AS_TEXT = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
+"""Columns that folders name are texts, as they are on the native engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """Makes blocks of a table's rows: a function of Arrow batches for mapInArrow.
+
+    The last column says whose a row is. A block is the task, then the rows as an Arrow stream.
+    """
+
+    tasks: tuple[int, ...]
+    partitions: tuple[int, ...]
+    """Where each task runs on level 0."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            dealt, rows = batch.column(batch.num_columns - 1), _without_last(batch)
+            for index in pc.unique(dealt).to_pylist():
+                payload = packed(self.tasks[index], rows.filter(pc.equal(dealt, index)))
+                place = self.partitions[index]
+                yield rows_of_blocks([(0, place, payload)], place + 1)
+
+
+def _without_last(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.select(list(range(batch.num_columns - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A spout's frame."""
+
+    component: ComponentSpec
+    frame: "DataFrame"
+    is_finite: bool
+    """Then it is one source of the query."""
+
+
+class Tables:
+    """The tables of a topology, the finite ones first: so their offsets are in known lines."""
+
+    def __init__(self, plan: Plan, folder: Folder, found: Sequence[Table]) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._tables = sorted(found, key=lambda each: not each.is_finite)
+
+    def frame(self, driving: "DataFrame", slots: int) -> "DataFrame":
+        """What level 0 gets: `driving` has a row for each of its partitions."""
+        from pyspark.sql import functions
+
+        count = self._plan.partitions(0, slots)
+        mark = functions.lit(BEGIN).alias("level")
+        partition = functions.pmod(driving.value, functions.lit(count)).cast("int")
+        nothing = functions.lit(b"").alias("payload")
+        rows = driving.select(partition.alias("id"), mark, partition.alias("partition"), nothing)
+        places = self._plan.places(slots)
+        for each in self._tables:
+            rows = rows.union(_blocks(each.frame, self._tasks(each), places))
+        return rows.repartitionById(count, "id")
+
+    def _tasks(self, table: Table) -> tuple[int, ...]:
+        name, instances = table.component.name, self._plan.packing.instances
+        return tuple(task for task, each in instances.items() if each.component == name)
+
+    def exhausted(self, batch: int) -> set[int]:
+        """The tasks of finite tables of which batch `batch` brought nothing new."""
+        now, before = (_offsets(self._folder, each) for each in (batch, batch - 1))
+        ended = [
+            each
+            for line, each in enumerate(self._tables, 1)
+            if each.is_finite and before and now[line] == before[line]
+        ]
+        return {task for each in ended for task in self._tasks(each)}
+
+
+def _offsets(folder: Folder, batch: int) -> list[str]:
+    """A batch's line of each source, that of the driving one first; empty without such a batch."""
+    try:
+        text = Path(folder.query, "offsets", str(batch)).read_text("utf-8")
+    except FileNotFoundError:
+        return []
+    return text.splitlines()[2:]  # behind version and metadata
+
+
+def _blocks(frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, Place]) -> "DataFrame":
+    from pyspark.sql import functions
+
+    columns = [each.name for each in frame.schema.fields if _has_hash(each.dataType)]
+    chosen = functions.lit(0)
+    if columns and len(tasks) > 1:
+        values = functions.hash(*(frame[f"`{each}`"] for each in columns))
+        chosen = functions.pmod(values, functions.lit(len(tasks)))
+    partitions = tuple(places[task][1] for task in tasks)
+    return frame.withColumn(DEAL, chosen).mapInArrow(Dealing(tasks, partitions), SCHEMA)
+
+
+def _has_hash(kind: Any) -> bool:
+    """Whether Spark hashes values of a type: not maps, nor what has some inside."""
+    return not any(word in kind.simpleString() for word in ("map<", "variant"))
+
+
+# --- from a spout's config to its frame ----------------------------------------------------------
+
+
+def tables_of(spark: "SparkSession", plan: Plan, folder: Folder) -> Tables | None:
+    """The frames of all spouts that are fed by Spark; None if no spout is.
+
+    TopologyError with one line for a frame that cannot be had, UsageError if they are others than
+    those that the checkpoint was begun with.
+    """
+    fed = [each for each in plan.topology.components if each.config.get(frames.FED)]
+    if not fed:
+        return None
+    _search(plan.topology.search_paths)
+    found = [_table(spark, each, folder) for each in fed]
+    _claim(folder, {each.component.name: each.is_finite for each in found})
+    return Tables(plan, folder, found)
+
+
+def _search(paths: Sequence[str]) -> None:
+    """The user's functions are opened here as in any instance."""
+    aliases.install()
+    put_on_search_path(list(paths))
+
+
+def _table(spark: "SparkSession", component: ComponentSpec, folder: Folder) -> Table:
+    config = opened(component.config)
+    label = f"spout {component.name!r}"
+    try:
+        made, is_finite = _loaded(spark, config, label)
+        columns = [f"`{each}`" for each in config[tables.COLUMNS]]
+        made = made.select(*columns)
+        if not made.isStreaming:
+            made, is_finite = _frozen(spark, made, folder, component.name), True
+        return Table(component, made, is_finite)
+    except (TopologyError, UsageError):
+        raise
+    except Exception as error:  # the user's function's, or Spark's
+        is_users = frames.FUNCTION in config and not type(error).__module__.startswith("py")
+        raise TopologyError(f"{label}: {told(error) if is_users else first_line(error)}") from None
+
+
+def _loaded(
+    spark: "SparkSession", config: Mapping[str, Any], label: str
+) -> "tuple[DataFrame, bool]":
+    """(frame, whether it is a stream that ends)"""
+    from pyspark.sql import DataFrame
+
+    if frames.FUNCTION in config:
+        made = config[frames.FUNCTION](spark)
+        if not isinstance(made, DataFrame):
+            kind = type(made).__name__
+            raise TopologyError(f"{label}: its function returns a {kind}, not a DataFrame")
+        return made, False
+    kind, follow = config[frames.SPARK_FORMAT], bool(config.get(tables.FOLLOW))
+    path, schema = config.get(tables.PATH), config.get(frames.SCHEMA)
+    options = {**USUAL_OPTIONS.get(kind, {}), **config.get(frames.OPTIONS, {})}
+    if kind in FILE_FORMATS and path is not None:
+        with settings(spark, AS_TEXT):
+            schema = schema or spark.read.format(kind).options(**options).load(path).schema
+        return _file_stream(spark, kind, path, schema, options), not follow
+    reader = spark.readStream if follow else spark.read
+    reader = reader.format(kind).options(**options)
+    return (reader.schema(schema) if schema else reader).load(path), False
+
+
+def _file_stream(
+    spark: "SparkSession", kind: str, path: str, schema: Any, options: Mapping[str, Any]
+) -> "DataFrame":
+    given = {each.lower() for each in options}
+    if not given & {"maxbytespertrigger", "maxfilespertrigger"}:
+        options = {**options, "maxBytesPerTrigger": BATCH_BYTES}
+    return spark.readStream.format(kind).schema(schema).options(**options).load(path)
+
+
+def _frozen(spark: "SparkSession", frame: "DataFrame", folder: Folder, name: str) -> "DataFrame":
+    """The rows of a frame, as they were when the checkpoint was begun, as a stream."""
+    path = os.path.join(folder.path, "tables", name)
+    done = f"{path}.done"
+    if not os.path.exists(done):
+        frame.write.mode("overwrite").option("maxRecordsPerFile", FROZEN_ROWS).parquet(path)
+        write_whole(done, b"")
+    return _file_stream(spark, "parquet", path, frame.schema, {})
+
+
+def _claim(folder: Folder, ours: Mapping[str, bool]) -> None:
+    """The order of a query's sources is that of its checkpoint."""
+    path = os.path.join(folder.path, "tables.json")
+    if os.path.exists(path):
+        theirs = json.loads(Path(path).read_text("utf-8"))
+        if list(theirs.items()) != list(ours.items()):
+            raise UsageError(
+                f"checkpoint {folder.path} was begun with other tables ({_listed(theirs)}, not "
+                f"{_listed(ours)}): give another --checkpoint"
+            )
+    elif folder.batches_done() >= 0:
+        raise UsageError(
+            f"checkpoint {folder.path} was begun without the table(s) {_listed(ours)}: give "
+            "another --checkpoint"
+        )
+    else:
+        write_whole(path, json.dumps(ours).encode())
+
+
+def _listed(found: Mapping[str, bool]) -> str:
+    return ", ".join(
+        f"{name} ({'to its end' if finite else 'followed'})" for name, finite in found.items()
+    )
+
+
+@contextmanager
+def settings(spark: "SparkSession", given: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings; a query that is started meanwhile keeps them."""
+    before = {key: spark.conf.get(key, None) for key in given}
+    for key, value in given.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

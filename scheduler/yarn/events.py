@@ -1,0 +1,189 @@
+"""What can happen to an application on YARN, and what its master may do about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How large a container has to be."""
+
+    memory_mb: int
+    vcores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A container of YARN's, which belongs to a container of the packing plan."""
+
+    id: str
+    number: int
+    """Of the packing plan: each of its containers is asked for with a priority of its own."""
+    host: str
+    """HOST:PORT of its node manager."""
+    http: str
+    """HOST:PORT of the node manager's web server."""
+
+
+class Status(Enum):
+    """How an application ends, in YARN's words (FinalApplicationStatus)."""
+
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The resource manager knows this attempt; containers of earlier ones still run."""
+
+    previous: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The resource manager learnt later that a container of an earlier attempt still runs."""
+
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """The resource manager gives a container."""
+
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A node manager took the order to start a container."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """A node manager refused it."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A container has ended; `status` is its exit code, or YARN's reason below zero."""
+
+    id: str
+    status: int
+    words: str
+    """What is worth telling of YARN's diagnostics, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """The containers that have to run from now on."""
+
+    asks: Mapping[int, Ask]
+
+
+@dataclass(frozen=True, slots=True)
+class MasterEnded:
+    """The process of container 0, which runs beside the application master, has ended."""
+
+    code: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartWished:
+    """Somebody wants containers started again."""
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndWished:
+    """Somebody wants the application to end."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+Event = (
+    Registered | Recovered | Allocated | Started | NotStarted | Completed | PlanChanged
+    | MasterEnded | RestartWished | EndWished | Tick
+)  # fmt: skip
+
+# Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class AskFor:
+    """Ask the resource manager for a container."""
+
+    number: int
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """Ask no more for it."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Have a container's node manager start our process in it."""
+
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Give a container back; YARN kills what runs in it."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Write into the state store which container of YARN's is whose."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartMaster:
+    """Start container 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndMaster:
+    """End container 0 in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """A line for the log."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister:
+    """Tell the resource manager that the application has ended, and leave."""
+
+    status: Status
+    reason: str
+
+
+Instruction = (
+    AskFor | TakeBack | Start | Release | Publish | StartMaster | EndMaster | Tell | Unregister
+)

@@ -1,0 +1,98 @@
+"""The jars of real servers, resolved by Maven into a folder of the checkout that git ignores.
+
+`python tests/cluster/jars.py` resolves all of them; the fixtures do the same for what they need.
+"""
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CACHE = HERE.parents[1] / ".cluster-jars"
+SERVERS = ("hadoop", "kafka")
+"""Folders here with a pom.xml each: their dependencies differ in versions."""
+RESOLVE_SECS_MAX = 300.0
+"""Half a minute where Maven Central answers; a proxy that drops packets must not hold CI up."""
+EXIT_NO_JARS = 69
+"""EX_UNAVAILABLE of sysexits.h: .ci/run goes on without these tests."""
+NEEDED = "make test-cluster needs Maven (mvn) and Maven Central"
+
+
+class NoJars(Exception):
+    """Maven is not installed, or does not get at Maven Central; the text is one line."""
+
+
+def jars_of(server: str) -> Path:
+    """The folder with the jars of a server; NoJars if it is not there and cannot be made."""
+    pom = HERE / server / "pom.xml"
+    folder = CACHE / f"{server}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    if not folder.exists():
+        with _alone():
+            if not folder.exists():
+                _resolve(pom, folder)
+    return folder
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """While another process resolves, wait: Maven's own cache is not made for two."""
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _resolve(pom: Path, folder: Path) -> None:
+    """The folder appears whole or not at all; those of earlier poms go."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise NoJars(f"{NEEDED}: mvn is not installed")
+    made = CACHE / f"{pom.parent.name}-unfinished"
+    shutil.rmtree(made, ignore_errors=True)
+    _run_maven(maven, pom, made)
+    for earlier in set(CACHE.glob(f"{pom.parent.name}-*")) - {made}:
+        shutil.rmtree(earlier)
+    made.rename(folder)
+
+
+def _run_maven(maven: str, pom: Path, folder: Path) -> None:
+    command = [maven, "--batch-mode", "--quiet", "-Dstyle.color=never", "--file", str(pom)]
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    try:
+        done = subprocess.run(
+            [*command, "-DincludeScope=runtime"],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=RESOLVE_SECS_MAX,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoJars(f"{NEEDED}: no answer within {RESOLVE_SECS_MAX:g} s") from None
+    if done.returncode != 0:
+        raise NoJars(f"{NEEDED}: {_reason(done.stdout + done.stderr)}")
+
+
+def _reason(output: str) -> str:
+    """The first line that Maven complains with."""
+    _, found, rest = output.partition("[ERROR] ")
+    return rest.splitlines()[0] if found else "mvn failed without a word"
+
+
+def main() -> int:
+    """Resolve all; where that cannot be, one line and EXIT_NO_JARS."""
+    try:
+        for each in SERVERS:
+            jars_of(each)
+    except NoJars as error:
+        print(error, file=sys.stderr)
+        return EXIT_NO_JARS
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

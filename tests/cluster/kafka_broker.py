@@ -1,0 +1,156 @@
+"""A real Kafka: one broker that is its own controller (KRaft)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from servers import START_SECS, Servers, free_ports
+from tests.process.process_support import until
+
+PARTITIONS = 4
+CLUSTER_ID = "dGhlLXRlc3RzLWNsdXN0ZQ"
+"""Sixteen bytes in base64, which is all that Kafka asks of it."""
+CONFIG = """\
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@127.0.0.1:{controller}
+log.dirs={folder}/log
+auto.create.topics.enable=false
+num.partitions={partitions}
+# One broker has no replicas.
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+# The usual 128 MB are more than its heap.
+log.cleaner.dedupe.buffer.size=2097152
+# A broker that was killed may come back at once, and members of groups may be declared dead soon.
+initial.broker.registration.delay.ms=0
+broker.heartbeat.interval.ms=1000
+broker.session.timeout.ms=3000
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+"""
+
+
+class KafkaBroker:
+    """A broker at `address`, which it keeps with all its data when it is killed and started."""
+
+    def __init__(self, folder: Path, jars: Path) -> None:
+        self._servers = Servers(folder, jars)
+        broker, controller = free_ports(2)
+        self.address = f"127.0.0.1:{broker}"
+        self._config = folder / "server.properties"
+        self._config.write_text(
+            CONFIG.format(
+                broker=broker, controller=controller, folder=folder, partitions=PARTITIONS
+            )
+        )
+        self._is_formatted = False
+        self._watchers: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Start it; returns when it answers."""
+        file = str(self._config)
+        tool = ("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", file)
+        self._servers.start("broker", "kafka.Kafka", file, first=() if self._is_formatted else tool)
+        self._is_formatted = True
+        until(self._is_ready, "Kafka is ready", START_SECS)
+
+    def _is_ready(self) -> bool:
+        self._servers.all_run()
+        try:
+            return bool(self._admin().list_topics(timeout=1).brokers)
+        except confluent_kafka.KafkaException:
+            return False
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._servers.kill("broker")
+
+    def stop(self) -> None:
+        """Kill it for good."""
+        for each in self._watchers.values():
+            each.close()
+        self._servers.stop()
+
+    def _client(self) -> dict[str, Any]:
+        """It looks often for a broker that is away, and does not complain of it on stderr."""
+        return {
+            "bootstrap.servers": self.address,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+        }
+
+    def _admin(self) -> Any:
+        return AdminClient(self._client())
+
+    def create(self, *topics: str) -> None:
+        """New topics, of PARTITIONS partitions each."""
+        admin = self._admin()  # what it is doing ends with it
+        made = admin.create_topics([NewTopic(each, PARTITIONS, 1) for each in topics])
+        for each in made.values():
+            each.result(timeout=30)
+
+    def produce(self, topic: str, numbers: Iterable[int]) -> None:
+        """Write numbers as text, each into the partition that its remainder names."""
+        producer = confluent_kafka.Producer(self._client())
+        for number in numbers:
+            producer.produce(topic, str(number), partition=number % PARTITIONS)
+        assert producer.flush(30) == 0
+
+    def committed(self, topic: str, group: str) -> list[int]:
+        """What is committed, of each partition; -1001 where nothing is."""
+        if group not in self._watchers:
+            self._watchers[group] = self._consumer(group)
+        ask = self._watchers[group].committed
+
+        def asked() -> list[int] | None:
+            try:
+                return [each.offset for each in ask(_places(topic), timeout=5)]
+            except confluent_kafka.KafkaException:  # it has just started, and reads its own topics
+                return None
+
+        return until(asked, "Kafka knows the group", START_SECS)
+
+    def texts(self, topic: str) -> Counter[str]:
+        """What a topic has now."""
+        consumer = self._consumer("of the test")
+        consumer.assign(_places(topic))
+        found: Counter[str] = Counter()
+        ended: set[int] = set()
+
+        def all_read() -> bool:
+            for each in consumer.consume(500, 0.1):
+                if each.error() is None:
+                    found[each.value().decode()] += 1
+                elif each.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                    ended.add(each.partition())
+            return len(ended) == PARTITIONS
+
+        until(all_read, "the topic is read", START_SECS)
+        consumer.close()
+        return found
+
+    def _consumer(self, group: str) -> Any:
+        """A client of that group that has not joined it."""
+        return confluent_kafka.Consumer(
+            {
+                **self._client(),
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+
+
+def _places(topic: str) -> list[Any]:
+    return list(map(partial(confluent_kafka.TopicPartition, topic), range(PARTITIONS)))

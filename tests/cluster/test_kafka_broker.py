@@ -1,0 +1,144 @@
+"""Kafka's spout and sink with a real broker: what is acked is committed, and nothing is lost."""
+
+import operator
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafka_broker import KafkaBroker
+from servers import START_SECS
+from tests.process.kafka_group import (
+    HALF,
+    PARTITIONS,
+    RECORDS,
+    a_partition_that_moves_takes_its_records_along,
+)
+from tests.process.process_support import GONE_SECS, Place, Running
+
+FILE = Path(__file__).with_name("kafka_copy.py")
+DONE = [RECORDS // PARTITIONS] * PARTITIONS
+HALF_DONE = [HALF // PARTITIONS] * PARTITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Two topics and a group of a test's own, in the broker that all of them share."""
+
+    broker: KafkaBroker
+    numbers: str
+    copy: str
+    group: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What its components are told."""
+        return {
+            "kafka.bootstrap.servers": self.broker.address,
+            "kafka.topics": self.numbers,
+            "kafka.topic": self.copy,
+            "kafka.group": self.group,
+        }
+
+    def start(self, place: Place, **others: object) -> Running:
+        """The topology that copies."""
+        settings = {**self.settings, **others}
+        words = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+        return place.start("run", FILE, "-N", uuid.uuid4().hex, *words)
+
+    def committed(self) -> list[int]:
+        """The offset of each partition."""
+        return self.broker.committed(self.numbers, self.group)
+
+    def until_committed(self, running: Running, offsets: list[int]) -> None:
+        """Wait while the topology reads on."""
+        running.until(lambda: self.committed() == offsets, "it is committed", START_SECS)
+
+
+@pytest.fixture
+def work(kafka: KafkaBroker) -> Work:
+    name = uuid.uuid4().hex
+    made = Work(kafka, f"numbers-{name}", f"copy-{name}", f"group-{name}")
+    kafka.create(made.numbers, made.copy)
+    return made
+
+
+def test_what_is_committed_is_what_was_acked(place: Place, work: Work) -> None:
+    """The second half is never acked. The topology is killed; the next run begins where the acks
+    ended: what was not acked comes, what was acked does not come again."""
+    work.broker.produce(work.numbers, range(RECORDS))
+    first = work.start(place, **{"test.hold.from": HALF})
+    work.until_committed(first, HALF_DONE)
+    for each in first.processes():
+        with suppress(psutil.Error):  # it ends with its parent
+            each.kill()
+    first.wait()
+    assert work.committed() == HALF_DONE
+    before = work.broker.texts(work.copy)
+    assert before.keys() == texts(range(HALF))
+    second = work.start(place)
+    work.until_committed(second, DONE)
+    after = work.broker.texts(work.copy) - before
+    assert after.keys() == texts(range(HALF, RECORDS))
+    second.end()
+
+
+def test_kill_9_of_readers_writers_and_the_broker_loses_nothing(place: Place, work: Work) -> None:
+    """The partitions of a dead reader go to the other one, which begins where they were committed;
+    what bolts and a broker had when they died is read again."""
+    work.broker.produce(work.numbers, range(HALF))
+    # Instances that start while there is no broker end at once, again and again.
+    running = work.start(place, **{"topology.restart.limit": 1000})
+    running.until(lambda: max(work.committed()) > 0, "it copies", START_SECS)
+    kill_9(running, "numbers[0]")
+    work.until_committed(running, HALF_DONE)
+    work.broker.produce(work.numbers, range(HALF, RECORDS))
+    for each in ("hold[0]", "copy[0]"):
+        kill_9(running, each)
+    before = work.committed()
+    work.broker.kill()
+    work.broker.start()
+    assert all(map(operator.ge, work.committed(), before))
+    work.until_committed(running, DONE)
+    assert work.broker.texts(work.copy).keys() == texts(range(RECORDS))
+    running.end()
+    place.nothing_is_left(GONE_SECS)
+
+
+def texts(numbers: range) -> set[str]:
+    """As they are written."""
+    return set(map(str, numbers))
+
+
+def kill_9(running: Running, instance: str) -> None:
+    """One process of a topology."""
+    name = f"heron: {instance}"
+    running.until(partial(running.process_called, name), f"{instance} runs").kill()
+
+
+def test_a_partition_that_moves_takes_its_records_along(work: Work) -> None:
+    """A second member joins: what the first one has not acked is emitted again by whoever has the
+    partition then; its late acks of partitions that are gone change nothing."""
+    work.broker.produce(work.numbers, range(RECORDS))
+    a_partition_that_moves_takes_its_records_along(work.settings, work.committed)
+
+
+def test_an_unknown_topic_and_a_wrong_address_are_one_line(place: Place, work: Work) -> None:
+    """Brokers that make no topics when somebody asks; a port where nobody listens."""
+    wrong = {"kafka.topics": "absent"}, {"kafka.bootstrap.servers": "127.0.0.1:1"}
+    once = {"topology.restart.limit": 0}
+    no_topic, no_broker = (work.start(place, **each, **once) for each in wrong)
+    assert_one_line(no_topic, "topic 'absent'")
+    assert_one_line(no_broker, "Kafka at 127.0.0.1:1 does not answer")
+
+
+def assert_one_line(running: Running, text: str) -> None:
+    """It ends with that error, and no other."""
+    finished = running.wait()
+    assert finished.code == 1
+    (error,) = finished.errors
+    assert text in error

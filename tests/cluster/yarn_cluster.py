@@ -1,0 +1,203 @@
+"""A real YARN: a ResourceManager and two NodeManagers, each a process of its own."""
+
+import getpass
+import json
+import urllib.request
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import psutil
+
+from hdfs import Hdfs
+from servers import START_SECS, Servers, free_ports
+from tests.process.process_support import until
+
+NODES = 2
+NODE_MEMORY_MB = 4096
+NODE_CORES = 4
+LOST_MS = 6000
+"""A NodeManager that is silent for so long is lost: longer than a busy machine pauses."""
+MASTER_LOST_MS = 60000
+"""An application master may take so long to start on a busy machine; of one that dies its node
+manager tells at once."""
+HEARTBEAT_MS = 100
+SERVER = "org.apache.hadoop.yarn.server"
+STATES = ("RUNNING", "LOST", "DECOMMISSIONED", "UNHEALTHY", "REBOOTED", "SHUTDOWN", "NEW")
+
+OPENED = ("java.lang", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent")
+"""Packages that Hadoop looks into and Java 17 keeps closed."""
+ADD_OPENS = tuple(f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in OPENED)
+
+SCHEDULER = {
+    "root.queues": "default,small,closed",
+    "root.default.capacity": 90,
+    "root.default.user-limit-factor": 10,
+    "root.small.capacity": 10,
+    "root.small.maximum-capacity": 10,
+    "root.closed.capacity": 0,
+    "root.closed.maximum-capacity": 0,
+    "root.closed.state": "STOPPED",
+    "maximum-am-resource-percent": 1.0,
+    "node-locality-delay": 0,
+    # As clusters have it that count cores and not only memory.
+    "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+}
+
+
+class YarnCluster:
+    """Two nodes of 4 GiB and 4 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
+
+    `conf_dir` is what HADOOP_CONF_DIR is for its users. A node keeps its address when it is killed
+    and started again; its containers survive it, as NodeManagers without recovery forget them.
+    """
+
+    def __init__(self, folder: Path, jars: Path) -> None:
+        self.folder = folder
+        self.conf_dir = folder / "conf"
+        self._servers = Servers(
+            folder,
+            jars,
+            java_options=ADD_OPENS,
+            environment={"HADOOP_CONF_DIR": str(self.conf_dir), "HADOOP_HOME": str(folder)},
+        )
+        self._hdfs = Hdfs(folder)
+        ports = free_ports(5 + 3 * NODES)
+        self._manager_ports, self._node_ports = ports[:5], ports[5:]
+        self.web_url = f"http://127.0.0.1:{self._manager_ports[4]}"
+        self._write_config(jars)
+
+    def start(self) -> None:
+        """Everything at the same time; returns when both nodes are registered."""
+        self._servers.start("resourcemanager", f"{SERVER}.resourcemanager.ResourceManager")
+        self._hdfs.start(self._servers)
+        for number in range(NODES):
+            self._start_node(number)
+        until(self._is_ready, "YARN is ready", START_SECS)
+
+    def _is_ready(self) -> bool:
+        self._servers.all_run()
+        states = list(self.node_managers().values())
+        return states == ["RUNNING"] * NODES and self._hdfs.is_ready()
+
+    def _start_node(self, number: int) -> None:
+        ports = self._node_ports[3 * number : 3 * number + 3]
+        folder = self.folder / f"node-{number}"
+        own = {
+            "yarn.nodemanager.address": f"127.0.0.1:{ports[0]}",
+            "yarn.nodemanager.localizer.address": f"127.0.0.1:{ports[1]}",
+            "yarn.nodemanager.webapp.address": f"127.0.0.1:{ports[2]}",
+            "yarn.nodemanager.local-dirs": folder / "local",
+            "yarn.nodemanager.log-dirs": folder / "logs",
+            "hadoop.tmp.dir": folder / "tmp",
+        }
+        options = (f"-D{name}={value}" for name, value in own.items())
+        self._servers.start(f"nodemanager-{number}", f"{SERVER}.nodemanager.NodeManager", *options)
+
+    def kill_node_manager(self, number: int) -> None:
+        """kill -9; the ResourceManager notices after LOST_MS."""
+        self._servers.kill(f"nodemanager-{number}")
+
+    def start_node_manager(self, number: int) -> None:
+        """Start it again if it was killed; returns when it is registered."""
+        if not self._servers.is_started(f"nodemanager-{number}"):
+            self._start_node(number)
+        until(partial(self._is_registered, number), "the node is back", START_SECS)
+
+    def _is_registered(self, number: int) -> bool:
+        self._servers.all_run()
+        return self.node_managers().get(self.node_id(number)) == "RUNNING"
+
+    def node_id(self, number: int) -> str:
+        """What YARN calls a node: HOST:PORT."""
+        return f"localhost:{self._node_ports[3 * number]}"
+
+    def node_managers(self) -> dict[str, str]:
+        """Node id -> state, such as RUNNING or LOST; empty while the ResourceManager is silent."""
+        found = self.ask(f"cluster/nodes?states={','.join(STATES)}")
+        nodes = (found.get("nodes") or {}).get("node", [])
+        return {each["id"]: each["state"] for each in nodes}
+
+    def applications(self) -> list[dict[str, Any]]:
+        """All applications, as the ResourceManager's REST interface describes them."""
+        return list((self.ask("cluster/apps").get("apps") or {}).get("app", []))
+
+    def ask(self, path: str) -> dict[str, Any]:
+        """The answer of /ws/v1/PATH; empty while nobody answers."""
+        try:
+            with urllib.request.urlopen(f"{self.web_url}/ws/v1/{path}", timeout=10) as answer:
+                return dict(json.load(answer))
+        except (OSError, ValueError):
+            return {}
+
+    def processes(self) -> list[psutil.Process]:
+        """The servers, their containers, and what those have started."""
+        return self._servers.processes()
+
+    def log(self, server: str) -> str:
+        """What `resourcemanager`, `nodemanager-0` or `nodemanager-1` has logged."""
+        return self._servers.log(server)
+
+    def stop(self) -> None:
+        """Kill everything, containers included."""
+        self._servers.stop()
+
+    def _write_config(self, jars: Path) -> None:
+        queues = {f"yarn.scheduler.capacity.{name}": value for name, value in SCHEDULER.items()}
+        self._write("core-site", self._core_site())
+        self._write("hdfs-site", self._hdfs.settings)
+        self._write("capacity-scheduler", queues)
+        self._write("yarn-site", {**self._yarn_site(), "yarn.application.classpath": f"{jars}/*"})
+
+    def _write(self, name: str, settings: Mapping[str, object]) -> None:
+        rows = "".join(
+            f"<property><name>{name}</name><value>{escape(str(value))}</value></property>\n"
+            for name, value in settings.items()
+        )
+        file = self.conf_dir / f"{name}.xml"
+        file.write_text(f"<configuration>\n{rows}</configuration>\n")
+
+    def _core_site(self) -> dict[str, object]:
+        return {
+            "fs.defaultFS": self._hdfs.url,
+            "hadoop.tmp.dir": self.folder / "tmp",
+            # Whom the web interfaces take everybody for.
+            "hadoop.http.staticuser.user": getpass.getuser(),
+            "ipc.client.connect.retry.interval": 200,
+        }
+
+    def _yarn_site(self) -> dict[str, object]:
+        names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
+        addresses = {
+            f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}"
+            for name, port in zip((*names, "webapp.address"), self._manager_ports, strict=True)
+        }
+        return {**addresses, **YARN_SITE}
+
+
+YARN_SITE: dict[str, object] = {
+    "yarn.resourcemanager.hostname": "127.0.0.1",
+    "yarn.resourcemanager.connect.retry-interval.ms": 200,
+    "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": HEARTBEAT_MS,
+    "yarn.nm.liveness-monitor.expiry-interval-ms": LOST_MS,
+    "yarn.am.liveness-monitor.expiry-interval-ms": MASTER_LOST_MS,
+    "yarn.resourcemanager.am.max-attempts": 4,
+    "yarn.scheduler.minimum-allocation-mb": 128,
+    "yarn.scheduler.maximum-allocation-mb": NODE_MEMORY_MB,
+    "yarn.scheduler.maximum-allocation-vcores": NODE_CORES,
+    # Both nodes are one host.
+    "yarn.scheduler.include-port-in-node-name": "true",
+    "yarn.nodemanager.hostname": "127.0.0.1",
+    "yarn.nodemanager.resource.memory-mb": NODE_MEMORY_MB,
+    "yarn.nodemanager.resource.cpu-vcores": NODE_CORES,
+    "yarn.nodemanager.container-monitor.interval-ms": 500,
+    "yarn.nodemanager.vmem-check-enabled": "false",
+    # Without cgroups it is the node manager itself that kills for memory.
+    "yarn.nodemanager.resource.memory.enforced": "false",
+    "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
+    "yarn.nodemanager.recovery.enabled": "false",
+    "yarn.log-aggregation-enable": "true",
+    "yarn.nodemanager.remote-app-log-dir": "/aggregated-logs",
+}

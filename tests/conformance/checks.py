@@ -1,0 +1,275 @@
+"""What every back end has to do, in the order of a topology's life: one submit, then everything.
+
+A step takes a `Deployment`, uses the command line as a person does, and looks at the processes, at
+the topology master's numbers and at the records of its components. Nothing here knows which cluster
+it is on; who does makes the `Deployment` and calls `whole_life`.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, packing_from_json
+from heron_io.state_store import (
+    execution_path,
+    keys_path,
+    master_path,
+    open_store,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+    wishes_path,
+)
+from tests.conformance.report import PROPERTY
+from tests.process.process_support import GONE_SECS, Finished, Master, Place, Running, until
+from tests.process.survival import TOPOLOGY, acked, records, settings, survey
+
+LINES = 100_000
+"""More than the spouts emit in the time that all steps take."""
+RATE = 100
+"""Lines a second: enough to be in the middle of something always, few enough to look at each."""
+PENDING = 50
+FLOWING_LINES = 50
+CONTAINERS = 2
+ADDED = 3
+NODES = (topology_path, packing_path, physical_path, execution_path, master_path, scheduler_path,
+         keys_path, wishes_path)  # fmt: skip
+
+
+@dataclass
+class Deployment:
+    """A topology on a back end whose processes all run on this machine."""
+
+    kind: str
+    place: Place
+    submit: tuple[object, ...]
+    """The options that bring it there."""
+    known: tuple[object, ...]
+    """The options by which the other commands find it."""
+    store_url: str
+    wait_secs: float
+    """For whatever takes seconds on an idle machine."""
+    left: Callable[[], Iterable[str]] = lambda: ()
+    """What is left on the cluster, one line each, besides processes and nodes."""
+    first_tuple_secs: float = field(default=float("nan"), init=False)
+    """From the command to the first tuple at the last bolt."""
+
+    @property
+    def name(self) -> str:
+        """The topology's."""
+        return self.place.name
+
+    def heronpy(self, command: str, *words: object) -> Finished:
+        """A command about the topology."""
+        called = (command, self.name, *words, *self.known)
+        return self.place.heronpy(*called, secs=self.wait_secs).succeeded()
+
+    def until(self, condition: Callable[[], Any], what: str) -> Any:
+        """The first true value, within this back end's time."""
+        return until(condition, f"{self.kind}: {what}", self.wait_secs)
+
+    def stats(self, component: str | None = None) -> dict[str, Any]:
+        """The topology master's numbers; empty while none answers."""
+        with Master(self.store_url, self.name) as master:
+            return master._client.try_ask("stats", {"component": component}, 1.0) or {}
+
+    def container(self, number: int) -> psutil.Process | None:
+        """The executor of a container."""
+        title = f"heron: container {number} ({self.name})"
+        for each in self.place.processes():
+            with suppress(psutil.Error):
+                if " ".join(each.cmdline()).startswith(title):
+                    return each
+        return None
+
+    def node(self, path: Callable[[str], str]) -> Any:
+        """A node of the state store."""
+        store = open_store(self.store_url)
+        try:
+            return store.get(path(self.name))
+        finally:
+            store.close()
+
+    def packing(self) -> PackingPlan:
+        """The packing plan."""
+        return packing_from_json(self.node(packing_path))
+
+
+def whole_life(deployment: Deployment, record_property: Callable[[str, object], None]) -> None:
+    """All steps; the one that fails is in the traceback. pytest's `record_property` gets how long
+    the first tuple took, which nobody asserts."""
+    for step in STEPS:
+        step(deployment)
+    record_property(PROPERTY, f"{deployment.kind} {deployment.first_tuple_secs:.1f} s")
+
+
+def submits(deployment: Deployment) -> None:
+    """`submit` returns when all instances run, and tuples flow."""
+    folder = deployment.place.path
+    words, _ = settings(folder, LINES, RATE)
+    pending = ("-o", f"topology.max.spout.pending={PENDING}")
+    began = time.monotonic()
+    command = deployment.place.start(
+        "submit", TOPOLOGY, "-N", deployment.name, "-w", CONTAINERS, *pending, *words,
+        *deployment.submit,
+    )  # fmt: skip
+    deployment.until(lambda: _has_ended(command) or any(records(folder, "seen")), "a tuple")
+    deployment.first_tuple_secs = time.monotonic() - began
+    finished = command.wait(deployment.wait_secs).succeeded()
+    told = f"{deployment.name} runs: 7 instances, {CONTAINERS} containers"
+    assert finished.out.startswith(told)
+    _flows(deployment)
+
+
+def _has_ended(command: Running) -> bool:
+    """Whether it has failed: then there is no tuple to wait for."""
+    code = command.process.poll()
+    assert not code, command.err
+    return False
+
+
+def is_listed(deployment: Deployment) -> None:
+    """`list` and `stats` show it."""
+    assert _listed(deployment)["state"] == "RUNNING"
+    assert (_listed(deployment)["containers"], _listed(deployment)["instances"]) == (2, 7)
+    shown = json.loads(deployment.heronpy("stats", "--json").out)
+    assert shown["containers"] == [1, 2]
+    assert {name: each["up"] for name, each in shown["components"].items()} == {
+        "lines": 2, "split": 2, "count": 2, "seen": 1,
+    }  # fmt: skip
+
+
+def _listed(deployment: Deployment) -> dict[str, Any]:
+    out = deployment.place.heronpy("list", "--json", *deployment.known).succeeded().out
+    (found,) = (each for each in json.loads(out) if each["name"] == deployment.name)
+    return dict(found)
+
+
+def pauses_and_goes_on(deployment: Deployment) -> None:
+    """`deactivate` stops the spouts, what is in flight arrives; `activate` lets them go."""
+    deployment.heronpy("deactivate")
+    folder = deployment.place.path
+
+    def is_quiet() -> bool:
+        before = acked(folder)
+        pending = deployment.stats().get("components", {}).get("lines", {}).get("pending")
+        return pending == 0 and acked(folder) == before
+
+    deployment.until(is_quiet, "it pauses")
+    assert _listed(deployment)["state"] == "PAUSED"
+    deployment.heronpy("activate")
+    assert _listed(deployment)["state"] == "RUNNING"
+    _flows(deployment)
+
+
+def bears_the_death_of_a_container(deployment: Deployment) -> None:
+    """kill -9 of the one that was added: it comes back, the others stay, nothing is lost."""
+    before = _processes(deployment)
+    victim = before.pop(ADDED)
+    victim.kill()
+    deployment.until(lambda: _is_another(deployment, ADDED, victim), "the container comes back")
+    _stay(deployment, before)
+    _is_complete(deployment)
+
+
+def restarts_a_container(deployment: Deployment) -> None:
+    """`restart` brings one container back as other processes, and waits for it."""
+    before = _processes(deployment)
+    said = deployment.heronpy("restart", 1).out
+    assert said == f"{deployment.name}: container 1 is restarted\n"
+    assert _is_another(deployment, 1, before.pop(1))
+    _stay(deployment, before)
+    _is_complete(deployment)
+
+
+def grows_by_a_container(deployment: Deployment) -> None:
+    """`update`: one more container, and tuples are processed in it; the others stay."""
+    before = _processes(deployment)
+    deployment.heronpy("update", "--container-number", ADDED)
+    _stay(deployment, before)
+    assert deployment.container(ADDED) is not None
+    instances = deployment.packing().container(ADDED).instances
+    assert instances
+    for each in instances:
+        deployment.until(
+            lambda each=each: _work(deployment, each.component, each.task) > 0,
+            f"{each.component} (task {each.task}) works in container {ADDED}",
+        )
+    _is_complete(deployment)
+
+
+def _work(deployment: Deployment, component: str, task: int) -> int:
+    """What an instance has processed or had acked, as its own process counts it."""
+    rows = deployment.stats(component).get("instances", [])
+    return sum(each["executed"] + each["acked"] for each in rows if each["task"] == task)
+
+
+def shrinks_again(deployment: Deployment) -> None:
+    """`update` back: the container ends, and everything goes on in the others."""
+    before = _processes(deployment)
+    del before[ADDED]
+    deployment.heronpy("update", "--container-number", CONTAINERS)
+    deployment.until(lambda: deployment.container(ADDED) is None, "it ends")
+    _stay(deployment, before)
+    assert list(deployment.stats()["containers_expected"]) == [1, 2]
+    _is_complete(deployment)
+
+
+def ends_without_a_trace(deployment: Deployment) -> None:
+    """`kill`: no process, no node in the state store, nothing on the cluster."""
+    deployment.heronpy("kill")
+    assert [path(deployment.name) for path in NODES if deployment.node(path) is not None] == []
+    deployment.place.nothing_is_left(GONE_SECS)
+    deployment.until(lambda: not list(deployment.left()), "nothing is left there")
+
+
+STEPS = (
+    submits,
+    is_listed,
+    pauses_and_goes_on,
+    grows_by_a_container,
+    bears_the_death_of_a_container,
+    restarts_a_container,
+    shrinks_again,
+    ends_without_a_trace,
+)
+
+
+def _processes(deployment: Deployment) -> dict[int, psutil.Process]:
+    """container -> its executor, all of them there."""
+    numbers = (MASTER_CONTAINER, *(each.id for each in deployment.packing().containers))
+    return {
+        number: deployment.until(
+            lambda number=number: deployment.container(number), f"container {number} is there"
+        )
+        for number in numbers
+    }
+
+
+def _is_another(deployment: Deployment, number: int, before: psutil.Process) -> bool:
+    return deployment.container(number) not in (None, before)
+
+
+def _stay(deployment: Deployment, before: dict[int, psutil.Process]) -> None:
+    """AssertionError unless these containers have the same processes as before."""
+    assert {each: deployment.container(each) for each in before} == before
+
+
+def _flows(deployment: Deployment) -> None:
+    """More lines are acked from now on."""
+    wanted = acked(deployment.place.path) + FLOWING_LINES
+    deployment.until(lambda: acked(deployment.place.path) >= wanted, "lines are acked")
+
+
+def _is_complete(deployment: Deployment) -> None:
+    """All lines that were emitted before now are acked, and every word of them was seen."""
+    _flows(deployment)
+    folder = deployment.place.path
+    last = 1 + max(map(int, records(folder, "acked")))
+    deployment.until(lambda: survey(folder, last).complete, f"the first {last} lines are complete")

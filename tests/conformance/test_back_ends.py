@@ -1,0 +1,46 @@
+"""The same life of a topology on the back ends that need no cluster of servers.
+
+Spark's is in tests/spark, beside the standalone cluster that its tests share, YARN's in
+tests/cluster.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.checks import Deployment, whole_life
+from tests.process.aurora_support import AuroraPlace
+from tests.process.process_support import Place
+
+WAIT_SECS = 90.0
+
+
+def local(path: Path) -> Deployment:
+    """Processes of this machine."""
+    place = Place(path)
+    return Deployment("local", place, (), (), place.store_url, WAIT_SECS)
+
+
+def aurora(path: Path) -> Deployment:
+    """Instances of a job of Aurora's stand-in."""
+    cache = path / "runtime"
+    cache.mkdir()
+    place = AuroraPlace(path, cache)
+    cluster = ("--cluster", "west")
+    return Deployment("aurora", place, cluster, cluster, place.store_url, WAIT_SECS, place.left)
+
+
+@pytest.fixture(params=[local, aurora], ids=lambda each: each.__name__)
+def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployment]:
+    """A back end; what is left of the topology there is killed at the end."""
+    made: Deployment = request.param(tmp_path)
+    yield made
+    made.place.close()
+
+
+@pytest.mark.timeout(600)
+def test_a_topology_s_whole_life(
+    deployment: Deployment, record_property: Callable[[str, object], None]
+) -> None:
+    whole_life(deployment, record_property)

@@ -1,0 +1,126 @@
+"""`heronpy update`: a topology that runs gets other numbers of instances and containers.
+
+Each line of topologies/surviving.py is counted exactly once as long as nothing is killed, and at
+least once if something is, in the middle of an update.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from heron_cli.client import MasterClient
+from heron_io.state_store import StateStore, packing_path, physical_path
+from process_support import Place, Running, until
+from survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
+
+LINES, RATE = 1_000_000, 300
+"""More than any run here needs."""
+FLOWING_LINES = 50
+UPDATE_SECS = 120.0
+"""For what takes a second on an idle machine."""
+STAYING = ("topology master", "container 1", "stream manager 1", "lines[0] task 1",
+           "lines[1] task 2", "split[0] task 3", "split[1] task 4")  # fmt: skip
+"""Who is on container 1 in all of these packing plans."""
+
+
+@contextmanager
+def flowing(place: Place) -> Iterator[tuple[Running, StateStore]]:
+    """A run in the middle of its work, on one container."""
+    words, _ = settings(place.path, LINES, RATE)
+    running = place.start("run", TOPOLOGY, "--containers", 1, *words)
+    running.until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked")
+    store = place.store()
+    try:
+        yield running, store
+    finally:
+        store.close()
+
+
+def pids(running: Running) -> dict[str, int]:
+    """What it is -> pid of the topology's processes."""
+    found = {}
+    for each in running.processes():
+        with suppress(psutil.Error):
+            title = " ".join(each.cmdline()).rstrip()
+            if title.startswith("heron: "):
+                found[title.removeprefix("heron: ").removesuffix(f" ({NAME})")] = each.pid
+    return found
+
+
+def staying(running: Running) -> dict[str, int]:
+    """The pids of those that no update here concerns."""
+    found = pids(running)
+    return {each: found[each] for each in STAYING}
+
+
+def flows(place: Place, running: Running) -> None:
+    """Lines are acked from now on."""
+    enough = acked(place.path) + FLOWING_LINES
+    running.until(lambda: acked(place.path) > enough, "lines are acked")
+
+
+def containers(store: StateStore, path: Callable[[str], str] = packing_path) -> set[int]:
+    """The containers of a plan in the state store."""
+    plan = store.get(path(NAME)) or {}
+    return {each["id"] for each in plan.get("packing", plan)["containers"]}
+
+
+def update(place: Place, *words: object) -> str:
+    """An update that succeeds; what it says."""
+    return place.heronpy("update", NAME, *words, secs=UPDATE_SECS).succeeded().out
+
+
+def drained_words(running: Running, store: StateStore, place: Place) -> Counter[str]:
+    """End the run with nothing in flight; how often each word of each acked line was counted."""
+    client = MasterClient(store, NAME)
+    client.ask("drain")
+    running.until(lambda: (client.try_ask("stats") or {}).get("quiet"), "nothing is in flight")
+    client.close()
+    running.end()
+    seen = Counter(records(place.path, "seen"))
+    wanted = {f"{line}.{at}" for line in set(records(place.path, "acked"))
+              for at in range(WORDS_PER_LINE)}  # fmt: skip
+    assert not wanted - set(seen), "words of acked lines were lost"
+    return seen
+
+
+def test_more_instances_and_containers_and_back_with_every_word_once(place: Place) -> None:
+    """A busy morning and a quiet evening: nothing is lost or doubled, who stays is not touched."""
+    with flowing(place) as (running, store):
+        before = staying(running)
+        more = ("--component-parallelism", "count:3", "--container-number", 2)
+        assert "count 2 -> 3, containers 1 -> 2" in update(place, *more)
+        flows(place, running)
+        assert staying(running) == before
+        assert "count[2] task 8" in pids(running)
+        (line,) = place.heronpy("update", NAME, *more, secs=UPDATE_SECS).errors
+        assert "has these numbers of instances and containers now" in line
+
+        update(place, "--component-parallelism", "count:2", "--container-number", 1)
+        flows(place, running)
+        assert staying(running) == before
+        gone = {"count[2] task 8", "stream manager 2", "container 2"}
+        until(lambda: not gone & pids(running).keys(), "what is not needed any more ends")
+        seen = drained_words(running, store, place)
+    assert set(seen.values()) == {1}, "words were counted twice"
+    assert not list(records(place.path, "failed"))
+    place.nothing_is_left()
+
+
+def test_the_master_and_a_stream_manager_die_in_the_middle_of_updates(place: Place) -> None:
+    """The next master goes on where the last one was, and nothing is lost."""
+    with flowing(place) as (running, store):
+        for number, victim in ((2, "topology master"), (1, "stream manager 1")):
+            scaling = place.start("update", NAME, "--container-number", number)
+            wanted = set(range(1, number + 1))
+            running.until(lambda wanted=wanted: containers(store) == wanted, "it is under way")
+            os.kill(pids(running)[victim], signal.SIGKILL)
+            scaling.wait(UPDATE_SECS).succeeded()
+            assert containers(store, physical_path) == wanted
+            flows(place, running)
+        drained_words(running, store, place)
+    place.nothing_is_left()

@@ -1,0 +1,116 @@
+"""Who runs the simulated containers: a scheduler that follows the plans in the state store, and in
+each container an executor that follows its stream manager (scheduler.local and .executor)."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from heron_core.plans import PackingPlan, packing_from_json, physical_from_json
+from scheduler.packings import Packings
+from sim.instances import Instance, Said
+from sim.network import Channel
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+
+RELOAD_ROUNDS_MAX = 20
+"""How long a scheduler or an executor takes until it looks at the plan again."""
+
+
+class Deployment:
+    """The containers that run, and the plan by which each was started."""
+
+    def __init__(self, cluster: "Cluster", packing: PackingPlan) -> None:
+        self._cluster = cluster
+        self._first = packing
+        self.places: dict[int, PackingPlan] = {}
+        """container -> the plan that its executor knows"""
+        self._due: dict[int, list[Callable[[], None]]] = defaultdict(list)
+
+    @property
+    def packings(self) -> Packings:
+        """What the state store has."""
+        cluster = self._cluster
+        wanted = packing_from_json(json.loads(cluster.stored_packing))
+        if cluster.stored_plan is None:
+            return Packings(wanted, wanted)
+        return Packings(physical_from_json(json.loads(cluster.stored_plan)).packing, wanted)
+
+    def reload(self) -> None:
+        """The topology master says that the plans have changed."""
+        self._later(self._follow_store)
+
+    def repacked(self, container: int, packing: PackingPlan) -> None:
+        """The stream manager of a container works by another plan."""
+        self._later(lambda: self._follow_manager(container, packing))
+
+    def _later(self, call: Callable[[], None]) -> None:
+        wait = self._cluster.chance.randint(1, RELOAD_ROUNDS_MAX)
+        self._due[self._cluster.rounds + wait].append(call)
+
+    @property
+    def settled(self) -> bool:
+        """Whether everybody has followed."""
+        return not self._due
+
+    def step(self) -> None:
+        """What is due in this round."""
+        for call in self._due.pop(self._cluster.rounds, ()):
+            call()
+
+    def _follow_store(self) -> None:
+        if self._cluster.store_away:
+            self._later(self._follow_store)
+            return
+        packings = self.packings
+        for container in packings.containers:
+            if container not in self.places:
+                self.start(container, packings.of(container))
+        for container in set(self.places) - set(packings.containers):
+            self._end(container)
+
+    def start(self, container: int, packing: PackingPlan) -> None:
+        """A container that was not there."""
+        cluster = self._cluster
+        cluster.note(f"start container {container}")
+        self.places[container] = packing
+        for each in packing.container(container).instances:
+            self._start_instance(container, each.task)
+        cluster.start_manager(container)
+
+    def _start_instance(self, container: int, task: int) -> None:
+        cluster = self._cluster
+        words: Channel[Any] = cluster.control_channel()
+        data: Channel[Said] = Channel(cluster.clock, cluster.rng)
+        cluster.instances[container, task] = Instance(cluster, container, task, words, data)
+
+    def _end(self, container: int) -> None:
+        cluster = self._cluster
+        cluster.note(f"end container {container}")
+        del self.places[container]
+        for key in [each for each in cluster.instances if each[0] == container]:
+            self._end_instance(*key)
+        manager = cluster.managers.pop(container, None)
+        if manager is not None:
+            manager.died()
+        cluster.rules.process_changed()
+
+    def _end_instance(self, container: int, task: int) -> None:
+        cluster = self._cluster
+        cluster.note(f"end task {task} in container {container}")
+        instance = cluster.instances.pop((container, task))
+        cluster.journal.ended(instance.built.component)
+
+    def _follow_manager(self, container: int, packing: PackingPlan) -> None:
+        if container not in self.places or not any(x.id == container for x in packing.containers):
+            return
+        self.places[container] = packing
+        wanted = {each.task for each in packing.container(container).instances}
+        here = {task for at, task in self._cluster.instances if at == container}
+        for task in here - wanted:
+            self._end_instance(container, task)
+        for task in wanted - here:
+            self._cluster.note(f"start task {task} in container {container}")
+            self._start_instance(container, task)
+        self._cluster.rules.process_changed()

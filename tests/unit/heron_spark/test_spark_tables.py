@@ -1,0 +1,72 @@
+"""Rows of Spark's on their way to spouts, and blocks that move when the cores are others."""
+
+from typing import Any
+
+import pyarrow as arrow
+
+from heron_core.frames import HEADER
+from heron_spark.blocks import NUMBER, destination, messages
+from heron_spark.moving import moved
+from heron_spark.rows import hand_over, packed, unpacked
+from heron_spark.tables import DEAL, Dealing
+
+
+class Taking:
+    """A runner that remembers."""
+
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+
+    def take_rows(self, rows: Any) -> None:
+        self.got += rows.column(0).to_pylist()
+
+
+def test_a_block_has_its_task_and_its_rows() -> None:
+    rows = arrow.record_batch({"number": [1, 2], "text": ["a", None]})
+    task, found = unpacked(packed(7, rows))
+    assert (task, found) == (7, rows)
+
+
+def test_rows_are_dealt_by_the_last_column() -> None:
+    """In their order, to the partition where their task runs."""
+    dealing = Dealing(tasks=(4, 9), partitions=(2, 0))
+    batch = arrow.record_batch({"number": [10, 11, 12, 13], DEAL: [1, 0, 0, 1]})
+    made = [each.to_pylist()[0] for each in dealing([batch])]
+    assert {(each["id"], each["level"], each["partition"]) for each in made} == {
+        (2, 0, 2),
+        (0, 0, 0),
+    }
+    four, nine = Taking(), Taking()
+    runners: Any = {4: four, 9: nine}
+    assert hand_over(runners, [each["payload"] for each in made]) == {4, 9}
+    assert (four.got, nine.got) == ([11, 12], [10, 13])
+
+
+def test_rows_of_a_task_that_has_done_the_batch_are_let_go() -> None:
+    assert hand_over({}, [packed(4, arrow.record_batch({"number": [1]}))]) == {4}
+
+
+def message(task: int, text: bytes) -> bytes:
+    """A message of two frames as it stands in a block."""
+    head = bytearray(HEADER.size)
+    head[HEADER.size - 8 : HEADER.size - 4] = task.to_bytes(4, "little")
+    frames = (bytes(head), text)
+    parts = [NUMBER.pack(len(frames))]
+    for each in frames:
+        parts += [NUMBER.pack(len(each)), each]
+    return b"".join(parts)
+
+
+def test_blocks_for_partitions_that_are_no_more_are_divided_anew() -> None:
+    """One core had tasks 1 to 3 in one partition; with two, task 2 lives in the other."""
+    block = (1, 0, message(1, b"a") + message(2, b"b") + message(3, b"c") + message(2, b"d"))
+    places = {1: (1, 0), 2: (1, 1), 3: (2, 0)}
+    found = {
+        (level, partition): [(destination(each), each[1]) for each in messages(data)]
+        for level, partition, data in moved([block], places)
+    }
+    assert found == {
+        (1, 0): [(1, b"a")],
+        (1, 1): [(2, b"b"), (2, b"d")],
+        (2, 0): [(3, b"c")],
+    }

@@ -1,0 +1,53 @@
+"""Scaling on Aurora: which commands it comes to, and what if Aurora numbers instances otherwise."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from heron_core.errors import HeronError
+from scheduler.aurora.backend import AuroraBackend
+from scheduler.clusters import Archives, Cluster
+
+JOB = "west/www/prod/wordcount"
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> AuroraBackend:
+    """A back end whose client notes its calls and says what the file `said` holds."""
+    client = tmp_path / "aurora"
+    client.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\ncat {tmp_path}/said >&2\n')
+    client.chmod(client.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "said").write_text(" INFO] Querying instance statuses: [2, 3]\n")
+    options = {"cluster": "west", "role": "www", "env": "prod", "client": str(client)}
+    archives = Archives(str(tmp_path), f"file://{tmp_path}")
+    store_url = f"file://{tmp_path}/state"
+    return AuroraBackend(
+        Cluster("west", "west.yaml", "aurora", store_url, archives=archives, options=options)
+    )
+
+
+def calls(tmp_path: Path) -> list[str]:
+    """The client's calls, without the batch size."""
+    lines = (tmp_path / "calls").read_text().splitlines()
+    return [each.partition(" --batch-size")[0] for each in lines]
+
+
+def test_added_containers_are_instances_like_the_first(
+    backend: AuroraBackend, tmp_path: Path
+) -> None:
+    backend.scale("wordcount", [2, 3], [])
+    backend.scale("wordcount", [], [2, 3])
+    assert calls(tmp_path) == [
+        f"job add --wait-until RUNNING {JOB}/0 2 --verbose",
+        f"job kill {JOB}/2,3",
+    ]
+
+
+def test_instances_with_other_numbers_than_planned_go_again(
+    backend: AuroraBackend, tmp_path: Path
+) -> None:
+    # Somebody has added some by hand; containers 4 and 5 would never come up.
+    with pytest.raises(HeronError, match="2, 3, and the plan needs 4, 5"):
+        backend.scale("wordcount", [4, 5], [])
+    assert calls(tmp_path)[-1] == f"job kill {JOB}/2,3"

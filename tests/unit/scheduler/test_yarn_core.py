@@ -1,0 +1,300 @@
+"""What the application master decides, event by event."""
+
+import pytest
+
+from scheduler.restarts import PAUSE_SECS_MAX, STABLE_SECS
+from scheduler.yarn.core import ENDED_CODE, GAVE_UP_CODE, GRACE_SECS, Core, Phase
+from scheduler.yarn.events import (
+    Allocated,
+    Ask,
+    AskFor,
+    Completed,
+    EndMaster,
+    EndWished,
+    Event,
+    Grant,
+    Instruction,
+    MasterEnded,
+    NotStarted,
+    PlanChanged,
+    Publish,
+    Recovered,
+    Registered,
+    Release,
+    RestartWished,
+    Start,
+    Started,
+    StartMaster,
+    Status,
+    TakeBack,
+    Tell,
+    Tick,
+    Unregister,
+)
+
+ASK = Ask(512, 1)
+LIMIT = 3
+KILLED = 137
+
+
+def grant(number: int, name: str = "a") -> Grant:
+    return Grant(f"container_{number}{name}", number, "node:1", "node:2")
+
+
+class Running:
+    """A core with a clock; `does` leaves out what is only told."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.core = Core(LIMIT)
+        self.now = 100.0
+        self.does(PlanChanged(dict.fromkeys(numbers, ASK)))
+
+    def does(self, event: Event) -> list[Instruction]:
+        done = self.core.handle(event, self.now)
+        return [each for each in done if not isinstance(each, Tell)]
+
+    def told(self, event: Event) -> str:
+        return " / ".join(
+            each.line for each in self.core.handle(event, self.now) if isinstance(each, Tell)
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        return all(each.phase is Phase.RUNNING for each in self.core.slots.values())
+
+    def up(self) -> "Running":
+        """Everything that is wanted runs."""
+        self.does(Registered())
+        for number in self.core.slots:
+            self.does(Allocated(grant(number)))
+            self.does(Started(grant(number).id))
+        assert self.is_complete
+        return self
+
+
+def test_every_container_is_asked_for_once_registered() -> None:
+    """Before that YARN would refuse it; the topology master starts at the same time."""
+    running = Running(1, 2)
+    assert running.does(Tick()) == []
+    assert running.does(Registered()) == [AskFor(1, ASK), AskFor(2, ASK), Publish(), StartMaster()]
+    assert running.does(Tick()) == []
+
+
+def test_a_container_belongs_to_the_slot_of_its_priority() -> None:
+    """Whatever the order in which they come; it is published before it is started."""
+    running = Running(1, 2)
+    running.does(Registered())
+    assert running.does(Allocated(grant(2))) == [TakeBack(2), Publish(), Start(grant(2))]
+    assert running.does(Started(grant(2).id)) == [Publish()]
+    assert running.core.slots[2].phase is Phase.RUNNING
+    assert running.core.slots[1].phase is Phase.ASKED
+
+
+@pytest.mark.parametrize("surplus", [grant(1, "b"), grant(9)])
+def test_surplus_containers_are_given_back(surplus: Grant) -> None:
+    """A second one for a slot, or one that nobody asked for; their end is nobody's loss."""
+    running = Running(1).up()
+    assert running.does(Allocated(surplus)) == [Release(surplus.id)]
+    assert running.does(Completed(surplus.id, -100, "")) == []
+
+
+def test_what_runs_from_an_earlier_attempt_is_kept() -> None:
+    """Only the rest is asked for; a container without a slot is given back."""
+    running = Running(1, 2)
+    assert running.does(Registered((grant(1), grant(7)))) == [
+        Release(grant(7).id),
+        AskFor(2, ASK),
+        Publish(),
+        StartMaster(),
+    ]
+    assert running.core.slots[1].grant == grant(1)
+    assert running.core.slots[1].phase is Phase.RUNNING
+
+
+def test_what_the_resource_manager_remembers_later_is_kept_too() -> None:
+    """After its own restart; what was asked for meanwhile is not needed any more."""
+    running = Running(1)
+    running.does(Registered())
+    assert running.does(Recovered(grant(1))) == [TakeBack(1), Publish()]
+    assert running.is_complete
+    assert running.does(Recovered(grant(1, "b"))) == [Release(grant(1, "b").id), Publish()]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"), [(-100, "its node is lost"), (-102, "pre-emption"), (-101, "disks")]
+)
+def test_what_the_cluster_takes_is_asked_for_at_once_and_for_ever(status: int, why: str) -> None:
+    """It is not the container's fault, however often it happens; the others are left alone."""
+    running = Running(1, 2).up()
+    for _ in range(LIMIT + 2):
+        told = running.told(Completed(grant(1).id, status, "said"))
+        assert "container 1 is lost" in told
+        assert why in told
+        assert running.core.slots[1].phase is Phase.ASKED
+        running.does(Allocated(grant(1)))
+        running.does(Started(grant(1).id))
+    assert running.core.slots[2].grant == grant(2)
+
+
+def test_what_ends_by_itself_is_replaced_and_given_up_in_the_end() -> None:
+    """At once the first time, then after ever longer pauses; then the application has failed."""
+    running = Running(1).up()
+    assert AskFor(1, ASK) in running.does(Completed(grant(1).id, KILLED, "killed"))
+    for _ in range(LIMIT - 1):
+        running.does(Allocated(grant(1)))
+        assert AskFor(1, ASK) not in running.does(Completed(grant(1).id, KILLED, "killed"))
+        running.now += PAUSE_SECS_MAX
+        assert running.does(Tick()) == [AskFor(1, ASK)]
+    running.does(Allocated(grant(1)))
+    assert EndMaster() in running.does(Completed(grant(1).id, KILLED, "killed by somebody"))
+    (end,) = running.does(MasterEnded(0, ""))
+    assert isinstance(end, Unregister)
+    assert end.status is Status.FAILED
+    assert end.reason == f"container 1 ended {LIMIT + 1} times in a row: killed by somebody"
+
+
+def test_a_stable_run_makes_good() -> None:
+    """One that ends every hour is replaced for ever."""
+    running = Running(1).up()
+    for _ in range(LIMIT * 3):
+        running.now += STABLE_SECS
+        assert AskFor(1, ASK) in running.does(Completed(grant(1).id, -104, "memory"))
+        running.does(Allocated(grant(1)))
+        running.does(Started(grant(1).id))
+
+
+def test_one_that_does_not_start_counts_and_is_given_back() -> None:
+    """Its node manager refuses it."""
+    running = Running(1)
+    running.does(Registered())
+    running.does(Allocated(grant(1)))
+    done = running.does(NotStarted(grant(1).id, "no token"))
+    assert done == [Release(grant(1).id), Publish(), AskFor(1, ASK)]
+    assert running.core.slots[1].policy.failures == 1
+
+
+def test_one_that_ends_before_its_start_is_known() -> None:
+    """The word that it has started comes too late to count."""
+    running = Running(1)
+    running.does(Registered())
+    running.does(Allocated(grant(1)))
+    assert AskFor(1, ASK) in running.does(Completed(grant(1).id, 1, "no python"))
+    assert running.does(Started(grant(1).id)) == []
+
+
+def test_the_plan_grows_and_shrinks() -> None:
+    """Those that stay are not touched; a removed one gets its time, then YARN kills it."""
+    running = Running(1, 2).up()
+    assert running.does(PlanChanged({1: ASK, 2: ASK, 3: ASK})) == [AskFor(3, ASK)]
+    running.does(Allocated(grant(3)))
+    running.does(Started(grant(3).id))
+    assert running.does(PlanChanged({1: ASK, 3: ASK})) == [Publish()]
+    assert running.core.slots[2].phase is Phase.ENDING
+    assert running.does(PlanChanged({1: ASK, 3: ASK})) == []
+    running.now += GRACE_SECS
+    assert running.does(Tick()) == [Release(grant(2).id)]
+    assert running.does(Tick()) == []
+    assert running.does(Completed(grant(2).id, 0, "")) == [Publish()]
+    assert list(running.core.slots) == [1, 3]
+
+
+def test_one_that_was_only_asked_for_is_asked_for_no_more() -> None:
+    """An update that is taken back."""
+    running = Running(1).up()
+    running.does(PlanChanged({1: ASK, 2: ASK}))
+    assert running.does(PlanChanged({1: ASK})) == [TakeBack(2)]
+    assert running.does(Allocated(grant(2))) == [Release(grant(2).id)]
+
+
+def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
+    """One that runs goes on as it is."""
+    running = Running(1, 2)
+    running.does(Registered())
+    running.does(Allocated(grant(1)))
+    larger = Ask(1024, 2)
+    assert running.does(PlanChanged({1: larger, 2: larger})) == [TakeBack(2), AskFor(2, larger)]
+    assert AskFor(1, larger) in running.does(Completed(grant(1).id, -100, ""))
+
+
+def test_restart_ends_in_order_and_asks_again() -> None:
+    """Its end is no failure."""
+    running = Running(1, 2).up()
+    assert running.does(RestartWished((1,))) == [Publish()]
+    assert running.core.slots[1].phase is Phase.ENDING
+    assert running.does(Completed(grant(1).id, 0, "")) == [AskFor(1, ASK), Publish()]
+    assert running.core.slots[1].policy.failures == 0
+    assert running.does(RestartWished((1, 5))) == []
+
+
+def test_restart_of_the_topology_master() -> None:
+    """Container 0 runs beside the application master."""
+    running = Running(1).up()
+    assert running.does(RestartWished((0,))) == [EndMaster()]
+    assert running.does(MasterEnded(0, "SIGTERM")) == [StartMaster()]
+
+
+def test_the_topology_master_is_started_again_until_it_is_hopeless() -> None:
+    """As any other container."""
+    running = Running(1).up()
+    assert running.does(MasterEnded(-9, "")) == [StartMaster()]
+    for _ in range(LIMIT - 1):
+        assert running.does(MasterEnded(1, "no")) == []
+        running.now += PAUSE_SECS_MAX - 1
+        assert running.does(Tick()) == [StartMaster()]
+    assert Publish() in running.does(MasterEnded(1, "no"))
+    (end,) = running.does(Completed(grant(1).id, 0, ""))[-1:]
+    assert end == Unregister(Status.FAILED, f"the topology master ended {LIMIT + 1} times: no")
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [(ENDED_CODE, Status.SUCCEEDED), (GAVE_UP_CODE, Status.FAILED)]
+)
+def test_the_end_of_a_topology(code: int, status: Status) -> None:
+    """Containers end in order, the application after the last of them."""
+    running = Running(1, 2).up()
+    assert running.does(MasterEnded(code, "why")) == [Publish(), EndMaster()]
+    assert running.does(Completed(grant(1).id, 0, "")) == [Publish()]
+    assert running.does(Completed(grant(2).id, 0, ""))[-1] == Unregister(status, "why")
+    assert running.does(Tick()) == []
+
+
+def test_a_component_that_kept_failing_ends_the_topology() -> None:
+    """Its container gave up; another one would give up as well."""
+    running = Running(1, 2).up()
+    assert running.does(Completed(grant(1).id, GAVE_UP_CODE, "component 'a' failed")) == [
+        Publish(),
+        EndMaster(),
+    ]
+    running.does(MasterEnded(0, "SIGTERM"))
+    (end,) = running.does(Completed(grant(2).id, 0, ""))[-1:]
+    assert end == Unregister(Status.FAILED, "component 'a' failed")
+
+
+def test_kill_takes_back_and_ends_everything() -> None:
+    """Also what is only asked for; the first reason counts."""
+    running = Running(1, 2)
+    running.does(Registered())
+    running.does(Allocated(grant(1)))
+    assert running.does(EndWished("`heronpy kill`")) == [TakeBack(2), Publish(), EndMaster()]
+    assert running.does(EndWished("again")) == []
+    assert running.does(MasterEnded(0, "")) == []
+    assert running.does(PlanChanged({1: ASK, 2: ASK, 3: ASK})) == []
+    done = running.does(Completed(grant(1).id, 0, ""))
+    assert done == [Publish(), Unregister(Status.KILLED, "`heronpy kill`")]
+
+
+def test_the_end_does_not_wait_for_ever() -> None:
+    """A node that does not answer: YARN kills what is left when the application has ended."""
+    running = Running(1).up()
+    running.does(EndWished("enough"))
+    running.now += GRACE_SECS
+    assert running.does(Tick())[-1] == Unregister(Status.KILLED, "enough")
+
+
+def test_a_container_that_comes_while_all_ends_is_given_back() -> None:
+    """The resource manager had given it before it heard of the end."""
+    running = Running(1)
+    running.does(Registered())
+    running.does(EndWished("enough"))
+    assert running.does(Allocated(grant(1)))[0] == Release(grant(1).id)
+    assert running.does(Recovered(grant(1)))[0] == Release(grant(1).id)

@@ -1,0 +1,120 @@
+"""What stands in the state store, in answers of node managers, and in the cluster's file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import UsageError
+from scheduler.cluster_backends import backend_of
+from scheduler.clusters import parse
+from scheduler.restarts import RestartPolicy
+from scheduler.yarn import board
+from scheduler.yarn.client import plain
+from scheduler.yarn.configuration import conf_folder
+from scheduler.yarn.core import Phase, Slot
+from scheduler.yarn.events import Ask, Grant
+from scheduler.yarn.jvm import in_one_line
+from scheduler.yarn.logs import contents
+
+KEY = "yarn: conf_dir in w.yaml"
+CONFIGURATION = "<configuration></configuration>"
+
+
+def node(phase: Phase = Phase.RUNNING) -> dict[str, Any]:
+    """The scheduler's node with container 2."""
+    grant = Grant("container_a", 2, "n:1", "n:2")
+    slots = [
+        Slot(2, Ask(1, 1), RestartPolicy(1), phase, grant),
+        Slot(3, Ask(1, 1), RestartPolicy(1)),
+    ]
+    return {"kind": "yarn", "containers": board.rows(slots)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seen", "number", "container", "why"),
+    [
+        (node(), 2, "container_a", None),
+        (node(Phase.STARTING), 2, "container_a", None),
+        (node(Phase.ENDING), 2, "container_a", "wants it to end"),
+        (node(), 2, "container_b", "container 2 is container_a now"),
+        (node(), 3, "container_c", "no more in the application master's books"),
+        (None, 2, "container_a", "gone from the state store"),
+    ],
+)
+def test_whether_a_container_may_stay(
+    seen: Mapping[str, Any] | None, number: int, container: str, why: str | None
+) -> None:
+    """Also one that nobody can kill any more, because its node manager is gone."""
+    found = board.verdict(seen, number, container)
+    assert (found is None) == (why is None)
+    assert why is None or why in str(found)
+
+
+def test_how_many_run() -> None:
+    """The topology master's place is none of them."""
+    assert board.running(node()) == 1
+    assert board.running(node(Phase.STARTING)) == 0
+    own = {"id": "m", "host": "n:1", "http": "n:2", "phase": "running"}
+    assert board.running({"containers": {"0": own}}) == 0
+    assert board.running(None) == 0
+
+
+def answer(text: bytes, length: int) -> bytes:
+    """As NMWebServices gives the end of a file."""
+    return (
+        b"Container: container_1 on n:1\nLogAggregationType: LOCAL\n====\nLogType:word-3.log\n"
+        b"LogLastModifiedTime:Sat\nLogLength:%d\nLogContents:\n%s"
+        b"End of LogType:word-3.log.This log file belongs to a running container\n****\n"
+        % (length, text)
+    )
+
+
+@pytest.mark.parametrize("text", [b"one\ntwo\n", b"one\ntw", b"", b"LogContents:\nLogLength:9\n"])
+def test_the_end_of_a_log(text: bytes) -> None:
+    """Exactly the file's bytes, whether it ends with a line or not."""
+    assert contents(answer(text, len(text)), 1000) == (len(text), text)
+    assert contents(answer(text[-3:], len(text)), 3) == (len(text), text[-3:])
+
+
+def test_no_answer_of_a_node_manager() -> None:
+    """Such as the page of a proxy."""
+    with pytest.raises(ValueError, match="not a node manager's answer"):
+        contents(b"<html>", 10)
+
+
+def test_hadoops_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster file's, else HADOOP_CONF_DIR; with a yarn-site.xml that is XML."""
+    for each in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(each, raising=False)
+    with pytest.raises(UsageError, match=r"YARN is not known: set yarn: conf_dir in w\.yaml"):
+        conf_folder(None, KEY)
+    monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
+    with pytest.raises(UsageError, match=r"has no yarn-site\.xml"):
+        conf_folder(None, KEY)
+    (tmp_path / "yarn-site.xml").write_text(CONFIGURATION)
+    assert conf_folder(None, KEY) == str(tmp_path)
+    (tmp_path / "core-site.xml").write_text("<configuration>")
+    with pytest.raises(UsageError, match=r"core-site\.xml is no XML: no element found"):
+        conf_folder(None, KEY)
+    (tmp_path / "core-site.xml").write_text("<other/>")
+    with pytest.raises(UsageError, match="begins with <other>"):
+        conf_folder(str(tmp_path), KEY)
+
+
+def test_the_clusters_file() -> None:
+    """A cluster of ours, not of Spark's."""
+    text = "scheduler: yarn\nstate: zk://z:2181/h\nyarn: {queue: prod, ready_secs: 30}"
+    backend = backend_of(parse(text, "big", "big.yaml"))
+    assert (backend.kind, backend.ready_secs) == ("yarn", 30)
+    assert backend.about() == {"cluster": "big", "application": ""}
+    with pytest.raises(UsageError, match="the key 'gang' is not known"):
+        parse("scheduler: yarn\nstate: zk://z:2181/h\nyarn: {gang: true}", "big", "big.yaml")
+
+
+def test_javas_words() -> None:
+    """Without class names and stacks."""
+    said = "org.apache.hadoop.security.AccessControlException: no\n\tat org.apache"
+    assert in_one_line(said) == "no"
+    assert plain(f"Failed to submit application_12_0003 to YARN : {said}".splitlines()[0]) == "no"
