@@ -84,8 +84,6 @@ class Server:
         self._side: SideThread
         self._unreported = 0
         self._unreported_bytes = 0
-        self._waiting = True
-        """The main thread waits for something to do: it is not in user code."""
         self._stuck = Stuck(self._core.options.stuck_secs)
 
     def _connect(
@@ -154,18 +152,18 @@ class Server:
 
     def _wait(self, timeout_ms: int) -> None:
         """Until a message, a word from the side thread, or the time is over."""
-        self._waiting = True
+        self._stuck.waiting = True
         if (self.control.waker.readable, zmq.POLLIN) in self._poller.poll(timeout_ms):
             self.control.waker.clear()
-        self._waiting = False
+        self._stuck.waiting = False
 
     def _wait_control(self) -> None:
         """Paused or not started: only a word from the side thread matters, input stays."""
         self._core.outbox.flush_acks()
-        self._waiting = True
+        self._stuck.waiting = True
         if self._control_poller.poll(LOOK_UP_MS):
             self.control.waker.clear()
-        self._waiting = False
+        self._stuck.waiting = False
 
     def _take_results(self) -> None:
         """Acks and fails that have arrived."""
@@ -237,8 +235,7 @@ class Server:
         now = time.monotonic()
         snapshot: dict[str, Any] = self._core.statistics()
         snapshot["user"] = self._user_metrics.read(now)
-        held = self._waiting or not self.control.may_send.is_set()
-        lasted = self._stuck.look(snapshot["executed"], held, now)
+        lasted = self._stuck.look(snapshot["executed"], not self.control.may_send.is_set(), now)
         if lasted is not None:
             self._core.metrics.last_error = f"a call has not returned for {lasted:.0f} s"
             log.warning("a call has not returned for %.0f s; it is at:\n%s", lasted,

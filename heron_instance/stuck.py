@@ -14,16 +14,19 @@ class Stuck:
 
     def __init__(self, limit_secs: float) -> None:
         self._limit_secs = limit_secs
+        self.waiting = False
+        """The main thread waits for something to do: it is not in user code. Its first message may
+        be there already: then it has never waited."""
         self._executed = -1
         self._since = 0.0
         self._told = False
 
-    def look(self, executed: int, waiting: bool, now: float) -> float | None:
+    def look(self, executed: int, held: bool, now: float) -> float | None:
         """Seconds that one call has lasted, when that first exceeds the limit; else None.
 
-        `waiting`: the main thread is not in user code, or is held by back-pressure.
+        `held`: by back-pressure, or as the topology has not started.
         """
-        if waiting or executed != self._executed:
+        if self.waiting or held or executed != self._executed:
             self._executed, self._since, self._told = executed, now, False
             return None
         lasted = now - self._since

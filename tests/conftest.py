@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+from collections.abc import Generator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +26,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parent != SPARK)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, object]:
+    """A failed test with a `place` shows what its processes said: it may not fail again."""
+    report = yield
+    place = getattr(item, "funcargs", {}).get("place")
+    if report.failed and hasattr(place, "told"):
+        report.sections.extend(place.told())
+    return report
+
+
 class ByGroup(LoadScopeScheduling):
     """A process takes a whole file, and one takes all files that share a cluster."""
 
@@ -36,6 +47,7 @@ class ByGroup(LoadScopeScheduling):
         return "yarn" if on_yarn else str(file)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
     """With `--numprocesses`; files in the order in which they were collected."""
     config.option.loadscopereorder = False

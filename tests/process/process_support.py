@@ -34,6 +34,8 @@ DEADLINE_SECS = 40.0
 LOOK_AGAIN_SECS = 0.02
 GONE_SECS = 15.0
 """An executor gives its processes 5 s, the scheduler its executors 8 s."""
+LOG_CHARACTERS = 3_000
+"""The end of a log that a failed test shows."""
 
 _never = threading.Event()
 
@@ -206,6 +208,12 @@ class Place:
         """One process's log; empty while there is none."""
         file = self.logs(name) / f"{process}.log"
         return file.read_text("utf-8") if file.exists() else ""
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """What the commands complained of and the ends of all logs, by name: for a failed test."""
+        for file in sorted([*self.path.glob("err-*.txt"), *self.home.rglob("*.log")]):
+            if end := file.read_text("utf-8", "replace")[-LOG_CHARACTERS:]:
+                yield file.name, end
 
     @property
     def store_url(self) -> str:

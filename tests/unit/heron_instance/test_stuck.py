@@ -14,10 +14,20 @@ def test_progress_and_waiting_begin_anew() -> None:
     assert stuck.look(7, False, 0.0) is None
     assert stuck.look(8, False, 40.0) is None
     assert stuck.look(8, True, 80.0) is None
-    assert stuck.look(8, False, 100.0) is None
-    assert stuck.look(8, False, 111.0) == 31.0
-    assert stuck.look(9, False, 112.0) is None
-    assert stuck.look(9, False, 142.0) == 30.0
+    stuck.waiting = True
+    assert stuck.look(8, False, 120.0) is None
+    stuck.waiting = False
+    assert stuck.look(8, False, 140.0) is None
+    assert stuck.look(8, False, 151.0) == 31.0
+    assert stuck.look(9, False, 152.0) is None
+    assert stuck.look(9, False, 182.0) == 30.0
+
+
+def test_a_first_call_that_does_not_return_is_reported() -> None:
+    """The input was there before the instance had waited for any."""
+    stuck = Stuck(30.0)
+    assert stuck.look(0, False, 0.0) is None
+    assert stuck.look(0, False, 31.0) == 31.0
 
 
 def test_the_stack_names_who_asks() -> None:
