@@ -43,7 +43,7 @@ format: $(TESTED) ## Format the code
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
 
 $(VENV)/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

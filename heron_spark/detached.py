@@ -127,7 +127,7 @@ def _run(
             printed.add(progress)
             log.debug("%s", line_about(progress).removeprefix("heronpy: "))
 
-        spark = stack.enter_context(session(topology.name, options))
+        spark = stack.enter_context(session(topology.name, options, lambda: folder.ended))
         announce(str(spark.sparkContext.applicationId))
         run_in(spark, plan, folder, options, report, front.attend)
         if folder.ended:

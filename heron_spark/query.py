@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from heron_core.errors import HeronError
+from heron_spark import jvm
 from heron_spark.compile import Plan
 from heron_spark.files import Folder
 from heron_spark.moving import move_blocks
 from heron_spark.progress import Progress, Report
 from heron_spark.relay import CLOSING, LAST, OPENING, SCHEMA, Level
-from heron_spark.session import first_line, jvm_is_gone
+from heron_spark.session import first_line
 from heron_spark.tables import ROW_SETTINGS, Tables, settings, tables_of
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Query:
                 return False
             self._query.awaitTermination()
         except (OSError, Py4JError) as error:
-            if not jvm_is_gone():
+            if not jvm.is_gone():
                 raise HeronError(_told(error)) from None
             raise JvmGone("Spark's JVM is gone; start again with the same --checkpoint") from None
         except Exception as error:

@@ -57,7 +57,12 @@ def run_on_spark(
             return 0
         check_environment(options)
         options = options if prepare is None else prepare(options)
-        spark = stack.enter_context(session(topology.name, options))
+
+        def at_leisure() -> bool:
+            """Whoever has pressed Ctrl-C does not wait any longer than he has to."""
+            return folder.ended or options.seconds is not None
+
+        spark = stack.enter_context(session(topology.name, options, at_leisure))
         return run_in(spark, plan, folder, options, report or Console())
 
 

@@ -5,10 +5,9 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_io.embedded_zookeeper import find_java
 from heron_io.spark_home import linked_home
+from heron_spark.jvm import Jvm
 from heron_spark.options import Archive, SparkOptions
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ QUEUE_SECS = 180.0
 """On clusters that have queues."""
 SETTLED_SECS = 2.0
 LOOK_SECS = 0.1
-JVM_END_SECS = 20.0
-JVM_GONE_SECS = 2.0
-"""Between the last word on its connection and the end of a process that was killed."""
 ERROR_CHARACTERS = 500
 WORKER_S = re.compile(
     r"^(?:pyspark\.errors\.\S+: |ModuleNotFoundError|ImportError).+"
@@ -45,9 +42,6 @@ WORKER_S = re.compile(
     re.MULTILINE,
 )
 """Why a worker's Python does not run, in what Spark says."""
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Spark's JVMs plan batches and move blocks. Without its optimising compiler they start in two
-thirds of the time, and a million words of a word count cost 2.2 CPU-seconds instead of 2.7."""
 NO_LOG = """status = off
 appender.nothing.type = Null
 appender.nothing.name = nothing
@@ -131,26 +125,32 @@ def is_one_machine(master: str) -> bool:
 
 
 @contextmanager
-def session(name: str, options: SparkOptions) -> Iterator["SparkSession"]:
+def session(
+    name: str, options: SparkOptions, at_leisure: Callable[[], bool] = lambda: False
+) -> Iterator["SparkSession"]:
     """A session of its own JVM, which has ended when the block is left.
 
-    Without `options.archives` workers import what we do, so they are on this machine.
+    Without `options.archives` workers import what we do, so they are on this machine. `at_leisure`
+    is asked at the end, whether the JVM may take some seconds, this once, for an archive of its
+    classes.
     """
     os.environ["PYSPARK_PYTHON"] = options.python
     if not options.archives:
         os.environ["PYTHONPATH"] = os.pathsep.join(_search_path())
-    if is_one_machine(options.master):
+    one_machine = is_one_machine(options.master)
+    if one_machine:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with tempfile.TemporaryDirectory(prefix="heronpy-spark-", dir=options.scratch) as folder:
+        jvm = Jvm(one_machine)
         if LOCAL_CLUSTER.fullmatch(options.master):
             os.environ["SPARK_HOME"] = linked_home(folder)
-        spark = _started(name, options, folder)
-        try:
+        with jvm:
+            spark = _started(name, options, folder, jvm)
             if not is_local(options.master):
                 _await_executors(spark, options.master)
             yield spark
-        finally:
-            _end(spark)
+            if at_leisure():
+                jvm.end_at_leisure()
 
 
 def _await_executors(spark: "SparkSession", master: str) -> None:
@@ -178,15 +178,15 @@ def _search_path() -> list[str]:
     return list(dict.fromkeys([*filter(None, given), ours]))
 
 
-def _started(name: str, options: SparkOptions, folder: str) -> "SparkSession":
+def _started(name: str, options: SparkOptions, folder: str, jvm: Jvm) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     settings = {
         **SETTINGS,
         "spark.local.dir": folder,
-        "spark.driver.extraJavaOptions": f"{JAVA} -Dlog4j2.configurationFile="
-        f"{_log_settings(folder)}",
-        "spark.executor.extraJavaOptions": JAVA,
+        "spark.driver.extraJavaOptions": f"{jvm.options} "
+        f"-Dlog4j2.configurationFile={_log_settings(folder)}",
+        "spark.executor.extraJavaOptions": jvm.executors_options,
         **_sent(options.archives, folder),
         **_size(options.master),
         **dict(options.config),
@@ -200,9 +200,7 @@ def _started(name: str, options: SparkOptions, folder: str) -> "SparkSession":
     try:
         spark: SparkSession = builder.getOrCreate()
     except Exception as error:
-        reason = first_line(error)  # which it asks the JVM for
-        _end_jvm()
-        raise HeronError(f"Spark does not start at {options.master}: {reason}") from None
+        raise HeronError(f"Spark does not start at {options.master}: {first_line(error)}") from None
     accumulators: Any = spark.sparkContext._accumulatorServer
     accumulators.handle_error = lambda *_: None
     return spark
@@ -250,44 +248,3 @@ def first_line(error: BaseException) -> str:
     chosen = (python[-1:] or causes[-1:] or others[:1] or [type(error).__name__])[0]
     chosen = re.sub(r"^pyspark\.errors\.\S+: ", "", chosen)
     return " ".join(chosen.strip(": ").split())[:ERROR_CHARACTERS]
-
-
-def jvm_is_gone() -> bool:
-    """Whether the session's JVM has ended, or does so now."""
-    from pyspark import SparkContext
-
-    process: Any = getattr(SparkContext._gateway, "proc", None)
-    try:
-        return process is None or process.wait(JVM_GONE_SECS) is not None
-    except subprocess.TimeoutExpired:
-        return False
-
-
-def _end(spark: "SparkSession") -> None:
-    """Stop the session and its JVM."""
-    try:
-        spark.stop()
-    except Exception as error:  # a JVM that is gone cannot be told to go
-        log.debug("%s", error)
-    _end_jvm()
-
-
-def _end_jvm() -> None:
-    """End the JVM, also one of a session that did not start; one that does not end is killed."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
-    process = getattr(gateway, "proc", None)
-    SparkContext._gateway = SparkContext._jvm = None
-    if process is None:
-        return
-    try:
-        gateway.shutdown()
-    except Exception as error:
-        log.debug("%s", error)
-    process.stdin.close()
-    try:
-        process.wait(JVM_END_SECS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

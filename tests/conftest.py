@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import os
 from collections.abc import Generator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -7,6 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
+
+# Spark's JVMs start in half the time once one has kept its classes; those of tests keep them here.
+CACHE = Path(__file__).parents[1] / ".cache"
+os.environ["XDG_CACHE_HOME"] = str(CACHE)
 
 # The machine may be busy: how long an example takes says nothing about the code.
 settings.register_profile("patient", deadline=None)

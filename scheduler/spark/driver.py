@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
+from heron_io.class_archive import ClassArchive
+from heron_io.embedded_zookeeper import find_java
 from heron_io.logs import log_to
 from heron_io.processes import Ties, Waker, start_pulse
+from heron_io.spark_home import spark_home
 from heron_io.state_store import (
     CREDENTIALS_VARIABLE,
     StateStore,
@@ -151,7 +154,8 @@ class Driver:
     def _apply(self, folder: str, store: StateStore) -> None:
         self.place = place = _by_plan(self.place, self._board.plan())
         launch = place.launch
-        chosen = settings_of(place)
+        classes = ClassArchive(find_java(), spark_home()).reading()
+        chosen = render.with_jvm_options(settings_of(place), place.master, classes)
         bundle = bundled(launch.topology.search_paths, launch.home.archives, folder)
         local = place.address if place.master.is_one_machine else None
         environment = environment_of(folder, place.master, place.wishes.python, local)

@@ -26,6 +26,7 @@ JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A JVM that idles needs neither collector threads nor the optimising compiler."""
 TASK_CPUS, EXECUTOR_CORES = "spark.task.cpus", "spark.executor.cores"
 DYNAMIC, INSTANCES = "spark.dynamicAllocation.enabled", "spark.executor.instances"
+DRIVER_JVM, EXECUTOR_JVM = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 NAME_PROPERTY = "heronpy.topology"
 """Java property by which a person tells whose JVM that is."""
 
@@ -76,12 +77,18 @@ def settings(
     jvm = f"{JVM_OPTIONS} -D{NAME_PROPERTY}={packing.topology}"
     return {
         **ALWAYS,
-        "spark.driver.extraJavaOptions": jvm,
-        "spark.executor.extraJavaOptions": jvm,
+        DRIVER_JVM: jvm,
+        EXECUTOR_JVM: jvm,
         **({} if host is None else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
         **_sizes(packing, master, wishes.gang),
         **dict(wishes.config),
     }
+
+
+def with_jvm_options(chosen: Mapping[str, str], master: Master, options: str) -> dict[str, str]:
+    """Settings with further options for all JVMs on this machine."""
+    here = (DRIVER_JVM, EXECUTOR_JVM) if master.is_one_machine else (DRIVER_JVM,)
+    return {**chosen, **{key: f"{chosen[key]} {options}".strip() for key in here}}
 
 
 def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:

@@ -12,6 +12,7 @@ from scheduler.spark.render import (
     settings,
     slots_each,
     submit_words,
+    with_jvm_options,
 )
 from scheduler.spark.slots import REGISTER_SECS_MAX
 
@@ -139,3 +140,18 @@ def test_what_is_no_setting_is_named(word: str) -> None:
 def test_executors_of_a_local_cluster_have_as_many_slots_as_cores() -> None:
     master = parse_master("local-cluster[2,3,600]", 4)
     assert slots_each(master, rendered("local-cluster[2,3,600]")) == 3
+
+
+@pytest.mark.parametrize(
+    ("master", "executors"), [("local[2]", " -Xnew"), ("local-cluster[2,1,600]", " -Xnew"),
+                              ("spark://cluster:7077", "")]
+)  # fmt: skip
+def test_options_for_jvms_that_read_this_machine_s_files(master: str, executors: str) -> None:
+    before = rendered(master)
+    found = with_jvm_options(before, parse_master(master, 4), "-Xnew")
+    driver, executor = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+    assert (found[driver], found[executor]) == (
+        before[driver] + " -Xnew",
+        before[executor] + executors,
+    )
+    assert with_jvm_options(before, parse_master(master, 4), "") == before

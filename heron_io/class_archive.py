@@ -1,0 +1,97 @@
+"""What a JVM of Spark's has loaded, kept for the next one, which starts in half the time.
+
+Java calls it class data sharing (JEP 350): a JVM writes the archive as it ends, later ones map it.
+An archive belongs to one Java and one set of jars. A JVM that does not find it fit ignores it.
+"""
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+UNUSED_SECS_MAX = 30 * 24 * 3600.0
+"""Archives have 160 MB; one that nobody has used for so long is of a Java or Spark that is gone."""
+QUIET = "-Xlog:disable -Xlog:all=error:stderr"
+"""It would tell of each class that it cannot keep."""
+
+
+class ClassArchive:
+    """The archive of this Java and this Spark; only a JVM that runs queries writes it, as it loads
+    whatever others load."""
+
+    def __init__(self, java: str, spark: str) -> None:
+        """`java`: the program; `spark`: Spark's folder. OSError if either is not there."""
+        self._folder = _cache()
+        self._name = f"spark-{_key(java, os.path.join(spark, 'jars'))}"
+        self._written = self._folder / f"{self._name}-{os.getpid()}.tmp"
+        self.is_due = False
+        """A JVM writes it if it ends by itself, not by SIGKILL."""
+
+    def reading(self) -> str:
+        """The options of a JVM that maps it; none if it is not there."""
+        for each in self._folder.glob(f"{self._name}-*.jsa"):
+            with suppress(OSError):
+                if each.stat().st_size == int(each.stem.rpartition("-")[2]):
+                    os.utime(each)  # used now, for `_prune`
+                    return f"-XX:SharedArchiveFile={each} {QUIET}"
+                each.unlink()
+        return ""
+
+    def writing(self) -> str:
+        """The options of a JVM that writes it as it ends; none where it cannot."""
+        if not _is_writable(self._folder):
+            return ""
+        _prune(self._folder)
+        self.is_due = True
+        return f"-XX:ArchiveClassesAtExit={self._written} {QUIET}"
+
+    def keep(self, whole: bool) -> None:
+        """Its JVM has ended; `whole`: by itself."""
+        self.is_due = False
+        if whole:
+            with suppress(OSError):  # the disk was full, perhaps; the next JVM will write it
+                self._keep()
+
+    def _keep(self) -> None:
+        """Java crashes on a file that was cut off, by a full disk or a loss of power, so the size
+        is in the name."""
+        size = self._written.stat().st_size
+        with self._written.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(self._written, self._folder / f"{self._name}-{size}.jsa")
+
+    def drop(self) -> None:
+        """Whatever its JVM has written in vain."""
+        with suppress(OSError):
+            self._written.unlink()
+
+
+def _cache() -> Path:
+    """Where programs keep what they can make again (XDG Base Directory Specification)."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+    return folder / "heronpy"
+
+
+def _key(java: str, jars: str) -> str:
+    """Changes when either is installed anew."""
+    facts = []
+    for each in map(os.path.realpath, (java, jars)):
+        facts += [each, str(os.stat(each).st_mtime_ns)]
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:12]
+
+
+def _is_writable(folder: Path) -> bool:
+    """Without a blank: Java's options are split at blanks."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return os.access(folder, os.W_OK) and " " not in str(folder)
+
+
+def _prune(folder: Path) -> None:
+    oldest = time.time() - UNUSED_SECS_MAX
+    for each in (*folder.glob("*.jsa"), *folder.glob("*.tmp")):
+        with suppress(OSError):
+            if each.stat().st_mtime < oldest:
+                each.unlink()
