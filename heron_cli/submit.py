@@ -68,6 +68,11 @@ sparse_options = stacked(
     metavar="SECONDS",
     help="With --force: how long what is in flight of the old one may take to be processed.",
 )
+@click.option(
+    "--wait-for-room",
+    is_flag=True,
+    help="Wait as long as the cluster has no room, and say what is missing.",
+)
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
 @with_cluster
@@ -81,6 +86,7 @@ def submit_command(
     force: bool,
     deactivated: bool,
     wait_secs: float,
+    wait_for_room: bool,
     no_hooks: bool,
     zookeeper: str | None,
     cluster: "Cluster | None",
@@ -121,7 +127,7 @@ def submit_command(
     url = store_url(address) if cluster is None else cluster.store_url
     if force:
         _kill_old(spec.name, url, wait_secs, cluster)
-    launch = _launch(spec, packing, url, cluster, spark)
+    launch = replace(_launch(spec, packing, url, cluster, spark), waits_for_room=wait_for_room)
     what, logs = launch.backend.told(launch), launch.backend.logs(launch)
     _start(launch)
     click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
@@ -205,10 +211,9 @@ def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
     from heron_io.state_store import open_store
 
     name, expected = launch.topology.name, len(launch.packing.instances)
-    ready_secs = launch.backend.ready_secs
     store = open_store(launch.store_url)
     client = MasterClient(store, name)
-    deadline = time.monotonic() + ready_secs
+    deadline = time.monotonic() + launch.ready_secs
     up = 0
     try:
         while time.monotonic() < deadline:
@@ -226,7 +231,7 @@ def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
         store.close()
     where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
     raise HeronError(
-        f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
+        f"{name}: {up} of {expected} instances run after {launch.ready_secs:.0f} s; it was "
         f"left running: look at {where}, end it with `heronpy kill {name}`"
     )
 

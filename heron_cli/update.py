@@ -137,7 +137,7 @@ def _update(
     if (topology.scheduler or {}).get("kind") != LOCAL:
         _tell_of_growth(current, plan)
     added, removed = sorted(after - before), sorted(before - after)
-    _begin(topology, plan)
+    number = _begin(topology, plan)
     if cluster is not None and added:
         try:
             cluster.scale(topology.name, added, [])
@@ -145,7 +145,7 @@ def _update(
             topology.client.try_ask("cancel", {"reason": str(error)})
             raise
     try:
-        _wait(topology, plan)
+        _wait(topology, plan, number)
     except GivenUp:
         if cluster is not None and added:
             cluster.scale(topology.name, [], added)
@@ -154,14 +154,16 @@ def _update(
         cluster.scale(topology.name, [], removed)
 
 
-def _begin(topology: RunningTopology, plan: PackingPlan) -> None:
-    """Tell the master. One that died with its answer may have stored the plan before: then its
-    successor goes on with it."""
+def _begin(topology: RunningTopology, plan: PackingPlan) -> int | None:
+    """Tell the master, which numbers its updates. One that died with its answer may have stored the
+    plan before: then its successor goes on with it, under a number that is not known."""
     try:
-        topology.client.ask("update", {"packing": packing_to_json(plan)})
+        answer = topology.client.ask("update", {"packing": packing_to_json(plan)})
     except NoAnswer:
         if _known(topology)[1] != plan:
             raise
+        return None
+    return int(answer["number"])
 
 
 def _tell_of_growth(current: PackingPlan, plan: PackingPlan) -> None:
@@ -184,7 +186,7 @@ class GivenUp(HeronError):
     """The master has given the update up: all is as it was."""
 
 
-def _wait(topology: RunningTopology, plan: PackingPlan) -> None:
+def _wait(topology: RunningTopology, plan: PackingPlan, number: int | None) -> None:
     """Show what it waits for until it is done. GivenUp with the reason if it is given up."""
     told, heard = "", time.monotonic()
     while True:
@@ -201,9 +203,11 @@ def _wait(topology: RunningTopology, plan: PackingPlan) -> None:
             )
         time.sleep(LOOK_SECS)
     _clear(told)
+    last = stats["update"]
+    is_given_up = last["reason"] and last["number"] == number
     # A master that took over may not know of our update; what counts is the plan that it runs.
-    if not until(lambda: _runs_by(topology, plan), STORED_SECS):
-        reason = stats["update"]["reason"] or "another one came between"
+    if is_given_up or not until(lambda: _runs_by(topology, plan), STORED_SECS):
+        reason = last["reason"] or "another one came between"
         raise GivenUp(f"{topology.name} is not updated: {reason}")
 
 

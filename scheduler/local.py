@@ -9,6 +9,7 @@ logs and an outcome file.
 
 import json
 import logging
+import math
 import os
 import shutil
 import socket
@@ -108,6 +109,13 @@ class Launch:
     remove_at_end: tuple[str, ...] = ()
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
     backend: Backend = field(default_factory=LocalBackend)
+    waits_for_room: bool = False
+    """`submit` goes on waiting where the cluster has no room."""
+
+    @property
+    def ready_secs(self) -> float:
+        """How long all instances may take to be up."""
+        return math.inf if self.waits_for_room else self.backend.ready_secs
 
 
 def register(launch: Launch) -> None:

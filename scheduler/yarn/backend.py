@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 
 READY_SECS = 180.0
 """Containers that have to be found room for, files that have to be fetched, a start on each."""
+TELL_SECS = 10.0
+"""`submit` says what it waits for."""
+CURES = (
+    "wait for room (--wait-for-room, or yarn: ready_secs), use another queue, or ask for less (-w, "
+    "topology.container.ram)"
+)
 END_SECS = 30.0
 """An application master ends its containers within 15 s."""
 RESTART_SECS = 120.0
@@ -253,18 +260,22 @@ class YarnBackend:
         """Until every container runs, or the application is over; HeronError if they do not in
         time, or if it failed."""
         containers = len(launch.packing.containers)
-        deadline = time.monotonic() + self.ready_secs
+        began = told = time.monotonic()
         store, name = open_store(launch.store_url), launch.topology.name
         try:
-            while time.monotonic() < deadline:
+            while (waited := time.monotonic() - began) < launch.ready_secs:
                 report = client.report(self._application)
                 if report is not None and report.is_over:
                     self._check_succeeded(name, report)
                     return
                 if board.running(board.node_of(store, name)) == containers:
                     return
+                if time.monotonic() - told > TELL_SECS:
+                    told = time.monotonic()
+                    print(self._why_not(client, store, launch, report, waited), file=sys.stderr)
                 time.sleep(LOOK_SECS)
-            raise HeronError(self._why_not(client, store, launch, report))
+            why_not = self._why_not(client, store, launch, report, waited)
+            raise HeronError(f"{why_not}; {CURES}")
         finally:
             store.close()
 
@@ -275,7 +286,12 @@ class YarnBackend:
             )
 
     def _why_not(
-        self, client: Client, store: StateStore, launch: "Launch", report: Report | None
+        self,
+        client: Client,
+        store: StateStore,
+        launch: "Launch",
+        report: Report | None,
+        waited_secs: float,
     ) -> str:
         """What is missing, with YARN's figures."""
         name = launch.topology.name
@@ -294,7 +310,7 @@ class YarnBackend:
             free,
             largest,
             self.queue,
-            self.ready_secs,
+            waited_secs,
         )
         words = f" ({report.words})" if report is not None and report.words else ""
         return f"{name} ({self._application}) is {state} on YARN{words}: {told}"

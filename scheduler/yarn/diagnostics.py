@@ -106,17 +106,16 @@ class Room:
 
 
 def no_room(
-    asked: Room, granted: int, containers: int, free: Room, largest: Room, queue: str, ready: float
+    asked: Room, granted: int, containers: int, free: Room, largest: Room, queue: str, secs: float
 ) -> str:
     """What is asked for, what there is, what is missing."""
     missing = Room(max(0, asked.memory_mb - free.memory_mb), max(0, asked.vcores - free.vcores))
     lacks = (
         f"{missing} are missing"
         if missing.memory_mb or missing.vcores
-        else (f"no node has room for the next one (the roomiest has {largest})")
+        else f"no node has room for the next one (the roomiest has {largest})"
     )
     return (
-        f"{granted} of {containers} containers run after {ready:.0f} s: the rest asks for {asked}, "
-        f"queue {queue} has {free} free, {lacks}; wait until there is room (yarn: ready_secs), "
-        "use another queue, or ask for less (-w, topology.container.ram)"
+        f"{granted} of {containers} containers run after {secs:.0f} s: the rest asks for {asked}, "
+        f"queue {queue} has {free} free, {lacks}"
     )

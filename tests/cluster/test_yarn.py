@@ -376,3 +376,17 @@ def test_what_yarn_refuses_leaves_nothing(west: YarnPlace) -> None:
     told = refused("tight", "-w", "2", "-o", f"topology.container.ram={3900 * MIB}")
     assert "of 2 containers run after 15 s: the rest asks for" in told
     west.nothing_runs()
+
+
+def test_who_is_told_to_waits_for_room(west: YarnPlace) -> None:
+    """Longer than the cluster's file says, with a line about what is missing, until Ctrl-C, which
+    leaves nothing."""
+    west.cluster("tight", ready_secs=2)
+    large = ("-w", "2", "-o", f"topology.container.ram={3900 * MIB}", "--wait-for-room")
+    file = EXAMPLES / "at_least_once.py"
+    waiting = west.start("submit", file, "-N", west.name, "--cluster", "tight", *large)
+    waiting.until(lambda: "of 2 containers run after" in waiting.err, "a word", SUBMIT_SECS)
+    waiting.signal()
+    assert waiting.wait(SUBMIT_SECS).code == 130
+    assert west.node(scheduler_path(west.name)) is None
+    west.nothing_runs()
