@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest --numprocesses 2
+# More of them than cores: half of the time a test waits for processes of its own.
+PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
 .PHONY: help run test test-cluster lint check chaos bench format clean
 

@@ -41,15 +41,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+GROUPS = {
+    "spark": ("test_spark", "test_tables"),
+    "cluster": ("test_yarn",),
+}
+"""folder -> beginnings of files that one process takes, since they share a cluster or a session."""
+
+
 class ByGroup(LoadScopeScheduling):
-    """A process takes a whole file, and one takes all files that share a cluster."""
+    """A process takes a whole file, or all files that share what takes long to start."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = PurePosixPath(nodeid.partition("::")[0])
-        if file.parent.name == "spark":
-            return "spark"
-        on_yarn = file.parent.name == "cluster" and file.name.startswith("test_yarn")
-        return "yarn" if on_yarn else str(file)
+        folder = file.parent.name
+        if folder not in GROUPS:
+            return str(file)
+        return f"{folder} {file.name.startswith(GROUPS[folder])}"
 
 
 @pytest.hookimpl(optionalhook=True)
