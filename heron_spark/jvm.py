@@ -25,12 +25,12 @@ thirds of the time, and a million words of a word count cost 2.2 CPU-seconds ins
 class Jvm:
     """Has ended when its block is left."""
 
-    def __init__(self, one_machine: bool) -> None:
-        """`one_machine`: executors read the files of this one."""
+    def __init__(self) -> None:
         self._archive = ClassArchive(find_java(), spark_home())
         reading = self._archive.reading()
         self.options = f"{COMPILER} {reading or self._archive.writing()}"
-        self.executors_options = f"{COMPILER} {reading if one_machine else ''}".strip()
+        self.executors_options = f"{COMPILER} {reading}".strip()
+        """On another machine it may not be there, or not fit: then it is ignored."""
 
     def __enter__(self) -> "Jvm":
         return self

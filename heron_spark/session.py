@@ -137,11 +137,10 @@ def session(
     os.environ["PYSPARK_PYTHON"] = options.python
     if not options.archives:
         os.environ["PYTHONPATH"] = os.pathsep.join(_search_path())
-    one_machine = is_one_machine(options.master)
-    if one_machine:
+    if is_one_machine(options.master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with tempfile.TemporaryDirectory(prefix="heronpy-spark-", dir=options.scratch) as folder:
-        jvm = Jvm(one_machine)
+        jvm = Jvm()
         if LOCAL_CLUSTER.fullmatch(options.master):
             os.environ["SPARK_HOME"] = linked_home(folder)
         with jvm:

@@ -155,7 +155,7 @@ class Driver:
         self.place = place = _by_plan(self.place, self._board.plan())
         launch = place.launch
         classes = ClassArchive(find_java(), spark_home()).reading()
-        chosen = render.with_jvm_options(settings_of(place), place.master, classes)
+        chosen = render.with_jvm_options(settings_of(place), classes)
         bundle = bundled(launch.topology.search_paths, launch.home.archives, folder)
         local = place.address if place.master.is_one_machine else None
         environment = environment_of(folder, place.master, place.wishes.python, local)

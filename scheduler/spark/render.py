@@ -85,10 +85,10 @@ def settings(
     }
 
 
-def with_jvm_options(chosen: Mapping[str, str], master: Master, options: str) -> dict[str, str]:
-    """Settings with further options for all JVMs on this machine."""
-    here = (DRIVER_JVM, EXECUTOR_JVM) if master.is_one_machine else (DRIVER_JVM,)
-    return {**chosen, **{key: f"{chosen[key]} {options}".strip() for key in here}}
+def with_jvm_options(chosen: Mapping[str, str], options: str) -> dict[str, str]:
+    """Settings with further options for all JVMs."""
+    longer = {key: f"{chosen[key]} {options}".strip() for key in (DRIVER_JVM, EXECUTOR_JVM)}
+    return {**chosen, **longer}
 
 
 def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:

@@ -142,16 +142,9 @@ def test_executors_of_a_local_cluster_have_as_many_slots_as_cores() -> None:
     assert slots_each(master, rendered("local-cluster[2,3,600]")) == 3
 
 
-@pytest.mark.parametrize(
-    ("master", "executors"), [("local[2]", " -Xnew"), ("local-cluster[2,1,600]", " -Xnew"),
-                              ("spark://cluster:7077", "")]
-)  # fmt: skip
-def test_options_for_jvms_that_read_this_machine_s_files(master: str, executors: str) -> None:
-    before = rendered(master)
-    found = with_jvm_options(before, parse_master(master, 4), "-Xnew")
-    driver, executor = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
-    assert (found[driver], found[executor]) == (
-        before[driver] + " -Xnew",
-        before[executor] + executors,
-    )
-    assert with_jvm_options(before, parse_master(master, 4), "") == before
+def test_further_options_for_all_jvms() -> None:
+    before = rendered("local[2]", config=(("spark.driver.extraJavaOptions", "-Xown"),))
+    found = with_jvm_options(before, "-Xnew")
+    assert found["spark.driver.extraJavaOptions"] == "-Xown -Xnew"
+    assert found["spark.executor.extraJavaOptions"].endswith(" -Xnew")
+    assert with_jvm_options(before, "") == before
