@@ -1,4 +1,4 @@
-"""A minute of chaos in every run of the suite, from a new seed each time."""
+"""Half a minute of chaos in every run of the suite, from a new seed each time."""
 
 import os
 import random
@@ -7,13 +7,13 @@ import pytest
 
 from tests.chaos.chaos_run import Wishes, run
 
-SECONDS = 60.0
+SECONDS = 30.0
 SEEDS = 1_000_000
 
 
-@pytest.mark.timeout(170)
+@pytest.mark.timeout(140)
 def test_nothing_is_lost_whatever_dies() -> None:
-    """A machine that is out of memory kills and stalls processes for a minute; every line is acked
+    """A machine that is out of memory kills and stalls processes all the time; every line is acked
     and was seen all the same, and the run ends by itself. CHAOS_SEED=N repeats a run's faults."""
     # Not from the module's generator, which pytest-randomly seeds for each test.
     seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(SEEDS))
