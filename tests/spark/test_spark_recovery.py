@@ -131,12 +131,13 @@ def test_a_killed_driver_leaves_no_process_and_loses_nothing(spark: Any, tmp_pat
     shutil.rmtree(scratch)
     watched = Watched()
     assert run(spark, counting(), folder, watched, max_batch=500) == 0
-    assert watched.batches[0].batch >= 2
+    # The second one was reported, but perhaps not yet noted in the checkpoint: then it is repeated.
+    assert watched.batches[0].batch >= 1
     assert counted(watched) == ONCE
 
 
 def run_until_killed(folder: str) -> None:
-    """In a process of its own: run, and say when two batches are done."""
+    """In a process of its own: run, and say when two batches have been reported."""
     from heron_spark.options import SparkOptions
     from heron_spark.run import run_on_spark
 
