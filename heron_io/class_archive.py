@@ -6,6 +6,7 @@ An archive belongs to one Java and one set of jars. A JVM that does not find it 
 
 import hashlib
 import os
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -23,10 +24,11 @@ class ClassArchive:
     def __init__(self, java: str, spark: str) -> None:
         """`java`: the program; `spark`: Spark's folder. OSError if either is not there."""
         self._folder = _cache()
+        self._jcmd = os.path.join(os.path.dirname(os.path.realpath(java)), "jcmd")
         self._name = f"spark-{_key(java, os.path.join(spark, 'jars'))}"
         self._written = self._folder / f"{self._name}-{os.getpid()}.tmp"
         self.is_due = False
-        """A JVM writes it if it ends by itself, not by SIGKILL."""
+        """A JVM was started that can write it."""
 
     def reading(self) -> str:
         """The options of a JVM that maps it; none if it is not there."""
@@ -39,19 +41,22 @@ class ClassArchive:
         return ""
 
     def writing(self) -> str:
-        """The options of a JVM that writes it as it ends; none where it cannot."""
-        if not _is_writable(self._folder):
+        """The options of a JVM that can be told to write it; none where it cannot. It never does by
+        itself: a JVM whose driver was killed has to end at once."""
+        if not _is_writable(self._folder) or not os.path.exists(self._jcmd):
             return ""
         _prune(self._folder)
         self.is_due = True
-        return f"-XX:ArchiveClassesAtExit={self._written} {QUIET}"
+        return f"-XX:+RecordDynamicDumpInfo {QUIET}"
 
-    def keep(self, whole: bool) -> None:
-        """Its JVM has ended; `whole`: by itself."""
+    def write(self, process: int, secs: float) -> None:
+        """Have that JVM, which was started so, write it now."""
         self.is_due = False
-        if whole:
-            with suppress(OSError):  # the disk was full, perhaps; the next JVM will write it
-                self._keep()
+        words = [self._jcmd, str(process), "VM.cds", "dynamic_dump", str(self._written)]
+        with suppress(OSError, subprocess.SubprocessError):  # a full disk, perhaps
+            subprocess.run(words, capture_output=True, check=True, timeout=secs)
+            self._keep()
+        self.drop()
 
     def _keep(self) -> None:
         """Java crashes on a file that was cut off, by a full disk or a loss of power, so the size

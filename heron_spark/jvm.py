@@ -41,15 +41,17 @@ class Jvm:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _end(0 if self._archive.is_due else END_SECS)
-        self._archive.drop()
+        _end()
 
     def end_at_leisure(self) -> None:
-        """End it, and let it write its archive of classes before, if there is none."""
+        """Nobody waits for its end: let it write its archive of classes first, if there is none."""
         if self._archive.is_due:
             note = "keeping Java's classes, this once: Spark will start in half the time"
             print(f"heronpy: {note}", file=sys.stderr, flush=True)
-            self._archive.keep(_end(ARCHIVE_SECS))
+            from pyspark import SparkContext
+
+            gateway: Any = SparkContext._gateway
+            self._archive.write(gateway.proc.pid, ARCHIVE_SECS)
 
 
 def is_gone() -> bool:
@@ -63,16 +65,15 @@ def is_gone() -> bool:
         return False
 
 
-def _end(patience_secs: float) -> bool:
-    """Stop the session, if it has started, and end its JVM; whether that has ended by itself within
-    that time. If not it is killed."""
+def _end() -> None:
+    """Stop the session, if it has started, and end its JVM, which is killed if it does not."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     gateway: Any = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     if process is None:
-        return False
+        return
     try:
         if SparkSession._instantiatedSession is not None:
             SparkSession._instantiatedSession.stop()
@@ -82,9 +83,9 @@ def _end(patience_secs: float) -> bool:
     SparkContext._gateway = SparkContext._jvm = None
     try:
         process.stdin.close()
-        return bool(process.wait(patience_secs) == 0)
+        process.wait(END_SECS)
     except subprocess.TimeoutExpired:
-        return False
+        log.debug("the JVM is killed")
     finally:
         process.kill()
         process.wait()

@@ -155,7 +155,8 @@ def _knock(address: str, keys: Keys | None = None, server: str = "") -> None:
             made.curve_serverkey = server.encode("ascii")
         with made.get_monitor_socket(ENDED | zmq.EVENT_HANDSHAKE_SUCCEEDED) as monitor:
             made.connect(address)
-            made.send(messages.encode(messages.Command("deactivate", {})))
+            with suppress(zmq.Again):  # refused before it could send anything
+                made.send(messages.encode(messages.Command("deactivate", {})), zmq.NOBLOCK)
             assert monitor.poll(ANSWER_MS), "the connection stands"
             event = parse_monitor_message(monitor.recv_multipart())["event"]
             made.disable_monitor()

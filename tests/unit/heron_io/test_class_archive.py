@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron_io.class_archive import UNUSED_SECS_MAX, ClassArchive
-from heron_io.embedded_zookeeper import find_classpath, find_java
+from heron_io.embedded_zookeeper import find_java
 from heron_io.spark_home import spark_home
 
 
@@ -22,56 +22,43 @@ def archive() -> ClassArchive:
     return ClassArchive(find_java(), spark_home())
 
 
-def run_java(options: str) -> subprocess.CompletedProcess[str]:
-    """A short program of many classes."""
-    words = [find_java(), *options.split(), "-cp", find_classpath(), "org.apache.zookeeper.Version"]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+def write(made: ClassArchive, folder: Path) -> None:
+    """Have a JVM that waits for a word write it, and end that."""
+    program = folder / "Waits.java"
+    program.write_text(
+        "class Waits { public static void main(String[] a) throws Exception { "
+        'System.out.println("up"); Thread.sleep(600000); } }'
+    )
+    words = [find_java(), *made.writing().split(), str(program)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as java:
+        assert java.stdout is not None
+        assert java.stdout.readline() == b"up\n"
+        made.write(java.pid, 60.0)
+        java.kill()
 
 
-def test_a_real_jvm_writes_it_and_a_later_one_maps_it(cache: Path) -> None:
+def test_a_jvm_writes_it_when_told_and_one_that_was_cut_off_goes(
+    cache: Path, tmp_path: Path
+) -> None:
+    """Java would crash on it."""
     first = archive()
     assert first.reading() == ""
-    written = run_java(first.writing())
-    assert (written.returncode, written.stderr) == (0, "")
-    first.keep(True)
-    first.drop()
-    assert len(list(cache.iterdir())) == 1
-    told = run_java(f"{archive().reading()} -Xlog:class+load:stdout")
-    assert "org.apache.zookeeper.Version source: shared objects file (top)" in told.stdout
-
-
-def test_one_that_was_cut_off_is_not_mapped(cache: Path) -> None:
-    """Java would crash."""
-    written = archive()
-    run_java(written.writing())
-    written.keep(True)
+    write(first, tmp_path)
     (kept,) = cache.iterdir()
+    assert f"-XX:SharedArchiveFile={kept} " in archive().reading()
+    words = [find_java(), *archive().reading().split(), "-version"]
+    assert subprocess.run(words, capture_output=True, check=True).stdout == b""
     kept.chmod(0o600)
     os.truncate(kept, 10_000)
     assert archive().reading() == ""
     assert list(cache.iterdir()) == []
 
 
-def test_what_a_killed_jvm_has_written_is_dropped(cache: Path) -> None:
-    ended = archive()
-    words = dict(each.split("=", 1) for each in ended.writing().split() if "=" in each)
-    Path(words["-XX:ArchiveClassesAtExit"]).write_bytes(b"half")
-    assert ended.is_due
-    ended.keep(False)
-    ended.drop()
-    assert not ended.is_due
-    assert archive().reading() == ""
+def test_a_jvm_that_is_gone_writes_nothing(cache: Path) -> None:
+    made = archive()
+    made.writing()
+    made.write(2**22 + 1, 10.0)
     assert list(cache.iterdir()) == []
-
-
-def test_another_spark_has_another_one(cache: Path, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name / "jars").mkdir(parents=True)
-    one, two = (ClassArchive(find_java(), str(tmp_path / name)) for name in ("one", "two"))
-    run_java(one.writing())
-    one.keep(True)
-    assert one.reading() != ""
-    assert two.reading() == ""
 
 
 def test_those_that_nobody_uses_any_more_go(cache: Path) -> None:
