@@ -1,7 +1,8 @@
 """What a JVM of Spark's has loaded, kept for the next one, which starts in half the time.
 
-Java calls it class data sharing (JEP 350): a JVM writes the archive as it ends, later ones map it.
-An archive belongs to one Java and one set of jars. A JVM that does not find it fit ignores it.
+Java calls it class data sharing (JEP 350): a JVM writes the archive when `jcmd` tells it to, later
+ones map it. An archive belongs to one Java and one set of jars. A JVM that does not find it fit
+ignores it.
 """
 
 import hashlib
@@ -12,14 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 
 UNUSED_SECS_MAX = 30 * 24 * 3600.0
-"""Archives have 160 MB; one that nobody has used for so long is of a Java or Spark that is gone."""
+"""Archives have 120 MB; one that nobody has used for so long is of a Java or Spark that is gone."""
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"
-"""It would tell of each class that it cannot keep."""
+"""It would tell of each class that it cannot keep, and of an archive that does not fit."""
 
 
 class ClassArchive:
-    """The archive of this Java and this Spark; only a JVM that runs queries writes it, as it loads
-    whatever others load."""
+    """The archive of one Java and one Spark."""
 
     def __init__(self, java: str, spark: str) -> None:
         """`java`: the program; `spark`: Spark's folder. OSError if either is not there."""
@@ -27,8 +27,6 @@ class ClassArchive:
         self._jcmd = os.path.join(os.path.dirname(os.path.realpath(java)), "jcmd")
         self._name = f"spark-{_key(java, os.path.join(spark, 'jars'))}"
         self._written = self._folder / f"{self._name}-{os.getpid()}.tmp"
-        self.is_due = False
-        """A JVM was started that can write it."""
 
     def reading(self) -> str:
         """The options of a JVM that maps it; none if it is not there."""
@@ -46,17 +44,16 @@ class ClassArchive:
         if not _is_writable(self._folder) or not os.path.exists(self._jcmd):
             return ""
         _prune(self._folder)
-        self.is_due = True
         return f"-XX:+RecordDynamicDumpInfo {QUIET}"
 
     def write(self, process: int, secs: float) -> None:
         """Have that JVM, which was started so, write it now."""
-        self.is_due = False
         words = [self._jcmd, str(process), "VM.cds", "dynamic_dump", str(self._written)]
         with suppress(OSError, subprocess.SubprocessError):  # a full disk, perhaps
             subprocess.run(words, capture_output=True, check=True, timeout=secs)
             self._keep()
-        self.drop()
+        with suppress(OSError):  # what it has written in vain
+            self._written.unlink(missing_ok=True)
 
     def _keep(self) -> None:
         """Java crashes on a file that was cut off, by a full disk or a loss of power, so the size
@@ -65,11 +62,6 @@ class ClassArchive:
         with self._written.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(self._written, self._folder / f"{self._name}-{size}.jsa")
-
-    def drop(self) -> None:
-        """Whatever its JVM has written in vain."""
-        with suppress(OSError):
-            self._written.unlink()
 
 
 def _cache() -> Path:

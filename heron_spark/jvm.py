@@ -25,10 +25,13 @@ thirds of the time, and a million words of a word count cost 2.2 CPU-seconds ins
 class Jvm:
     """Has ended when its block is left."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_home: bool) -> None:
+        """`at_home`: its jars are found where Spark has them, not by links that nobody else has."""
         self._archive = ClassArchive(find_java(), spark_home())
         reading = self._archive.reading()
-        self.options = f"{COMPILER} {reading or self._archive.writing()}"
+        writing = self._archive.writing() if at_home and not reading else ""
+        self._may_write = bool(writing)
+        self.options = f"{COMPILER} {reading}{writing}".strip()
         self.executors_options = f"{COMPILER} {reading}".strip()
         """On another machine it may not be there, or not fit: then it is ignored."""
 
@@ -45,20 +48,30 @@ class Jvm:
 
     def end_at_leisure(self) -> None:
         """Nobody waits for its end: let it write its archive of classes first, if there is none."""
-        if self._archive.is_due:
+        if self._may_write:
             note = "keeping Java's classes, this once: Spark will start in half the time"
             print(f"heronpy: {note}", file=sys.stderr, flush=True)
-            from pyspark import SparkContext
-
-            gateway: Any = SparkContext._gateway
+            gateway = _gateway()
+            _silence(gateway)
             self._archive.write(gateway.proc.pid, ARCHIVE_SECS)
+
+
+def _gateway() -> Any:
+    """Py4J's way to the JVM; None without one."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway
+
+
+def _silence(gateway: Any) -> None:
+    """It would say on our stdout where the archive is."""
+    java = gateway.jvm.java
+    java.lang.System.setOut(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
 
 
 def is_gone() -> bool:
     """Whether the session's JVM has ended, or does so now."""
-    from pyspark import SparkContext
-
-    process: Any = getattr(SparkContext._gateway, "proc", None)
+    process: Any = getattr(_gateway(), "proc", None)
     try:
         return process is None or process.wait(GONE_SECS) is not None
     except subprocess.TimeoutExpired:
@@ -70,7 +83,7 @@ def _end() -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    gateway: Any = SparkContext._gateway
+    gateway = _gateway()
     process = getattr(gateway, "proc", None)
     if process is None:
         return

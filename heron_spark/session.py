@@ -140,8 +140,9 @@ def session(
     if is_one_machine(options.master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with tempfile.TemporaryDirectory(prefix="heronpy-spark-", dir=options.scratch) as folder:
-        jvm = Jvm()
-        if LOCAL_CLUSTER.fullmatch(options.master):
+        linked = LOCAL_CLUSTER.fullmatch(options.master) is not None
+        jvm = Jvm(at_home=not linked)
+        if linked:
             os.environ["SPARK_HOME"] = linked_home(folder)
         with jvm:
             spark = _started(name, options, folder, jvm)

@@ -80,4 +80,3 @@ def test_a_cache_that_cannot_be_written_or_named(
     for each in (tmp_path / "with blank", tmp_path / "file"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(each))
         assert archive().writing() == ""
-        assert not archive().is_due

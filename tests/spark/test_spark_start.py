@@ -1,0 +1,23 @@
+"""The first query on a machine keeps Java's classes, and the next one starts with them."""
+
+from pathlib import Path
+
+from tests.process.process_support import EXAMPLES
+from tests.spark.spark_scheduler_support import SPARK_SECS, SparkPlace
+
+TOLD = "heronpy: keeping Java's classes, this once: Spark will start in half the time"
+
+
+def test_the_first_query_that_comes_to_its_end_keeps_java_s_classes(tmp_path: Path) -> None:
+    place = SparkPlace(tmp_path)
+    place.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    words = ("run", EXAMPLES / "multi_stream.py", "--engine", "spark")
+    try:
+        first, second = (place.heronpy(*words, secs=SPARK_SECS).succeeded() for _ in range(2))
+    finally:
+        place.close()
+    assert (TOLD in first.err, TOLD in second.err) == (True, False)
+    assert first.out == second.out
+    assert "dump" not in first.out
+    (kept,) = (tmp_path / "cache" / "heronpy").iterdir()
+    assert kept.suffix == ".jsa"
