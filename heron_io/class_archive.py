@@ -7,11 +7,15 @@ ignores it.
 
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
+ROOM_BYTES_MIN = 1 << 30
+"""Where there is less, nothing is kept: a JVM that finds the disk full as it writes ends, with
+words of its own."""
 UNUSED_SECS_MAX = 30 * 24 * 3600.0
 """Archives have 120 MB; one that nobody has used for so long is of a Java or Spark that is gone."""
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"
@@ -83,7 +87,9 @@ def _is_writable(folder: Path) -> bool:
     """Without a blank: Java's options are split at blanks."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    return os.access(folder, os.W_OK) and " " not in str(folder)
+        if os.access(folder, os.W_OK) and " " not in str(folder):
+            return shutil.disk_usage(folder).free >= ROOM_BYTES_MIN
+    return False
 
 
 def _prune(folder: Path) -> None:

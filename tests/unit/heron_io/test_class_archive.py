@@ -80,3 +80,8 @@ def test_a_cache_that_cannot_be_written_or_named(
     for each in (tmp_path / "with blank", tmp_path / "file"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(each))
         assert archive().writing() == ""
+
+
+def test_a_disk_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heron_io.class_archive.ROOM_BYTES_MIN", 1 << 60)
+    assert archive().writing() == ""
