@@ -13,7 +13,7 @@ from benchmarks import workload
 from benchmarks.spark_batches import BATCH_SENTENCES, MASTER, Clock
 from heron_spark.options import SparkOptions
 from heron_spark.run import run_on_spark
-from heronpy_compat.loading import load_topology
+from heronpy_compat.loading.load import load_topology
 
 TOPOLOGY = Path(__file__).parent / "topologies" / "spark_word_count.py"
 REPOSITORY = str(Path(__file__).resolve().parent.parent)

@@ -33,7 +33,7 @@ RECOVERY_SECONDS_MAX = 40.0
 MASTER_SECONDS = 5.0
 """A stream manager misses its master after 3 s and then looks for the next one."""
 STABLE_SECONDS = 11.0
-"""A process that ran for ten seconds is started again at once (scheduler/restarts.py)."""
+"""A process that ran for ten seconds is started again at once (heron_core.algorithms.backoff)."""
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 INSTANCE, MANAGER, CONTAINER, MASTER, CALM = (

@@ -16,8 +16,8 @@ from typing import Any
 
 from heron_cli.environment import Environment
 from heron_core.errors import ComponentError, HeronError
-from heron_core.pickled import opened
 from heron_core.topology import config_from_json, config_to_json
+from heron_core.wire.pickled import opened
 from heron_io.processes import fork_child
 
 PRE_SUBMIT = "pre_submit"
@@ -107,8 +107,8 @@ def _run(
     options: dict[str, Any],
 ) -> Mapping[str, Any]:
     from heron_io.imports import forget_ours
-    from heronpy_compat import aliases
-    from heronpy_compat.failures import told
+    from heronpy_compat.loading import aliases
+    from heronpy_compat.user_errors import told
 
     forget_ours()
     aliases.install()

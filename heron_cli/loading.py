@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_io.processes import fork_child
-from heronpy_compat.load_request import LoadRequest
+from heronpy_compat.loading.load_request import LoadRequest
 
 __all__ = ["LoadRequest", "Loading", "load_in_child"]
 
@@ -65,7 +65,7 @@ def _loaded(request: LoadRequest) -> dict[str, object]:
     from heron_io.imports import forget_ours
 
     forget_ours()
-    from heronpy_compat.loading import load
+    from heronpy_compat.loading.load import load
 
     try:
         return topology_to_json(load(request))

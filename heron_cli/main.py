@@ -5,33 +5,51 @@ from typing import Any
 
 import click
 
-from heron_cli.flags import with_dashes
+from heron_cli.options.common import with_dashes
 
 COMMANDS = {
-    "quickstart": ("heron_cli.quickstart", "Make a new project that runs at once."),
-    "run": ("heron_cli.run", "Run a topology here, in the foreground, with a live view."),
-    "submit": ("heron_cli.submit", "Start a topology in the background; it survives the shell."),
-    "list": ("heron_cli.status", "List the running topologies."),
-    "stats": ("heron_cli.stats", "Show the numbers of a running topology."),
-    "tail": ("heron_cli.tail", "Show the logs of a topology's processes."),
-    "activate": ("heron_cli.control", "Let a paused topology's spouts emit again."),
-    "deactivate": ("heron_cli.control", "Pause a topology: its spouts emit nothing."),
-    "kill": ("heron_cli.control", "End a topology: spouts, then what is in flight, then all."),
-    "update": ("heron_cli.update", "Scale a running topology: other numbers of instances."),
-    "restart": ("heron_cli.restart", "Restart a topology's containers, or one of them."),
-    "visualize": ("heron_cli.visualize", "Draw a topology as SVG, PNG or DOT."),
-    "package": ("heron_cli.package", "Put a project and its packages into one archive."),
-    "worker_uptime": ("heron_cli.workers", "Show since when the containers are up."),
-    "slot_usage": ("heron_cli.workers", "Show how many containers each topology has on each host."),
-    "clusters": ("heron_cli.clusters", "List the clusters, and check what they need."),
-    "remove_logs": ("heron_cli.remove_logs", "Remove the logs of a topology that has ended."),
+    "quickstart": ("heron_cli.commands.quickstart", "Make a new project that runs at once."),
+    "run": ("heron_cli.commands.run", "Run a topology here, in the foreground, with a live view."),
+    "submit": (
+        "heron_cli.commands.submit",
+        "Start a topology in the background; it survives the shell.",
+    ),
+    "list": ("heron_cli.commands.list_topologies", "List the running topologies."),
+    "stats": ("heron_cli.commands.stats", "Show the numbers of a running topology."),
+    "tail": ("heron_cli.commands.tail", "Show the logs of a topology's processes."),
+    "activate": ("heron_cli.commands.control", "Let a paused topology's spouts emit again."),
+    "deactivate": ("heron_cli.commands.control", "Pause a topology: its spouts emit nothing."),
+    "kill": (
+        "heron_cli.commands.control",
+        "End a topology: spouts, then what is in flight, then all.",
+    ),
+    "update": (
+        "heron_cli.commands.update",
+        "Scale a running topology: other numbers of instances.",
+    ),
+    "restart": ("heron_cli.commands.restart", "Restart a topology's containers, or one of them."),
+    "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
+    "package": ("heron_cli.commands.package", "Put a project and its packages into one archive."),
+    "worker_uptime": ("heron_cli.commands.workers", "Show since when the containers are up."),
+    "slot_usage": (
+        "heron_cli.commands.workers",
+        "Show how many containers each topology has on each host.",
+    ),
+    "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
+    "remove_logs": (
+        "heron_cli.commands.remove_logs",
+        "Remove the logs of a topology that has ended.",
+    ),
     "update_virtualenv": (
-        "heron_cli.virtualenv",
+        "heron_cli.commands.update_virtualenv",
         "Of sparse: says how packages get to a topology.",
     ),
-    "jar": ("heron_cli.package", "Of sparse: the same as package."),
-    "completion": ("heron_cli.completion", "Print the script that completes heronpy in a shell."),
-    "help": ("heron_cli.helping", "Show the help of a command."),
+    "jar": ("heron_cli.commands.package", "Of sparse: the same as package."),
+    "completion": (
+        "heron_cli.commands.completion",
+        "Print the script that completes heronpy in a shell.",
+    ),
+    "help": ("heron_cli.commands.help", "Show the help of a command."),
 }
 """name -> (module, first line of its help)"""
 

@@ -10,24 +10,25 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from heron_cli.spark import ENGINE
+from heron_cli.options.spark import ENGINE
 from heron_core import config as keys
 from heron_core.errors import UsageError
+from heron_core.state_tree import scheduler_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
 from heron_io.processes import Ties, start_pulse
-from heron_io.state_store import open_store, scheduler_path
+from heron_io.state_store.opening import open_store
+from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
-from heron_spark.files import Folder
 from heron_spark.options import Archive, SparkOptions
 from heron_spark.run import end_told
 from heron_spark.session import check_environment, is_one_machine
-from scheduler import executor
-from scheduler.archive import PROJECT
-from scheduler.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
-from scheduler.container import moved
-from scheduler.home import Home
-from scheduler.supervisor import Job
+from scheduler.container import executor
+from scheduler.container.main import moved
+from scheduler.container.supervisor import Job
+from scheduler.packaging.archive import PROJECT
+from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
+from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
     from scheduler.local import Launch
@@ -113,7 +114,7 @@ class SparkEngine:
 
     def _run(self, launch: "Launch", sockets: str, ties: Ties) -> int:
         """The driver's process; returns its exit code."""
-        from heron_spark.desk import DeskPlace
+        from heron_spark.command_server import DeskPlace
         from heron_spark.detached import How, run_detached
 
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)

@@ -14,9 +14,9 @@ from heron_core.errors import ProtocolError
 
 MASTER_CONTAINER = 0
 EPOCH_MAX = (1 << 32) - 1
-"""It travels in 32 bits (heron_core.frames)."""
+"""It travels in 32 bits (heron_core.wire.frames)."""
 TASK_MAX = (1 << 20) - 1
-"""A root holds its spout's task in 20 bits (heron_core.frames)."""
+"""A root holds its spout's task in 20 bits (heron_core.wire.frames)."""
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from heron_core.config import RELIABILITY_MODE, STORM_ACKERS
-from heron_core.pickled import Pickled
+from heron_core.wire.pickled import Pickled
 
 Config = Mapping[str, Any]
 DEFAULT_STREAM = "default"

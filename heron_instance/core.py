@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from heron_core.errors import ComponentError
-from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
-from heron_instance.metrics import Metrics
+from heron_core.wire.frames import Frames
+from heron_instance.emit.output_buffers import Outbox
 from heron_instance.options import Options
-from heron_instance.outbox import Outbox
+from heron_instance.runtime.metrics import Metrics
 
 Clock = Callable[[], float]
 Report = Callable[[str], None]

@@ -13,17 +13,17 @@ from typing import Any
 
 import zmq
 
-from heron_core import messages
 from heron_core.errors import ProtocolError
-from heron_core.frames import Frames, Kind, header, size_of, with_consumed
 from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.topology import TopologySpec
-from heron_instance.bolt import BoltCore
-from heron_instance.build import World, build, incarnation_number
-from heron_instance.context import UserMetrics
-from heron_instance.control import Control, SideThread
-from heron_instance.spout import SpoutCore
-from heron_instance.stuck import Stuck, main_thread_stack
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
+from heron_instance.control_thread import Control, SideThread
+from heron_instance.input.bolt import BoltCore
+from heron_instance.input.spout import SpoutCore
+from heron_instance.runtime.context import UserMetrics
+from heron_instance.runtime.factory import World, build, incarnation_number
+from heron_instance.runtime.watchdog import Stuck, main_thread_stack
 from heron_io.processes import Ties, start_pulse
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import zmq
 
-from heron_core import messages
 from heron_core.errors import HeronError, StateStoreError
+from heron_core.state_tree import keys_path, master_path
+from heron_core.wire import messages
 from heron_io.security import Keys
-from heron_io.state_store import StateStore, keys_path, master_path
+from heron_io.state_store.protocol import StateStore
 from heron_io.transport import connect_dealer
 
 ANSWER_SECS = 3.0

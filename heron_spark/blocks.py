@@ -1,6 +1,6 @@
 """Blocks: what one task sends to one partition of a later level, the payload of a row.
 
-A block is messages of the data plane (heron_core.frames) one after the other:
+A block is messages of the data plane (heron_core.wire.frames) one after the other:
 
     u32 number of frames, then for each frame: u32 length, bytes
 """
@@ -8,7 +8,7 @@ A block is messages of the data plane (heron_core.frames) one after the other:
 import struct
 from collections.abc import Iterator, Mapping
 
-from heron_core.frames import HEADER, Frames
+from heron_core.wire.frames import HEADER, Frames
 
 NUMBER = struct.Struct("<I")
 BLOCK_BYTES = 1024 * 1024

@@ -16,7 +16,10 @@ from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
 from heronpy_compat.connectors import frames
 
-SHELL_CLASSES = ("heronpy_compat.multilang.ShellBolt", "heronpy_compat.multilang.ShellSpout")
+SHELL_CLASSES = (
+    "heronpy_compat.adapters.multilang.ShellBolt",
+    "heronpy_compat.adapters.multilang.ShellSpout",
+)
 NOTHING = Resource(0.0, 0, 0)
 NO_LINGER_MS = 24 * 3600 * 1000
 """A batch is the unit here: frames leave when they are full or when the batch ends."""

@@ -15,7 +15,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io.logs import FORMAT, LOG_BYTES_MAX, LOG_FILES
-from heron_spark import desk
+from heron_spark import command_server
 from heron_spark.compile import compile_topology
 from heron_spark.options import SparkOptions
 from heron_spark.progress import Progress, line_about
@@ -87,7 +87,7 @@ def run_detached(
     topology: TopologySpec,
     packing: PackingPlan,
     options: SparkOptions,
-    place: desk.DeskPlace,
+    place: command_server.DeskPlace,
     logs: str,
     announce: Callable[[str], None],
 ) -> End:
@@ -107,7 +107,7 @@ def _run(
     topology: TopologySpec,
     packing: PackingPlan,
     options: SparkOptions,
-    place: desk.DeskPlace,
+    place: command_server.DeskPlace,
     logs: str,
     announce: Callable[[str], None],
 ) -> End:
@@ -117,7 +117,7 @@ def _run(
         if folder.ended:
             return End(How.ENDED, end_told(topology, folder))
         check_environment(options)
-        front = stack.enter_context(desk.opened(topology, packing, place))
+        front = stack.enter_context(command_server.opened(topology, packing, place))
         printed = stack.enter_context(closing(Logs(logs, packing)))
         for notice in plan.notices:
             log.warning("%s", notice)

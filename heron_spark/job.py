@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
-from heron_spark.files import Folder, write_whole
+from heron_spark.checkpoint_dir import Folder, write_whole
 
 
 @dataclass(frozen=True, slots=True)

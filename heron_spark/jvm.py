@@ -6,9 +6,9 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from heron_io.class_archive import ClassArchive
-from heron_io.embedded_zookeeper import find_java
-from heron_io.spark_home import spark_home
+from heron_io.state_store.embedded_zookeeper import find_java
+from scheduler.backends.spark.class_archive import ClassArchive
+from scheduler.backends.spark.spark_home import spark_home
 
 log = logging.getLogger("heron_spark")
 

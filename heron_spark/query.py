@@ -16,11 +16,11 @@ from py4j.protocol import Py4JError
 
 from heron_core.errors import HeronError
 from heron_spark import jvm
+from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan
-from heron_spark.files import Folder
-from heron_spark.moving import move_blocks
 from heron_spark.progress import Progress, Report
-from heron_spark.relay import CLOSING, LAST, OPENING, SCHEMA, Level
+from heron_spark.python_worker import CLOSING, LAST, OPENING, SCHEMA, Level
+from heron_spark.redistribute import move_blocks
 from heron_spark.session import first_line
 from heron_spark.tables import ROW_SETTINGS, Tables, settings, tables_of
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
 from heron_core.topology import TopologySpec
+from heron_io.atomic_files import remove
+from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
-from heron_spark.files import Folder
 from heron_spark.job import Job
 from heron_spark.options import SparkOptions
 from heron_spark.progress import Console, Report
 from heron_spark.session import check_environment, is_local, is_one_machine, session
-from heronpy_compat.whole_files import remove
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,19 +13,19 @@ from random import Random
 from typing import Any
 
 from heron_core.errors import ComponentError
-from heron_core.frames import Frames
-from heron_instance.bolt import BoltCore
-from heron_instance.build import Instance, World, build, incarnation_number
-from heron_instance.context import UserMetrics
-from heron_instance.spout import SpoutCore
+from heron_core.wire.frames import Frames
+from heron_instance.input.bolt import BoltCore
+from heron_instance.input.spout import SpoutCore
+from heron_instance.runtime.context import UserMetrics
+from heron_instance.runtime.factory import Instance, World, build, incarnation_number
 from heron_spark.blocks import Outgoing, Place
+from heron_spark.callback_queue import Todo
+from heron_spark.checkpoint_dir import Outcome
 from heron_spark.compile import Plan
-from heron_spark.files import Outcome
-from heron_spark.memory import Memory
 from heron_spark.printing import Lines, Printed
-from heron_spark.todo import Todo
-from heronpy_compat.doors import construct
-from heronpy_compat.failures import told
+from heron_spark.state_snapshot import Memory
+from heronpy_compat.adapters.construct import construct
+from heronpy_compat.user_errors import told
 
 NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError, StateStoreError, UsageError
-from heron_io.embedded_zookeeper import find_java
-from heron_io.spark_home import linked_home
+from heron_io.state_store.embedded_zookeeper import find_java
 from heron_spark.jvm import Jvm
 from heron_spark.options import Archive, SparkOptions
+from scheduler.backends.spark.spark_home import linked_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

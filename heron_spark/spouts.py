@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from heron_spark.pace import Pace
+from heron_spark.rate_controller import Pace
 from heron_spark.runner import Runner
 
 TURN_SECS = 0.02

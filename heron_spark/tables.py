@@ -24,18 +24,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heron_core.errors import TopologyError, UsageError
-from heron_core.pickled import opened
 from heron_core.topology import ComponentSpec
+from heron_core.wire.pickled import opened
 from heron_spark.blocks import Place
+from heron_spark.checkpoint_dir import Folder, write_whole
 from heron_spark.compile import Plan
-from heron_spark.files import Folder, write_whole
-from heron_spark.relay import BEGIN, SCHEMA, rows_of_blocks
-from heron_spark.rows import packed
+from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
+from heron_spark.row_blocks import packed
 from heron_spark.session import first_line
-from heronpy_compat import aliases
 from heronpy_compat.connectors import frames, tables
-from heronpy_compat.failures import told
-from heronpy_compat.topology_files import put_on_search_path
+from heronpy_compat.loading import aliases
+from heronpy_compat.loading.topology_files import put_on_search_path
+from heronpy_compat.user_errors import told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

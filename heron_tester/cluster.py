@@ -15,9 +15,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from heron_core import messages
 from heron_core.errors import ComponentError
-from heron_core.frames import Frames
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -28,7 +26,9 @@ from heron_core.plans import (
     physical_to_json,
 )
 from heron_core.topology import TopologySpec
-from heron_instance.bolt import NEVER, BoltCore
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames
+from heron_instance.input.bolt import NEVER, BoltCore
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
@@ -36,7 +36,7 @@ from heron_tester.instance import Instance, Surroundings
 from stream_manager import core as stream_manager
 from stream_manager import events
 from stream_manager.options import Options
-from topology_master.ending import finish_levels
+from topology_master.termination import finish_levels
 
 CONTAINER = 1
 EPOCH = 1

@@ -7,18 +7,18 @@ from random import Random
 from typing import Any, Protocol
 
 from heron_core import config as keys
-from heron_core.frames import Frames, Kind, header, parse_header, with_consumed, words
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_instance.bolt import NEVER, BoltCore
-from heron_instance.build import World, build
-from heron_instance.spout import SpoutCore
-from heron_instance.tuples import tick_tuple
+from heron_core.wire.frames import Frames, Kind, header, parse_header, with_consumed, words
+from heron_instance.input.bolt import NEVER, BoltCore
+from heron_instance.input.spout import SpoutCore
+from heron_instance.input.tuples import tick_tuple
+from heron_instance.runtime.factory import World, build
 from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.faults import Faults
+from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logger
 from heron_tester.records import Journal
-from heron_tester.watching import MULTILANG, Call, SharedLines, Watch, own_logger
-from heronpy_compat.doors import construct
+from heronpy_compat.adapters.construct import construct
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Any
 from heron_core import validation
 from heron_core.errors import UsageError
 from heron_core.topology import TopologySpec
-from heronpy_compat.load_request import LoadRequest
-from heronpy_compat.loading import load
-from heronpy_compat.streamparse_topology import is_streamparse_topology, to_topology_spec
-from heronpy_compat.submissions import captured
+from heronpy_compat.loading.load import load
+from heronpy_compat.loading.load_request import LoadRequest
+from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
+from heronpy_compat.loading.submissions import captured
 
 
 def topology_of(

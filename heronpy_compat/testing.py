@@ -8,7 +8,7 @@ They run everything in one process on a virtual clock; docs/TESTING.md shows how
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heron_tester.alone import ComponentTester
+    from heron_tester.component_tester import ComponentTester
     from heron_tester.errors import TesterError
     from heron_tester.records import Emitted
     from heron_tester.tester import TopologyTester
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ComponentTester", "Emitted", "TesterError", "TopologyTester"]
 
 _HOME = {
-    "ComponentTester": "alone",
+    "ComponentTester": "component_tester",
     "Emitted": "records",
     "TesterError": "errors",
     "TopologyTester": "tester",

@@ -25,27 +25,27 @@ from heron_core.plans import (
     TopologyState,
     packing_to_json,
 )
-from heron_core.topology import TopologySpec, topology_to_json
-from heron_io.logs import log_to
-from heron_io.processes import Child, Ties, fork_child, started_at
-from heron_io.security import Keys
-from heron_io.state_store import (
-    StateStore,
+from heron_core.state_tree import (
     execution_path,
     keys_path,
     master_path,
-    open_store,
     packing_path,
     physical_path,
     scheduler_path,
     topology_path,
     wishes_path,
 )
-from scheduler import executor
-from scheduler.backend import Backend, SelfRunning, Supervised, containers_told
-from scheduler.home import Home, sockets_folder
-from scheduler.packings import read_packings
-from scheduler.supervisor import Job, Outcome, Supervisor
+from heron_core.topology import TopologySpec, topology_to_json
+from heron_io.logs import log_to
+from heron_io.processes import Child, Ties, fork_child, started_at
+from heron_io.security import Keys
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.protocol import Backend, SelfRunning, Supervised, containers_told
+from scheduler.container import executor
+from scheduler.container.supervisor import Job, Outcome, Supervisor
+from scheduler.update_plans import read_packings
+from scheduler.user_folder import Home, sockets_folder
 
 log = logging.getLogger("scheduler")
 

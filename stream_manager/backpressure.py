@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heron_core.config import SPOUT, STAGE
-from heron_core.messages import Paused
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_core.wire.messages import Paused
 
 
 def upstream_of(topology: TopologySpec) -> dict[str, frozenset[str]]:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from heron_core import messages
 from heron_core.config import DROP
 from heron_core.errors import ProtocolError
-from heron_core.frames import (
+from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
+from heron_core.topology import TopologySpec
+from heron_core.wire import messages
+from heron_core.wire.frames import (
     Flag,
     Frames,
     Header,
@@ -27,15 +29,13 @@ from heron_core.frames import (
     tasks,
     words,
 )
-from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
-from heron_core.topology import TopologySpec
 from stream_manager import events
+from stream_manager.ack_results import Results
 from stream_manager.acks import Trees
 from stream_manager.backpressure import BackPressure
+from stream_manager.container_state import Places
 from stream_manager.fanout import check_fanout, leads_to_one, split
 from stream_manager.options import Options
-from stream_manager.places import Places
-from stream_manager.results import Results
 
 Out = list[events.Instruction]
 

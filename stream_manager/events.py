@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heron_core.frames import Frames
-from heron_core.messages import FromStreamManager, ToInstance
 from heron_core.plans import PackingPlan
+from heron_core.wire.frames import Frames
+from heron_core.wire.messages import FromStreamManager, ToInstance
 
 
 @dataclass(slots=True)

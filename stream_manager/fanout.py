@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 from heron_core.errors import ProtocolError
-from heron_core.frames import PAIR_BYTES, Flag, Frames, Header, Kind, check_batch, header
+from heron_core.wire.frames import PAIR_BYTES, Flag, Frames, Header, Kind, check_batch, header
 
 
 def check_fanout(

@@ -7,7 +7,7 @@ from typing import Any
 from heron_core import config as keys
 
 BUFFER_BYTES_MAX = 2 * 1024 * 1024
-"""What an instance may have buffered beside its last tuple (heron_instance.outbox: 1 MiB)."""
+"""What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
 
 
 @dataclass(frozen=True, slots=True)

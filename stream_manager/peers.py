@@ -7,8 +7,8 @@ for.
 from collections.abc import Iterable, Sequence
 
 from heron_core.config import DROP
-from heron_core.frames import Frames
-from heron_core.messages import Cause
+from heron_core.wire.frames import Frames
+from heron_core.wire.messages import Cause
 from stream_manager import events
 from stream_manager.options import Options
 from stream_manager.queues import PeerQueue

@@ -6,7 +6,7 @@ processed; the rest waits here, where it is counted and named as a cause when it
 
 from collections import deque
 
-from heron_core.frames import Frames, size_of
+from heron_core.wire.frames import Frames, size_of
 
 PEER_BURST = 16
 """Messages tried each time a peer's socket is writable: about what its buffer takes."""

@@ -18,15 +18,17 @@ from typing import Any
 
 import zmq
 
-from heron_core import messages
 from heron_core.errors import ProtocolError, StateStoreError
-from heron_core.frames import Frames
 from heron_core.plans import PackingPlan
+from heron_core.state_tree import master_path
 from heron_core.topology import TopologySpec
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames
 from heron_io import container_plan
 from heron_io.processes import EXIT_ORPHANED, Ties
 from heron_io.security import Door, Keys
-from heron_io.state_store import CONNECTED, StateStore, master_path, open_store
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import CONNECTED, StateStore
 from heron_io.transport import (
     CONTROL,
     DATA,
@@ -40,7 +42,7 @@ from heron_io.transport import (
 )
 from stream_manager import events
 from stream_manager.core import StreamManager
-from stream_manager.local import RETRY_SECS, LocalSender
+from stream_manager.local_sender import RETRY_SECS, LocalSender
 from stream_manager.options import Options
 
 log = logging.getLogger("stream_manager")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core import messages
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.plans import (
     PackingPlan,
@@ -19,11 +18,12 @@ from heron_core.plans import (
     physical_to_json,
 )
 from heron_core.topology import TopologySpec
+from heron_core.wire import messages
 from topology_master import events
-from topology_master.ending import Phase, Waves, finish_levels
 from topology_master.metrics import RollUp, check_manager_metrics, check_snapshot
 from topology_master.options import Options
-from topology_master.scaling import Scaling, Step, containers_of
+from topology_master.rescale import Scaling, Step, containers_of
+from topology_master.termination import Phase, Waves, finish_levels
 
 Out = list[events.Instruction]
 

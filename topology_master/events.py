@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_core.messages import Command, FromStreamManager, Reply, ToStreamManager
+from heron_core.wire.messages import Command, FromStreamManager, Reply, ToStreamManager
 
 
 @dataclass(frozen=True, slots=True)

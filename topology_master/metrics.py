@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from heron_core.algorithms.histogram import merged, percentile_secs
 from heron_core.errors import ProtocolError
-from heron_core.histogram import merged, percentile_secs
 from heron_core.plans import PackingPlan, leaving
 from heron_core.topology import TopologySpec
 from topology_master.user_metrics import are_user_metrics, rolled_up
@@ -37,7 +37,7 @@ def _are_numbers(value: object) -> bool:
 
 
 def _is_latency(value: Any) -> bool:
-    """What heron_instance.metrics.Latencies.snapshot makes."""
+    """What heron_instance.runtime.metrics.Latencies.snapshot makes."""
     if type(value) is not dict or not value.keys() >= {"total_secs", "number", "histogram"}:
         return False
     return (

@@ -11,7 +11,6 @@ from typing import Any
 
 import zmq
 
-from heron_core import messages
 from heron_core.errors import NameInUse, ProtocolError, StateStoreError
 from heron_core.plans import (
     PackingPlan,
@@ -20,20 +19,19 @@ from heron_core.plans import (
     packing_from_json,
     physical_from_json,
 )
-from heron_core.topology import TopologySpec
-from heron_io.processes import EXIT_ORPHANED, Ties, started_at
-from heron_io.security import Door, Keys
-from heron_io.state_store import (
-    CONNECTED,
-    LOST,
-    StateStore,
+from heron_core.state_tree import (
     execution_path,
     lock_path,
     master_path,
-    open_store,
     packing_path,
     physical_path,
 )
+from heron_core.topology import TopologySpec
+from heron_core.wire import messages
+from heron_io.processes import EXIT_ORPHANED, Ties, started_at
+from heron_io.security import Door, Keys
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
 from heron_io.transport import drain, tcp_router
 from topology_master import events
 from topology_master.core import TopologyMaster

@@ -8,7 +8,6 @@ from heron_core import config as core_config
 from heron_core import validation
 from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
-from heronpy_compat import direct_run, submissions
 from heronpy_compat.api import api_constants
 from heronpy_compat.api.component.component_spec import (
     HeronComponentSpec,
@@ -17,6 +16,7 @@ from heronpy_compat.api.component.component_spec import (
     heron_value,
 )
 from heronpy_compat.api.errors import WrongArgumentError
+from heronpy_compat.loading import direct_run, submissions
 
 _OPTIONS_VARIABLE = "HERON_OPTIONS"
 _OPTION_DIRECTORY = "cmdline.topologydefn.tmpdirectory"

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 from heron_core.errors import ComponentError
+from heron_io.atomic_files import replace_whole
 from heronpy_compat.connectors.ids import Id, Ids
 from heronpy_compat.connectors.packages import needed
-from heronpy_compat.whole_files import replace_whole
 
 Row = list[Any]
 Partition = tuple[Any, ...]

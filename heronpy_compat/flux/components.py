@@ -6,8 +6,8 @@ from typing import Any
 
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
-from heronpy_compat import java
 from heronpy_compat.api.component.base_component import BaseComponent
+from heronpy_compat.components import java
 from heronpy_compat.flux import fitting, recipes, shells
 from heronpy_compat.flux.definitions import ObjectDefinition, VertexDefinition
 from heronpy_compat.flux.objects import RECIPE

@@ -6,7 +6,7 @@ from typing import Any
 
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from heron_core.validation import choices
-from heronpy_compat import java
+from heronpy_compat.components import java
 from heronpy_compat.flux import fitting, recipes
 from heronpy_compat.flux.definitions import (
     Argument,

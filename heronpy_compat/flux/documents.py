@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from heron_core.errors import TopologyError
-from heronpy_compat.failures import shown
 from heronpy_compat.flux.substitution import Undefined, undefined_in
+from heronpy_compat.user_errors import shown
 
 # A few lines of nested aliases stand for billions of values; the largest topology written by hand
 # or by a generator has some thousands.

@@ -10,12 +10,12 @@ from typing import Any
 
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import did_you_mean
-from heronpy_compat import java
 from heronpy_compat.api.component.base_component import BaseComponent
-from heronpy_compat.classes import load_class
+from heronpy_compat.components import java
 from heronpy_compat.flux.definitions import ObjectDefinition
 from heronpy_compat.flux.documents import Place
 from heronpy_compat.flux.objects import method_name, setter_name, snake_case
+from heronpy_compat.loading.class_loading import load_class
 
 _ENGINES = {"delegate", "input_stream", "output_stream", "rdb_signal", "serializer"}
 """Parameters of heronpy's and pystorm's constructors, which the engine fills."""
@@ -70,7 +70,7 @@ def check_component(definition: ObjectDefinition, found: type) -> None:
 
 
 def _fits_component(found: type, parameters: inspect.Signature, count: int) -> bool:
-    """Whether heronpy_compat.doors can make it with this many arguments of the file's."""
+    """Whether adapters.construct can make it with this many arguments of the file's."""
     names = list(parameters.parameters)
     made_by = next(each for each in found.__mro__ if "__init__" in vars(each))
     if count and (_ENGINES & set(names[:count]) or made_by.__module__.startswith(_LIBRARIES)):

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heron_core.errors import UsageError
-from heronpy_compat.failures import shown
 from heronpy_compat.flux.definitions import IncludeDefinition, TopologyDefinition
 from heronpy_compat.flux.documents import parse
 from heronpy_compat.flux.schema import topology_definition
 from heronpy_compat.flux.substitution import Values, substituted
+from heronpy_compat.user_errors import shown
 
 
 @dataclass(frozen=True, slots=True)

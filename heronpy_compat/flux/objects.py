@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
-from heron_core.pickled import opened
+from heron_core.wire.pickled import opened
 from heronpy_compat.api.custom_grouping import ICustomGrouping
-from heronpy_compat.classes import load_class
-from heronpy_compat.failures import told
+from heronpy_compat.loading.class_loading import load_class
+from heronpy_compat.user_errors import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from typing import Any
 
 from heron_core.topology import DEFAULT_STREAM, StreamSpec
 from heron_core.validation import choices
+from heronpy_compat.components.java import NO_OUTPUTS
 from heronpy_compat.flux.definitions import ConfigMethod, ObjectDefinition
-from heronpy_compat.java import NO_OUTPUTS
 
 ENVIRONMENT = "heronpy.shell.environment"
 """Config key: environment variables of the program, name -> value."""

@@ -13,13 +13,13 @@ from typing import Any
 
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import TopologySpec
-from heronpy_compat.classes import load_class
-from heronpy_compat.failures import told
 from heronpy_compat.flux import fitting, recipes
 from heronpy_compat.flux.definitions import ObjectDefinition, SourceDefinition
 from heronpy_compat.flux.objects import made, method_name
-from heronpy_compat.streamparse_topology import is_streamparse_topology, to_topology_spec
-from heronpy_compat.submissions import captured
+from heronpy_compat.loading.class_loading import load_class
+from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
+from heronpy_compat.loading.submissions import captured
+from heronpy_compat.user_errors import told
 
 _BUILDS = "build_and_submit"
 

@@ -1,8 +1,8 @@
 """pystorm's names: what Storm components in Python are derived from (pystorm 3.1.4).
 
-`import pystorm` leads here where pystorm is not installed (heronpy_compat.aliases). The classes
+`import pystorm` leads here where pystorm is not installed (loading.aliases). The classes
 speak Storm's multi-lang protocol over their streams when `run()` is called; an instance of ours
-never calls it but drives them directly (heronpy_compat.storm).
+never calls it but drives them directly (heronpy_compat.adapters.storm).
 """
 
 from heronpy_compat.pystorm.bolt import BatchingBolt, Bolt, TicklessBatchingBolt

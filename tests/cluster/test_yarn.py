@@ -15,8 +15,9 @@ import psutil
 import pytest
 
 from heron_core.plans import MIB
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
-from heron_io.state_store import execution_path, master_path, open_store, scheduler_path
+from heron_core.state_tree import execution_path, master_path, scheduler_path
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.opening import open_store
 from tests.conformance.checks import Deployment, whole_life
 from tests.process.process_support import EXAMPLES, Finished, Place, until
 from tests.process.survival import TOPOLOGY, acked, settings, survey
@@ -116,7 +117,7 @@ class YarnPlace(Place):
         for each in self.yarn.processes():
             with suppress(psutil.Error):
                 line = " ".join(each.cmdline())
-                if "scheduler.yarn" in line or "heron: " in line or "py4j" in line[-200:]:
+                if "scheduler.backends.yarn" in line or "heron: " in line or "py4j" in line[-200:]:
                     found.append(line[:100])
         return found
 
@@ -196,14 +197,14 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
     until(lambda: acked(west.path) > FLOWING_LINES, "lines are acked", DEADLINE_SECS)
 
     before = west.container(2)
-    shard = west.process("scheduler.yarn.shard", "--container 2 ")
+    shard = west.process("scheduler.backends.yarn.container_agent", "--container 2 ")
     assert shard is not None
     shard.kill()
     until(lambda: west.is_another(2, before), "container 2 is back", DEADLINE_SECS)
 
     before, held = west.container(1), west.node(master_path(name))
     own = west.container(0)
-    master = west.process("scheduler.yarn.master")
+    master = west.process("scheduler.backends.yarn.master")
     assert master is not None
     master.kill()
     until(lambda: west.is_another(0, own), "another attempt", DEADLINE_SECS)

@@ -15,17 +15,17 @@ from typing import Any
 import psutil
 
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, packing_from_json
-from heron_io.state_store import (
+from heron_core.state_tree import (
     execution_path,
     keys_path,
     master_path,
-    open_store,
     packing_path,
     physical_path,
     scheduler_path,
     topology_path,
     wishes_path,
 )
+from heron_io.state_store.opening import open_store
 from tests.conformance.report import PROPERTY
 from tests.process.process_support import GONE_SECS, Finished, Master, Place, Running, until
 from tests.process.survival import TOPOLOGY, acked, records, settings, survey

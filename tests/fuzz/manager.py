@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from heron_core import config as keys
-from heron_core import messages
 from heron_core.errors import ProtocolError
-from heron_core.frames import (
+from heron_core.wire import messages
+from heron_core.wire.frames import (
     Flag,
     Frames,
     Kind,

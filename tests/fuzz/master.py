@@ -4,8 +4,8 @@ import json
 from random import Random
 from typing import Any
 
-from heron_core import messages
 from heron_core.errors import ProtocolError
+from heron_core.wire import messages
 from topology_master import events
 from topology_master.core import TopologyMaster
 from topology_master.options import Options

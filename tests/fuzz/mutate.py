@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgpack
 
-from heron_core.frames import HEADER, MAGIC, VERSION, Frames
+from heron_core.wire.frames import HEADER, MAGIC, VERSION, Frames
 
 Of = TypeVar("Of")
 

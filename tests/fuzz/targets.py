@@ -14,9 +14,10 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from heron_core import frames as frames_module
-from heron_core import messages, plans, values
+from heron_core import plans
 from heron_core.errors import ProtocolError
+from heron_core.wire import frames as frames_module
+from heron_core.wire import messages, values
 
 from . import world
 from .manager import manager_steps, run_manager

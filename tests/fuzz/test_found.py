@@ -8,10 +8,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from heron_core import messages
 from heron_core.errors import ProtocolError
-from heron_core.frames import Kind, header
-from heron_core.values import pack_fields, packer, unpack
+from heron_core.wire import messages
+from heron_core.wire.frames import Kind, header
+from heron_core.wire.values import pack_fields, packer, unpack
 
 from . import world
 from .targets import TARGETS

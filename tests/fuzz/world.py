@@ -10,8 +10,6 @@ from random import Random
 from typing import Any
 
 from heron_core import config as keys
-from heron_core import messages
-from heron_core.frames import Flag, Frames, Kind, header, parse_header
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -30,8 +28,10 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.values import array_of, packer
-from heron_instance.build import Instance, World, build
+from heron_core.wire import messages
+from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
+from heron_core.wire.values import array_of, packer
+from heron_instance.runtime.factory import Instance, World, build
 from heronpy_compat import Bolt, Spout
 
 EPOCH = 3
@@ -181,7 +181,7 @@ def kinds_to_managers() -> tuple[tuple[Frames, ...], ...]:
 
 @cache
 def messages_of(union: Any) -> tuple[messages.Message, ...]:
-    """The control messages that are of a union of heron_core.messages."""
+    """The control messages that are of a union of heron_core.wire.messages."""
     return tuple(each for each in control_messages() if isinstance(each, union))
 
 

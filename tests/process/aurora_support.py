@@ -9,8 +9,8 @@ from typing import Any
 
 import psutil
 
-from scheduler.aurora.client import AuroraClient
-from scheduler.aurora.render import JobKey
+from scheduler.backends.aurora.client import AuroraClient
+from scheduler.backends.aurora.render import JobKey
 from tests.process.process_support import GONE_SECS, Place, until
 
 STAND_IN = Path(__file__).parent / "aurora_stand_in"
@@ -67,7 +67,10 @@ class AuroraPlace(Place):
             for each in self.processes():
                 with suppress(psutil.Error):
                     line = " ".join(each.cmdline())
-                    is_shard = "-m scheduler.aurora.shard" in line and "bash" not in line
+                    is_shard = (
+                        "-m scheduler.backends.aurora.container_agent" in line
+                        and "bash" not in line
+                    )
                     if is_shard and f"--container {number} " in line and each.pid != other_than:
                         return each
             return None

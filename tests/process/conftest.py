@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.process.process_support import Place
 
 

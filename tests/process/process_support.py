@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 
 import psutil
 
-from heron_cli.client import MasterClient
-from heron_io.state_store import StateStore, open_store
+from heron_io.master_client import MasterClient
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
 
 Found = TypeVar("Found")
 

@@ -7,11 +7,12 @@ import sys
 
 import topology_master.server
 from heron_core.plans import packing_from_json
+from heron_core.state_tree import keys_path, packing_path, topology_path
 from heron_core.topology import topology_from_json
 from heron_io.logs import log_to
 from heron_io.processes import Ties
 from heron_io.security import Keys
-from heron_io.state_store import keys_path, open_store, packing_path, topology_path
+from heron_io.state_store.opening import open_store
 
 
 def main(store_url: str, name: str, log_file: str) -> int:

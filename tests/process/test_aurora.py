@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from aurora_support import AuroraPlace
-from heron_io.state_store import execution_path, master_path, topology_path
+from heron_core.state_tree import execution_path, master_path, topology_path
 from process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, until
-from scheduler.aurora.client import NothingThere, Refused
+from scheduler.backends.aurora.client import NothingThere, Refused
 from survival import TOPOLOGY, acked, settings, survey
 
 JOB = "west/www/test"

@@ -1,6 +1,6 @@
 """`heronpy clusters`: what is there is told, what is not is one line with its cure."""
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from process_support import Place
 
 

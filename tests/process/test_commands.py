@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)

@@ -16,10 +16,10 @@ import pytest
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from heron_core import messages
-from heron_core.frames import HEADER, MAGIC, VERSION, Kind, header
+from heron_core.state_tree import keys_path, master_path, physical_path
+from heron_core.wire import messages
+from heron_core.wire.frames import HEADER, MAGIC, VERSION, Kind, header
 from heron_io.security import Keys
-from heron_io.state_store import keys_path, master_path, physical_path
 from heron_io.transport import connect_dealer
 from process_support import TOPOLOGIES, Master, Place, Running, until
 

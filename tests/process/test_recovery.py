@@ -14,8 +14,10 @@ import psutil
 import pytest
 
 from heron_core.plans import MASTER_CONTAINER
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
-from heron_io.state_store import StateStore, master_path, open_store
+from heron_core.state_tree import master_path
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
 from process_support import DEADLINE_SECS, REPOSITORY, TOPOLOGIES, Master, Place, Running, until
 from survival import NAME, TOPOLOGY, Failure, Survey, acked, settings, survey
 from topology_master.server import ENDED_CODE

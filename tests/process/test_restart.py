@@ -3,7 +3,7 @@
 import psutil
 
 from heron_core.plans import MASTER_CONTAINER
-from heron_io.state_store import scheduler_path
+from heron_core.state_tree import scheduler_path
 from process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
 
 

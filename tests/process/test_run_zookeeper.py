@@ -12,7 +12,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)

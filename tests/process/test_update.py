@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from heron_cli.client import MasterClient
-from heron_io.state_store import StateStore, packing_path, physical_path
+from heron_core.state_tree import packing_path, physical_path
+from heron_io.master_client import MasterClient
+from heron_io.state_store.protocol import StateStore
 from process_support import Place, Running, until
 from survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
 

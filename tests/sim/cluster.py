@@ -19,8 +19,8 @@ from sim.network import Channel
 from sim.pressure import PressureRules
 from sim.processes import Manager, Master
 from sim.topologies import Habits, random_config, random_topology
-from topology_master.ending import Phase
-from topology_master.scaling import Step
+from topology_master.rescale import Step
+from topology_master.termination import Phase
 
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05

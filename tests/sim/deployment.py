@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from heron_core.plans import PackingPlan, packing_from_json, physical_from_json
-from scheduler.packings import Packings
+from scheduler.update_plans import Packings
 from sim.instances import Instance, Said
 from sim.network import Channel
 

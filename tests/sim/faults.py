@@ -10,8 +10,8 @@ from functools import partial
 from random import Random
 
 from sim.cluster import Cluster
-from topology_master.ending import Phase
-from topology_master.scaling import Step
+from topology_master.rescale import Step
+from topology_master.termination import Phase
 
 FAULTS_MAX = 3
 RESTART_ROUNDS_MAX = 30

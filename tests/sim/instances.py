@@ -7,13 +7,13 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from heron_core import messages
-from heron_core.frames import Frames, Kind, header, size_of, with_consumed
 from heron_core.plans import TopologyState, packing_from_json
-from heron_instance.bolt import BoltCore
-from heron_instance.build import World, build
-from heron_instance.control import is_replaced
-from heron_instance.spout import SpoutCore
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
+from heron_instance.control_thread import is_replaced
+from heron_instance.input.bolt import BoltCore
+from heron_instance.input.spout import SpoutCore
+from heron_instance.runtime.factory import World, build
 from sim.checkers import require
 from sim.network import Channel
 

@@ -8,7 +8,7 @@ way when it was named, and what was emitted until the pause arrived. The last is
 from array import array
 from typing import TYPE_CHECKING
 
-from heron_core.frames import Frames, Kind, parse_header, size_of
+from heron_core.wire.frames import Frames, Kind, parse_header, size_of
 from sim.checkers import require
 from stream_manager.backpressure import upstream_of
 from stream_manager.events import Instruction, ToLocalControl

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from heron_core import messages
-from heron_core.frames import Frames, Kind, parse_header
 from heron_core.plans import packing_from_json, physical_from_json
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, parse_header
 from sim.checkers import require
 from sim.instances import Said
 from sim.network import Channel

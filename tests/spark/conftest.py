@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_spark.options import SparkOptions
 from heron_spark.session import session
 from tests.conformance.report import pytest_terminal_summary

@@ -13,11 +13,11 @@ from typing import Any
 
 import psutil
 
-from heron_io.class_archive import ClassArchive
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper, find_java
-from heron_io.spark_home import spark_home
-from heron_io.state_store import scheduler_path
-from scheduler.spark.render import JVM_OPTIONS
+from heron_core.state_tree import scheduler_path
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_java
+from scheduler.backends.spark.class_archive import ClassArchive
+from scheduler.backends.spark.render import JVM_OPTIONS
+from scheduler.backends.spark.spark_home import spark_home
 from tests.process.process_support import Finished, Master, Place, until
 
 SPARK_SECS = 240.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.flights_answer import YEAR, by_pandas, by_pandas_the_busiest, prepare, written
 from tests.process.process_support import EXAMPLES
 from tests.spark.spark_scheduler_support import (

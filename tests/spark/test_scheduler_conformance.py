@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.conformance.checks import Deployment, whole_life
 from tests.spark.spark_scheduler_support import SPARK_SECS, SparkPlace, Standalone, elsewhere
 

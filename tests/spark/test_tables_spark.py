@@ -17,7 +17,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from heron_core.errors import HeronError, UsageError
-from heron_spark.files import Folder
+from heron_spark.checkpoint_dir import Folder
 from heron_spark.progress import Progress
 from heronpy_compat.connectors.frames import FrameSpout
 from spark_support import Watched, run

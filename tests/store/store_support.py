@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from heron_io.state_store import StateStore, open_store
-from heron_io.zookeeper import ZooKeeperStore
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper import ZooKeeperStore
 
 DEADLINE_SECS = 30.0
 SESSION_TIMEOUT_MS = 1000

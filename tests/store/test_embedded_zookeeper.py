@@ -11,13 +11,13 @@ import psutil
 import pytest
 
 from heron_core.errors import StateStoreError
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper, find_classpath, find_java
-from heron_io.state_store import open_store
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_classpath, find_java
+from heron_io.state_store.opening import open_store
 from store_support import DEADLINE_SECS, python_environment
 
 OWNER = """
 import sys
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 server = EmbeddedZooKeeper(sys.argv[1])
 server.start()
 print(server.pid, flush=True)

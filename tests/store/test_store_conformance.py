@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from heron_core.errors import HeronError, NameInUse, StateStoreError, UsageError
-from heron_io.state_store import StateStore, check_path, master_path, topology_path
+from heron_core.state_tree import check_path, master_path, topology_path
+from heron_io.state_store.protocol import StateStore
 from store_support import DEADLINE_SECS, Backend, Heard
 
 VALUES = [{}, [], "", 0, False, {"name": "größe", "list": [1, 2.5, None, True]}, "x" * 10_000]

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import StateStoreError, UsageError
-from heron_io import file_store
-from heron_io.file_store import FileStore
-from heron_io.file_watch import FileWatches
-from heron_io.state_store import open_store
+from heron_io.state_store import file_store
+from heron_io.state_store.file_store import FileStore
+from heron_io.state_store.file_watch import FileWatches
+from heron_io.state_store.opening import open_store
 from store_support import Backend, Heard, python_environment
 
 
@@ -141,7 +141,7 @@ def test_no_descriptor_is_left_open(file_backend: Backend) -> None:
 
 def test_files_need_no_zookeeper_client() -> None:
     # `heronpy run` starts within a second; kazoo would cost a tenth of it.
-    code = "import sys, heron_io.file_store; sys.exit('kazoo' in sys.modules)"
+    code = "import sys, heron_io.state_store.file_store; sys.exit('kazoo' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=python_environment(), check=False)
     assert done.returncode == 0
 

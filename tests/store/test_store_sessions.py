@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from heron_core.errors import NameInUse, StateStoreError
-from heron_io.embedded_zookeeper import EmbeddedZooKeeper
-from heron_io.state_store import open_store
-from heron_io.zookeeper import ZooKeeperStore
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.zookeeper import ZooKeeperStore
 from store_support import Backend, Heard, Holder
 
 ANSWER_SECS = 20.0
@@ -114,7 +114,7 @@ def test_an_unreachable_server_is_named_in_one_line(dead_address: str) -> None:
 def test_kazoo_does_not_chatter(dead_address: str) -> None:
     # Users see one error, not a page of "Connection dropped".
     code = (
-        "from heron_io.zookeeper import ZooKeeperStore\n"
+        "from heron_io.state_store.zookeeper import ZooKeeperStore\n"
         f"try: ZooKeeperStore({dead_address!r}, '/heron', connect_timeout_ms=500)\n"
         "except Exception as error: print(type(error).__name__)\n"
     )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
-from heron_core.hashing import NotHashable, slot, stable_hash
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 
 

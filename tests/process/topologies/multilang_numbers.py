@@ -6,7 +6,7 @@ from collections import Counter
 import results
 
 from heronpy_compat import Bolt, Topology
-from heronpy_compat.multilang import ShellSpout
+from heronpy_compat.adapters.multilang import ShellSpout
 
 
 class Seventh(Bolt):

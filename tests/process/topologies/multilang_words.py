@@ -7,7 +7,7 @@ from collections import Counter
 import results
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.multilang import ShellBolt
+from heronpy_compat.adapters.multilang import ShellBolt
 
 LINES = 200
 HELD = 50

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
-from heron_cli.flags import with_dashes
 from heron_cli.main import COMMANDS, CONTEXT, heronpy
+from heron_cli.options.common import with_dashes
 
 TEXT = (Path(__file__).parents[3] / "docs" / "CLI.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from heron_cli.completion import SHELLS, VARIABLE, script
+from heron_cli.commands.completion import SHELLS, VARIABLE, script
 from heron_cli.main import COMMANDS, heronpy
 
 

@@ -6,13 +6,6 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from heron_cli.diagram.dot import to_dot
-from heron_cli.diagram.graph import Arrow, Box, Graph, graph_of
-from heron_cli.diagram.layers import layers_of
-from heron_cli.diagram.placing import drawn
-from heron_cli.diagram.png import SCALE, to_png
-from heron_cli.diagram.routes import forward_arrow
-from heron_cli.diagram.svg import to_svg
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -21,6 +14,13 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_graph.dot import to_dot
+from heron_graph.graph import Arrow, Box, Graph, graph_of
+from heron_graph.layers import layers_of
+from heron_graph.placing import drawn
+from heron_graph.png import SCALE, to_png
+from heron_graph.routes import forward_arrow
+from heron_graph.svg import to_svg
 
 WORD = StreamSpec("default", ("word",))
 
@@ -128,7 +128,7 @@ TOPOLOGY = TopologySpec(
         ComponentSpec(
             "js",
             False,
-            "heronpy_compat.multilang.ShellBolt",
+            "heronpy_compat.adapters.multilang.ShellBolt",
             1,
             inputs=(InputSpec("lines", "default", GroupingSpec(GroupingKind.SHUFFLE)),),
             config={"heronpy.shell.command": ["node", "/opt/split.js"]},

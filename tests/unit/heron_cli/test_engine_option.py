@@ -9,11 +9,11 @@ from heron_cli.main import heronpy
 from heron_cli.spark_engine import engine_of, shipped
 from heron_core.errors import UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import one_container
-from heron_spark.files import Folder
 from heron_spark.options import SparkOptions
-from scheduler.home import Home
 from scheduler.local import Launch
+from scheduler.user_folder import Home
 
 SPEC = TopologySpec("t", (ComponentSpec("words", True, "m.Words", 2),))
 EXAMPLE = Path(__file__).parents[3] / "examples" / "word_count.py"

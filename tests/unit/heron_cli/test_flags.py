@@ -3,7 +3,14 @@
 import click
 import pytest
 
-from heron_cli.flags import IGNORED, SparseCommand, ignored, rewritten, tell_ignored, with_dashes
+from heron_cli.options.common import (
+    IGNORED,
+    SparseCommand,
+    ignored,
+    rewritten,
+    tell_ignored,
+    with_dashes,
+)
 
 KNOWN = ("--debug", "--requirements")
 

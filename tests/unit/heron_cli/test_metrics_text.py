@@ -1,6 +1,6 @@
 """How `heronpy stats -c` shows the metrics that user code registered."""
 
-from heron_cli.stats import metrics_text
+from heron_cli.commands.stats import metrics_text
 
 
 def test_a_row_for_each_metric_and_key() -> None:

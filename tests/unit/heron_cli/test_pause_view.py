@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heron_cli.view import (
+from heron_cli.stats_text import (
     cause_lines,
     dropped_lines,
     duration,

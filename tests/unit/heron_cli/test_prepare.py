@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from heron_cli.configure import Wishes, changed, configured, layer
 from heron_cli.environment import Environment
-from heron_cli.prepare import Wishes, changed, configured, layer
-from heron_cli.source import Source
+from heron_cli.resolve_source import Source
 from heron_core import config as keys
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
-from heronpy_compat.load_request import LoadRequest
+from heronpy_compat.loading.load_request import LoadRequest
 
 SPOUT = ComponentSpec("lines", True, "m.Lines", 4, (StreamSpec("default", ("line",)),))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_cli.source import SourceWords, located, parse_properties
+from heron_cli.resolve_source import SourceWords, located, parse_properties
 from heron_core.errors import UsageError
 
 CONFIG = {"envs": {"prod": {"options": {"a": 1}}, "beta": {}}}

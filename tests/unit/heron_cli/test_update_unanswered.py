@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from heron_cli import update
+from heron_cli.commands import update
 from heron_core.plans import PackingPlan, packing_to_json
+from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_io.master_client import NoAnswer
-from heron_io.state_store import packing_path, topology_path
 from scheduler.packing import pack, repack
 
 SPEC = TopologySpec("t", (ComponentSpec("words", True, "m.Words", 2),))

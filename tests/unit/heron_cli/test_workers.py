@@ -1,6 +1,6 @@
 """Storm's slot table, from the packing plans."""
 
-from heron_cli.workers import slots_text
+from heron_cli.commands.workers import slots_text
 
 
 def test_slots_of_two_topologies_on_two_hosts() -> None:

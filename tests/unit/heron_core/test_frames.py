@@ -6,7 +6,7 @@ from array import array
 import pytest
 
 from heron_core.errors import ProtocolError
-from heron_core.frames import (
+from heron_core.wire.frames import (
     HEADER,
     ROOT_COUNTER_BITS,
     TASK_ID_MAX,

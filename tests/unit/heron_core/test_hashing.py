@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_core.hashing import NotHashable, canonical, slot, stable_hash
+from heron_core.algorithms.hashing import NotHashable, canonical, slot, stable_hash
 
 
 class Colour(enum.Enum):
@@ -65,7 +65,7 @@ def test_hash_is_pinned(values: list[Any], hashed: int) -> None:
 def test_hash_is_the_same_in_a_process_with_another_hash_seed() -> None:
     # The emitters of one stream run in many processes, and str hashes are salted in each.
     code = (
-        "from heron_core.hashing import stable_hash\n"
+        "from heron_core.algorithms.hashing import stable_hash\n"
         "print(stable_hash(['storm']), stable_hash([{'a', 'b', 'c'}]),"
         " stable_hash([{'x': 1, 'y': 2}]))"
     )

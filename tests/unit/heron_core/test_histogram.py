@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_core.histogram import LEAST_SECS, bucket_of, merged, percentile_secs, upper_secs
+from heron_core.algorithms.histogram import (
+    LEAST_SECS,
+    bucket_of,
+    merged,
+    percentile_secs,
+    upper_secs,
+)
 
 durations = st.floats(1e-9, 1e5)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_core import messages
 from heron_core.errors import ProtocolError
+from heron_core.wire import messages
 
 _CLASSES: list[type] = sorted(
     (
@@ -29,7 +29,7 @@ _SAMPLES: dict[str, Any] = {
     "Json": {"a": [1, None, 2.5], "nested": {"b": "c"}},
     "tuple[int, ...]": (3, 4),
     "Mapping[int, Json]": {7: {"executed": 1}},
-    "Mapping[int, heron_core.messages.Paused]": {7: messages.Paused((1, 2), 0.5, 0.25, 0.1)},
+    "Mapping[int, heron_core.wire.messages.Paused]": {7: messages.Paused((1, 2), 0.5, 0.25, 0.1)},
 }
 
 

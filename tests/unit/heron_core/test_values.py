@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import ValueNotSerialisable
-from heron_core.values import array_of, pack_fields, packer, unpack
+from heron_core.wire.values import array_of, pack_fields, packer, unpack
 
 
 class Colour(enum.Enum):

@@ -11,7 +11,6 @@ from typing import Any
 import msgpack
 
 from heron_core import config as keys
-from heron_core.frames import Flag, Frames, Header, Kind, header, parse_header, words
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import (
     ComponentSpec,
@@ -21,8 +20,9 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.values import unpack
-from heron_instance.build import Instance, World, build
+from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, words
+from heron_core.wire.values import unpack
+from heron_instance.runtime.factory import Instance, World, build
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 

@@ -4,7 +4,7 @@ import logging
 import threading
 from random import Random
 
-from heron_instance.build import World
+from heron_instance.runtime.factory import World
 
 DEADLINE_SECS = 30
 

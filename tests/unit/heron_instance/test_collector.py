@@ -20,8 +20,8 @@ from instance_support import (
 )
 
 from heron_core.errors import ComponentError, ValueNotSerialisable
-from heron_core.frames import Flag, Kind, parse_header
 from heron_core.topology import GroupingKind, StreamSpec
+from heron_core.wire.frames import Flag, Kind, parse_header
 
 ROOT, OTHER_ROOT = (OTHER << 44) | 1, (OTHER << 44) | 2
 FIELDS = grouped(GroupingKind.FIELDS, "a")

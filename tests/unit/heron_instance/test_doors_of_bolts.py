@@ -19,9 +19,9 @@ from instance_support import (
 )
 
 from heron_core.errors import ComponentError, ProtocolError
-from heron_core.frames import Flag, Kind, header
-from heron_instance.collector import BoltCollector
-from heronpy_compat.tuple_layout import TupleLayout
+from heron_core.wire.frames import Flag, Kind, header
+from heron_instance.emit.collector import BoltCollector
+from heronpy_compat.adapters.tuple_layout import TupleLayout
 
 ROOT = OTHER << 44
 

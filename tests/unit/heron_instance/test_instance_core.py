@@ -8,8 +8,8 @@ import pytest
 from instance_support import EPOCH, OTHER, SHUFFLE, SOURCE, Made, Middle, Source, batch, make, reads
 
 from heron_core.errors import ComponentError, ProtocolError
-from heron_core.frames import Flag, Kind, header
-from heron_core.values import TUPLE
+from heron_core.wire.frames import Flag, Kind, header
+from heron_core.wire.values import TUPLE
 
 ROOT = (OTHER << 44) | 1
 SPOUT_ROOTS = SOURCE << 44

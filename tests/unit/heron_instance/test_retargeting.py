@@ -17,9 +17,9 @@ from instance_support import (
     reads,
 )
 
-from heron_core.frames import Kind
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan
 from heron_core.topology import GroupingKind, StreamSpec
+from heron_core.wire.frames import Kind
 
 NEW = 7
 

@@ -1,6 +1,6 @@
 """A call of user code that does not return is reported once, with where it is."""
 
-from heron_instance.stuck import Stuck, main_thread_stack
+from heron_instance.runtime.watchdog import Stuck, main_thread_stack
 
 
 def test_one_report_when_nothing_more_is_executed() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from heron_io.class_archive import UNUSED_SECS_MAX, ClassArchive
-from heron_io.embedded_zookeeper import find_java
-from heron_io.spark_home import spark_home
+from heron_io.state_store.embedded_zookeeper import find_java
+from scheduler.backends.spark.class_archive import UNUSED_SECS_MAX, ClassArchive
+from scheduler.backends.spark.spark_home import spark_home
 
 
 @pytest.fixture(autouse=True)
@@ -83,5 +83,5 @@ def test_a_cache_that_cannot_be_written_or_named(
 
 
 def test_a_disk_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heron_io.class_archive.ROOM_BYTES_MIN", 1 << 60)
+    monkeypatch.setattr("scheduler.backends.spark.class_archive.ROOM_BYTES_MIN", 1 << 60)
     assert archive().writing() == ""

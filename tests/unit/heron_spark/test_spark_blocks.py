@@ -1,6 +1,6 @@
 """Messages as blocks for the partitions they go to."""
 
-from heron_core.frames import Frames, Kind, header
+from heron_core.wire.frames import Frames, Kind, header
 from heron_spark import blocks
 from heron_spark.blocks import Outgoing, destination, messages
 

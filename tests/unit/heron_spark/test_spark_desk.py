@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from heron_core import messages
 from heron_core.plans import TopologyState
+from heron_core.state_tree import execution_path, master_path
 from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, InputSpec, TopologySpec
-from heron_io.state_store import StateStore, execution_path, master_path, open_store
+from heron_core.wire import messages
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from heron_spark.command_server import Desk
 from heron_spark.compile import one_container
-from heron_spark.desk import Desk
 from heron_spark.detached import Logs
 from heron_spark.progress import Progress
 

@@ -10,8 +10,8 @@ import pytest
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_spark import files
-from heron_spark.files import Folder, Outcome
+from heron_spark import checkpoint_dir
+from heron_spark.checkpoint_dir import Folder, Outcome
 
 
 def outcome(state: bytes = b"state", finished: bool = False) -> Outcome:
@@ -111,7 +111,7 @@ def test_a_checkpoint_of_another_topology_is_refused(
 def test_of_another_layout_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Folder(str(tmp_path))
     folder.claim(topology())
-    monkeypatch.setattr(files, "VERSION", 2)
+    monkeypatch.setattr(checkpoint_dir, "VERSION", 2)
     with pytest.raises(UsageError, match=r"layout 1, not 2"):
         folder.claim(topology())
 
@@ -158,7 +158,7 @@ def test_a_checkpoint_is_for_one_run_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     program = (
         "import sys\n"
-        "from heron_spark.files import Folder\n"
+        "from heron_spark.checkpoint_dir import Folder\n"
         "from heron_core.topology import ComponentSpec, TopologySpec\n"
         "spec = TopologySpec('t', (ComponentSpec('words', False, 'm.C', 1),))\n"
         f"with Folder({str(path)!r}).held(spec):\n"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_spark.pace import FIRST, Pace, worked_secs
+from heron_spark.rate_controller import FIRST, Pace, worked_secs
 from heron_spark.spouts import PATIENCE_SECS, drive
 
 

@@ -33,7 +33,7 @@ def test_a_topology_that_has_ended_is_not_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = SparkOptions(checkpoint=str(tmp_path / "checkpoint"))
-    from heron_spark.files import Folder
+    from heron_spark.checkpoint_dir import Folder
 
     folder = Folder(str(tmp_path / "checkpoint"))
     folder.claim(SPEC)

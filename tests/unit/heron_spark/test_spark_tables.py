@@ -4,10 +4,10 @@ from typing import Any
 
 import pyarrow as arrow
 
-from heron_core.frames import HEADER
+from heron_core.wire.frames import HEADER
 from heron_spark.blocks import NUMBER, destination, messages
-from heron_spark.moving import moved
-from heron_spark.rows import hand_over, packed, unpacked
+from heron_spark.redistribute import moved
+from heron_spark.row_blocks import hand_over, packed, unpacked
 from heron_spark.tables import DEAL, Dealing
 
 

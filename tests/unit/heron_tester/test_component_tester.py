@@ -379,7 +379,7 @@ def test_a_child_does_not_outlive_its_instance(tmp_path):
     command = [sys.executable, str(tmp_path / "telling.py")]
     words = ComponentSpec("words", True, "tested_topologies.Numbers", 1, stream)
     telling = ComponentSpec(
-        "telling", False, "heronpy_compat.multilang.ShellBolt", 1, stream,
+        "telling", False, "heronpy_compat.adapters.multilang.ShellBolt", 1, stream,
         (InputSpec("words", "default", shuffle),), {"heronpy.shell.command": command},
     )  # fmt: skip
     with TopologyTester(TopologySpec("t", (words, telling))) as tester:

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from heron_core.frames import Flag, Frames, Kind, header, pairs, parse_header, tasks, words
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
-from heron_core.values import unpack
-from heron_instance.build import World, build
-from heronpy_compat.submissions import captured
+from heron_core.wire.frames import Flag, Frames, Kind, header, pairs, parse_header, tasks, words
+from heron_core.wire.values import unpack
+from heron_instance.runtime.factory import World, build
+from heronpy_compat.loading.submissions import captured
 from scheduler.packing import pack
 from stream_manager.acks import Trees
 from stream_manager.fanout import split
-from topology_master.ending import finish_levels
+from topology_master.termination import finish_levels
 
 EPOCH = 3
 LOOK_SECS = 0.001

@@ -17,7 +17,7 @@ from heronpy_compat.api.component.component_spec import HeronComponentSpec
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.stream import Grouping, Stream
 from heronpy_compat.api.topology import Topology, TopologyBuilder, TopologyType
-from heronpy_compat.submissions import captured
+from heronpy_compat.loading.submissions import captured
 
 
 class Words(Spout):

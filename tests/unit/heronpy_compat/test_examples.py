@@ -10,7 +10,7 @@ import pytest
 
 from heron_core.topology import ComponentSpec, TopologySpec
 from heronpy_compat.api.tuple import Tuple
-from heronpy_compat.loading import load_class, load_grouping, load_topology
+from heronpy_compat.loading.load import load_class, load_grouping, load_topology
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))

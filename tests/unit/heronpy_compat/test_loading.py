@@ -9,7 +9,7 @@ import pytest
 
 from heron_core.errors import ComponentError, HeronError, TopologyError, UsageError
 from heron_core.topology import GroupingKind
-from heronpy_compat.loading import load_class, load_grouping, load_topology
+from heronpy_compat.loading.load import load_class, load_grouping, load_topology
 
 Write = Callable[[str, str], str]
 

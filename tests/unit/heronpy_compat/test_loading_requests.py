@@ -10,10 +10,10 @@ import pytest
 
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import GroupingKind
-from heronpy_compat import direct_run
-from heronpy_compat.classes import load_class
-from heronpy_compat.loading import LoadRequest, load, load_topology
-from heronpy_compat.submissions import captured
+from heronpy_compat.loading import direct_run
+from heronpy_compat.loading.class_loading import load_class
+from heronpy_compat.loading.load import LoadRequest, load, load_topology
+from heronpy_compat.loading.submissions import captured
 
 Write = Callable[[str, str], str]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heron_core.errors import UsageError
-from scheduler.archive import Entry, Manifest, packed_files, unpacked, write_archive
+from scheduler.packaging.archive import Entry, Manifest, packed_files, unpacked, write_archive
 
 MANIFEST = Manifest("demo", (Entry("words", "topologies/words.py"),), ("requests",), "py", "0.1")
 
@@ -77,7 +77,7 @@ def test_passwords_stay_at_home(project: Path, tmp_path: Path) -> None:
 
 def entries(*found: Entry) -> Any:
     """The function that chooses among an archive's topologies."""
-    from scheduler.archive import Unpacked
+    from scheduler.packaging.archive import Unpacked
 
     return Unpacked("/x", Manifest("demo", found, (), "py", "0.1")).topology
 

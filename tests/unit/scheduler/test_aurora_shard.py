@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from scheduler.addresses import own_address
-from scheduler.archive import this_python
-from scheduler.aurora import shard
-from scheduler.aurora.shard import Shard, health_server
-from scheduler.home import sockets_in
+from scheduler.backends.aurora import container_agent
+from scheduler.backends.aurora.container_agent import Shard, health_server
+from scheduler.packaging.archive import this_python
+from scheduler.user_folder import sockets_in
 
 SILENT_SECS = 10.0
 
@@ -72,7 +72,7 @@ def test_nothing_else_is_answered(address: str) -> None:
 def test_another_python_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Compiled packages would fail in ways that nobody understands."""
     words = ["--health-port", "0", "--python", "cpython-2.7-linux-x86_64", "--silent-secs", "15"]
-    assert shard.main([*words, "--", "--store", "file:///x"]) == 3
+    assert container_agent.main([*words, "--", "--store", "file:///x"]) == 3
     told = capsys.readouterr().err
     assert told.startswith(f"its Python is {this_python()}, but the topology was submitted with cp")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from scheduler.archive import this_python
-from scheduler.bundle import RUNTIME, bundled, installed, topmost, zipped_packages
+from scheduler.packaging.archive import this_python
+from scheduler.packaging.bundle import RUNTIME, bundled, installed, topmost, zipped_packages
 
 
 @pytest.fixture(scope="module")
@@ -82,5 +82,9 @@ def test_a_folder_that_cannot_be_made_is_passed_over(tmp_path: Path, cache: str)
 def test_our_packages_as_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(zipped_packages(str(tmp_path))) as made:
         names = set(made.namelist())
-    assert {"scheduler/spark/worker.py", "scheduler/bundle.py", "heron_core/errors.py"} <= names
+    assert {
+        "scheduler/backends/spark/container_task.py",
+        "scheduler/packaging/bundle.py",
+        "heron_core/errors.py",
+    } <= names
     assert not [each for each in names if each.endswith(".pyc")]

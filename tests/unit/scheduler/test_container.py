@@ -17,17 +17,12 @@ from heron_core.plans import (
     packing_to_json,
     physical_to_json,
 )
+from heron_core.state_tree import keys_path, packing_path, physical_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_io.security import Keys
-from heron_io.state_store import (
-    keys_path,
-    open_store,
-    packing_path,
-    physical_path,
-    topology_path,
-)
-from scheduler.container import UNSTARTED_CODE, moved, read
-from scheduler.packings import read_packings
+from heron_io.state_store.opening import open_store
+from scheduler.container.main import UNSTARTED_CODE, moved, read
+from scheduler.update_plans import read_packings
 
 TOPOLOGY = TopologySpec(
     "words",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.restarts import PAUSE_SECS_MAX, STABLE_SECS, RestartPolicy
+from heron_core.algorithms.backoff import PAUSE_SECS_MAX, STABLE_SECS, RestartPolicy
 
 
 def test_the_first_restart_is_at_once() -> None:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scheduler.spark.link import LINE_BYTES_MAX, Lines, Links, Told, connect, proof
+from scheduler.backends.spark.control_channel import (
+    LINE_BYTES_MAX,
+    Lines,
+    Links,
+    Told,
+    connect,
+    proof,
+)
 
 HELLO = {"container": 2, "host": "far"}
 WAIT_SECS = 5.0

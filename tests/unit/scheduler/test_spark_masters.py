@@ -3,8 +3,8 @@
 import pytest
 
 from heron_core.errors import HeronError, UsageError
-from scheduler.spark.masters import Kind, Master, parse_master
-from scheduler.spark.slots import Registering, check_slots
+from scheduler.backends.spark.masters import Kind, Master, parse_master
+from scheduler.backends.spark.slots import Registering, check_slots
 
 
 @pytest.mark.parametrize(

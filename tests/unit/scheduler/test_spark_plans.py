@@ -3,8 +3,8 @@
 import pytest
 
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
-from scheduler.packings import Packings
-from scheduler.spark.plans import Difference, difference, joined
+from scheduler.backends.spark.plans import Difference, difference, joined
+from scheduler.update_plans import Packings
 
 ANY = Resource(1.0, 1, 1)
 

@@ -3,20 +3,20 @@
 import pytest
 
 from heron_io import processes
-from scheduler import container, executor
-from scheduler.spark import worker
-from scheduler.spark.session import reason_of
-from scheduler.spark.worker import End, pause_secs, verdict
+from scheduler.backends.spark import container_task
+from scheduler.backends.spark.container_task import End, pause_secs, verdict
+from scheduler.backends.spark.session import reason_of
+from scheduler.container import executor, main
 
 
 def test_the_codes_are_the_executor_s() -> None:
     """A worker cannot import them: it runs before pyzmq is there."""
-    assert {executor.GAVE_UP_CODE, executor.ENDED_CODE} == worker.FINAL_CODES
-    assert (executor.GAVE_UP_CODE, container.UNSTARTED_CODE) == (
-        worker.GAVE_UP_CODE,
-        worker.UNSTARTED_CODE,
+    assert {executor.GAVE_UP_CODE, executor.ENDED_CODE} == container_task.FINAL_CODES
+    assert (executor.GAVE_UP_CODE, main.UNSTARTED_CODE) == (
+        container_task.GAVE_UP_CODE,
+        container_task.UNSTARTED_CODE,
     )
-    assert (processes.BEAT, processes.RELOAD) == (worker.BEAT, worker.RELOAD)
+    assert (processes.BEAT, processes.RELOAD) == (container_task.BEAT, container_task.RELOAD)
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_the_codes_are_the_executor_s() -> None:
         (End(executor.ENDED_CODE, "done", again=True), 0, False, "final"),
         (End(executor.GAVE_UP_CODE, "bolt"), 0, True, "final"),
         (End(executor.GAVE_UP_CODE, "bolt"), 3, False, "final"),
-        (End(container.UNSTARTED_CODE, "no store"), 0, True, "final"),
-        (End(container.UNSTARTED_CODE, "no store"), 1, True, "again"),
-        (End(container.UNSTARTED_CODE, "no store"), 0, False, "again"),
+        (End(main.UNSTARTED_CODE, "no store"), 0, True, "final"),
+        (End(main.UNSTARTED_CODE, "no store"), 1, True, "again"),
+        (End(main.UNSTARTED_CODE, "no store"), 0, False, "again"),
     ],
 )
 def test_verdicts(end: End, attempt: int, first: bool, expected: str) -> None:

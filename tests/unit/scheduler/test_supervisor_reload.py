@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from heron_core.errors import StateStoreError
 from heron_io.processes import Ties, fork_child
-from scheduler.supervisor import Job, Outcome, Supervisor
+from scheduler.container.supervisor import Job, Outcome, Supervisor
 
 END_SECS = 60.0
 """A deadline that nothing comes near."""

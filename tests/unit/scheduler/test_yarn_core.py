@@ -2,9 +2,9 @@
 
 import pytest
 
-from scheduler.restarts import PAUSE_SECS_MAX, STABLE_SECS
-from scheduler.yarn.core import ENDED_CODE, GAVE_UP_CODE, GRACE_SECS, Core, Phase
-from scheduler.yarn.events import (
+from heron_core.algorithms.backoff import PAUSE_SECS_MAX, STABLE_SECS
+from scheduler.backends.yarn.core import ENDED_CODE, GAVE_UP_CODE, GRACE_SECS, Core, Phase
+from scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,

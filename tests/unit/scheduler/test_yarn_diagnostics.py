@@ -3,7 +3,7 @@
 import pytest
 
 from heron_core.plans import MIB, ContainerPlan, InstancePlan, Resource
-from scheduler.yarn.diagnostics import Room, completed_words, no_room, processes
+from scheduler.backends.yarn.diagnostics import Room, completed_words, no_room, processes
 
 PAGE_BYTES = 4096
 FAILED = """\
@@ -33,7 +33,7 @@ memory used; 3.2 GB of 2.1 GB virtual memory used. Killing container.
 Dump of the process-tree for container_1795298476178_0003_01_000002 :
 \t|- PID PPID PGRPID SESSID CMD_NAME USER_MODE_TIME(MILLIS) SYSTEM_TIME(MILLIS) VMEM_USAGE(BYTES) \
 RSSMEM_USAGE(PAGES) FULL_CMD_LINE
-\t|- 100 99 100 100 (bash) 0 0 7000 300 /bin/bash -c exec env python3 -m scheduler.yarn.shard
+	|- 100 99 100 100 (bash) 0 0 7000 300 /bin/bash -c exec env python3 -m container_agent
 \t|- 103 101 100 100 (heron: word[0]) 9 1 9000 51200 heron: word[0] task 3 (words)
 \t|- 104 101 100 100 (heron: count[1]) 9 1 9000 60000 heron: count[1] task 5 (words)
 

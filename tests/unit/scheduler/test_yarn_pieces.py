@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
+from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import UsageError
-from scheduler.cluster_backends import backend_of
-from scheduler.clusters import parse
-from scheduler.restarts import RestartPolicy
-from scheduler.yarn import board
-from scheduler.yarn.client import plain
-from scheduler.yarn.configuration import conf_folder
-from scheduler.yarn.core import Phase, Slot
-from scheduler.yarn.events import Ask, Grant
-from scheduler.yarn.jvm import in_one_line
-from scheduler.yarn.logs import contents
+from scheduler.backends.yarn import requests
+from scheduler.backends.yarn.client import plain
+from scheduler.backends.yarn.configuration import conf_folder
+from scheduler.backends.yarn.core import Phase, Slot
+from scheduler.backends.yarn.events import Ask, Grant
+from scheduler.backends.yarn.jvm import in_one_line
+from scheduler.backends.yarn.logs import contents
+from scheduler.clusters.backends import backend_of
+from scheduler.clusters.config import parse
 
 KEY = "yarn: conf_dir in w.yaml"
 CONFIGURATION = "<configuration></configuration>"
@@ -29,7 +29,7 @@ def node(phase: Phase = Phase.RUNNING) -> dict[str, Any]:
         Slot(2, Ask(1, 1), RestartPolicy(1), phase, grant),
         Slot(3, Ask(1, 1), RestartPolicy(1)),
     ]
-    return {"kind": "yarn", "containers": board.rows(slots)}  # fmt: skip
+    return {"kind": "yarn", "containers": requests.rows(slots)}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,18 @@ def test_whether_a_container_may_stay(
     seen: Mapping[str, Any] | None, number: int, container: str, why: str | None
 ) -> None:
     """Also one that nobody can kill any more, because its node manager is gone."""
-    found = board.verdict(seen, number, container)
+    found = requests.verdict(seen, number, container)
     assert (found is None) == (why is None)
     assert why is None or why in str(found)
 
 
 def test_how_many_run() -> None:
     """The topology master's place is none of them."""
-    assert board.running(node()) == 1
-    assert board.running(node(Phase.STARTING)) == 0
+    assert requests.running(node()) == 1
+    assert requests.running(node(Phase.STARTING)) == 0
     own = {"id": "m", "host": "n:1", "http": "n:2", "phase": "running"}
-    assert board.running({"containers": {"0": own}}) == 0
-    assert board.running(None) == 0
+    assert requests.running({"containers": {"0": own}}) == 0
+    assert requests.running(None) == 0
 
 
 def answer(text: bytes, length: int) -> bytes:

@@ -8,8 +8,8 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
-from scheduler.yarn import render
-from scheduler.yarn.events import Ask
+from scheduler.backends.yarn import render
+from scheduler.backends.yarn.events import Ask
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAN = PackingPlan(

@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from heron_core import config as keys
-from heron_core import messages
-from heron_core.frames import Flag, Frames, Kind, header, with_consumed
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -25,6 +23,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_core.wire import messages
+from heron_core.wire.frames import Flag, Frames, Kind, header, with_consumed
 from stream_manager import events
 from stream_manager.core import StreamManager
 from stream_manager.options import Options

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from manager_support import packing_of, topology_of
 
-from heron_core.frames import Frames
+from heron_core.wire.frames import Frames
 from heron_io.processes import Ties
 from heron_io.security import Keys
 from stream_manager import events, server

@@ -5,8 +5,6 @@ from array import array
 import pytest
 
 from heron_core import config as keys
-from heron_core import messages
-from heron_core.frames import ROOT_COUNTER_BITS, Flag, Kind, header, words
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import (
     ComponentSpec,
@@ -16,6 +14,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_core.wire import messages
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, words
 from stream_manager import events
 from stream_manager.backpressure import BackPressure, upstream_of
 from stream_manager.core import StreamManager

@@ -17,9 +17,9 @@ from manager_support import (
     topology_of,
 )
 
-from heron_core import messages
-from heron_core.frames import ROOT_COUNTER_BITS, Kind, parse_header, words
 from heron_core.plans import PackingPlan
+from heron_core.wire import messages
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, words
 from stream_manager import events
 
 SPOUT, NEAR, FAR, FAR_TOO, NEW = 1, 2, 3, 4, 5

@@ -21,8 +21,8 @@ from manager_support import (
 )
 
 from heron_core import config as keys
-from heron_core import messages
-from heron_core.frames import (
+from heron_core.wire import messages
+from heron_core.wire.frames import (
     ROOT_COUNTER_BITS,
     Kind,
     header,

@@ -5,7 +5,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from heron_core.messages import Counts
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -14,7 +13,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from topology_master.ending import Waves, finish_levels
+from heron_core.wire.messages import Counts
+from topology_master.termination import Waves, finish_levels
 
 SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)
 

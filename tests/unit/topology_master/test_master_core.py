@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from heron_core import messages
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -19,10 +18,11 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_core.wire import messages
 from topology_master import events
 from topology_master.core import TopologyMaster
-from topology_master.ending import Phase
 from topology_master.options import Options
+from topology_master.termination import Phase
 
 NOTHING = Resource(0.0, 0, 0)
 SPOUT, FIRST, LAST = 1, 2, 3

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heron_core.histogram import bucket_of
+from heron_core.algorithms.histogram import bucket_of
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
 from topology_master.metrics import KINDS, RollUp

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT, Made, sent
 
-from heron_core import messages
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -15,8 +14,9 @@ from heron_core.plans import (
     packing_to_json,
     physical_from_json,
 )
+from heron_core.wire import messages
 from topology_master import events
-from topology_master.ending import Phase
+from topology_master.termination import Phase
 
 NEW = 4
 ONE, TWO = PACKED.containers

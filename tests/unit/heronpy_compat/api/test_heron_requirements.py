@@ -6,14 +6,14 @@ import pytest
 from local_cluster import LocalCluster, submitted
 
 from heron_core.errors import ComponentError
-from heron_core.pickled import Pickled, opened
 from heron_core.topology import topology_from_json, topology_to_json
+from heron_core.wire.pickled import Pickled, opened
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.stream import Grouping, Stream
 from heronpy_compat.api.topology import Topology, TopologyBuilder
-from heronpy_compat.classes import load_class
+from heronpy_compat.loading.class_loading import load_class
 
 AT_LEAST = {"topology_reliability_mode": "ATLEAST_ONCE"}
 

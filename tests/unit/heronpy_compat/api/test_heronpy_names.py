@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heronpy_compat import aliases
+from heronpy_compat.loading import aliases
 
 CLASS, CONSTANT, FUNCTION = "class", "constant", "function"
 
@@ -228,7 +228,7 @@ def test_both_names_of_a_module_give_the_same_classes(heronpy: Any) -> None:
     assert heronpy("streamlet.builder").Builder is Builder
 
 
-@pytest.mark.parametrize("name", ["classes", "loading", "doors", "proto.tuple_pb2", "dsl"])
+@pytest.mark.parametrize("name", ["adapters", "loading", "components", "proto.tuple_pb2", "dsl"])
 def test_nothing_else_of_ours_is_called_heronpy(heronpy: Any, name: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=rf"No module named 'heronpy\.{name}'"):
         heronpy(name)

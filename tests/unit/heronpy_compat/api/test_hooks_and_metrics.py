@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from local_cluster import LocalCluster, submitted
 
-from heron_instance.context import UserMetrics
+from heron_instance.runtime.context import UserMetrics
 from heronpy_compat.api import global_metrics
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.metrics import (

@@ -7,7 +7,7 @@ import pyarrow as arrow
 import pytest
 from pyarrow import parquet
 
-from heron_cli.prepare import packed
+from heron_cli.configure import packed
 from heron_core.errors import ComponentError, TopologyError
 from heronpy_compat import Bolt, Topology
 from heronpy_compat.api.topology import TopologyType

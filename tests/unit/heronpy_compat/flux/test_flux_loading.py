@@ -18,9 +18,9 @@ from heron_core.topology import (
     topology_from_json,
     topology_to_json,
 )
-from heronpy_compat.classes import load_grouping
 from heronpy_compat.flux import load_flux
 from heronpy_compat.flux.objects import RECIPE
+from heronpy_compat.loading.class_loading import load_grouping
 
 Load = Callable[..., Any]
 Write = Callable[[str, str], str]

@@ -9,8 +9,8 @@ import pytest
 
 from heron_core.errors import ComponentError
 from heron_core.topology import topology_from_json, topology_to_json
-from heronpy_compat.classes import load_class
 from heronpy_compat.flux.objects import BuiltGrouping, attribute_name, prepared, snake_case
+from heronpy_compat.loading.class_loading import load_class
 
 Load = Callable[..., Any]
 

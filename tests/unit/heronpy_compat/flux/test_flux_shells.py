@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from heron_core.topology import StreamSpec
-from heronpy_compat.classes import load_class
+from heronpy_compat.loading.class_loading import load_class
 
 Load = Callable[..., Any]
 Refused = Callable[..., str]
@@ -41,7 +41,7 @@ def test_shell_components(load: Load) -> None:
           - {{from: sentences, to: split, grouping: {{type: SHUFFLE}}}}
         """)
     spout, bolt = topology.components
-    assert spout.class_path == "heronpy_compat.multilang.ShellSpout"
+    assert spout.class_path == "heronpy_compat.adapters.multilang.ShellSpout"
     assert spout.outputs == (StreamSpec("default", ("sentence",)),)
     assert spout.config == {
         "heronpy.shell.command": ["node", "random.js"],
@@ -49,7 +49,7 @@ def test_shell_components(load: Load) -> None:
         "rabbit.file": "etc/rabbit.yml",
         "paths": ["c"],
     }
-    assert bolt.class_path == "heronpy_compat.multilang.ShellBolt"
+    assert bolt.class_path == "heronpy_compat.adapters.multilang.ShellBolt"
     assert bolt.config == {"heronpy.shell.command": ["python3", "split.py"]}
     assert bolt.outputs == (
         StreamSpec("default", ("word",)),

@@ -6,10 +6,9 @@ import pytest
 
 from heron_core.errors import TopologyError
 from heron_core.topology import StreamSpec
-from heronpy_compat import java
-from heronpy_compat.classes import load_class
-from heronpy_compat.java import resolve
-from heronpy_compat.library import Fields
+from heronpy_compat.components import Fields, java
+from heronpy_compat.components.java import resolve
+from heronpy_compat.loading.class_loading import load_class
 
 STORM = "org.apache.storm."
 
@@ -53,7 +52,7 @@ def test_well_known_components(name: str, args: list[Any], is_spout: bool, outpu
 def test_old_packages(name: str) -> None:
     assert java.is_known(name)
     class_path, config, outputs = resolve(name, [], True, "c")
-    assert class_path == "heronpy_compat.library.RandomWords"
+    assert class_path == "heronpy_compat.components.RandomWords"
     assert len(config["library.random.words"]) == 5
     assert outputs is None
 
@@ -79,7 +78,7 @@ def test_settings_of_constructors() -> None:
 )
 def test_shells(name: str, args: Any, is_spout: bool, command: Any, outputs: Any) -> None:
     class_path, config, found = resolve(STORM + name, args, is_spout, "c")
-    assert class_path == f"heronpy_compat.multilang.Shell{'Spout' if is_spout else 'Bolt'}"
+    assert class_path == f"heronpy_compat.adapters.multilang.Shell{'Spout' if is_spout else 'Bolt'}"
     assert config == {"heronpy.shell.command": command}
     assert found == (outputs and [StreamSpec("default", tuple(outputs))])
 

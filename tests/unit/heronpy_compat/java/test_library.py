@@ -9,7 +9,7 @@ import pytest
 
 from heron_core.errors import ComponentError
 from heronpy_compat.api.tuple import Tuple
-from heronpy_compat.library import (
+from heronpy_compat.components import (
     CountTuples,
     CountWords,
     Discard,

@@ -10,8 +10,8 @@ import psutil
 import pytest
 from multilang_support import Shell
 
-from heronpy_compat.multilang import ShellBolt, ShellSpout, line, reader
-from heronpy_compat.multilang import spout as spout_module
+from heronpy_compat.adapters.multilang import ShellBolt, ShellSpout, line, reader
+from heronpy_compat.adapters.multilang import spout as spout_module
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from heron_core.errors import ComponentError
+from heronpy_compat.adapters.multilang import ShellBolt, ShellSpout
 from heronpy_compat.api.topology_context import TopologyContext
-from heronpy_compat.multilang import ShellBolt, ShellSpout
 
 PUPPET = Path(__file__).parent / "puppet.py"
 PYTHON = [sys.executable, "-I", "-S"]

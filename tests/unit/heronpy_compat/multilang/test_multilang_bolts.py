@@ -12,9 +12,9 @@ import pytest
 from multilang_support import DEADLINE_SECS, Shell, tup
 
 from heron_core.errors import ComponentError
+from heronpy_compat.adapters.multilang import bolt as bolt_module
+from heronpy_compat.adapters.multilang.reader import INBOX_READS_MAX
 from heronpy_compat.api.metrics import AssignableMetrics, CountMetric, MultiCountMetric
-from heronpy_compat.multilang import bolt as bolt_module
-from heronpy_compat.multilang.reader import INBOX_READS_MAX
 
 Make = Callable[..., Shell]
 SERIALIZER = "topology__multilang__serializer"

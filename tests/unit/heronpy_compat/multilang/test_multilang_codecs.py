@@ -11,13 +11,13 @@ import msgpack
 import pytest
 
 from heron_core.errors import ProtocolError
-from heronpy_compat.multilang import json_codec, protocol
-from heronpy_compat.multilang.in_flight import InFlight
-from heronpy_compat.multilang.json_codec import JsonCodec
-from heronpy_compat.multilang.msgpack_codec import MsgpackCodec
-from heronpy_compat.multilang.protocol import emit_of
-from heronpy_compat.multilang.pulse import Pulse
-from heronpy_compat.multilang.restarts import Restarts
+from heronpy_compat.adapters.multilang import json_codec, protocol
+from heronpy_compat.adapters.multilang.in_flight import InFlight
+from heronpy_compat.adapters.multilang.json_codec import JsonCodec
+from heronpy_compat.adapters.multilang.msgpack_codec import MsgpackCodec
+from heronpy_compat.adapters.multilang.protocol import emit_of
+from heronpy_compat.adapters.multilang.pulse import Pulse
+from heronpy_compat.adapters.multilang.restarts import Restarts
 
 ACK = {"command": "ack", "id": "5"}
 LOG = {"command": "log", "msg": "line\nbreak, end\nend\n, Gr\u00fc\u00dfe \u4f60\u597d \U0001f600"}

@@ -13,8 +13,8 @@ import pytest
 from multilang_support import DEADLINE_SECS, PUPPET, Left, Shell
 
 from heron_core.errors import ComponentError
-from heronpy_compat.multilang import child as child_module
-from heronpy_compat.multilang import json_codec, restarts
+from heronpy_compat.adapters.multilang import child as child_module
+from heronpy_compat.adapters.multilang import json_codec, restarts
 
 Make = Callable[..., Shell]
 
@@ -182,7 +182,7 @@ def test_a_program_that_vanished_ends_the_instance(bolt: Make, tmp_path: Path) -
 def test_a_child_that_ignores_the_end_of_its_stdin_is_killed(
     bolt: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heronpy_compat.multilang import line
+    from heronpy_compat.adapters.multilang import line
 
     monkeypatch.setattr(line, "CLOSE_SECS", 0.1)
     shell = bolt().start()

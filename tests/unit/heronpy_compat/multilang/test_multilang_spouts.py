@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from multilang_support import Left, Shell
 
-from heronpy_compat.multilang import restarts
-from heronpy_compat.multilang import spout as spout_module
-from heronpy_compat.multilang.spout import TupleId
+from heronpy_compat.adapters.multilang import restarts
+from heronpy_compat.adapters.multilang import spout as spout_module
+from heronpy_compat.adapters.multilang.spout import TupleId
 
 Make = Callable[..., Shell]
 SEEN = [["seen"]]

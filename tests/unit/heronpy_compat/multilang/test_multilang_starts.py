@@ -9,7 +9,7 @@ import pytest
 from multilang_support import PUPPET, PYTHON, Context, Shell
 
 from heron_core.errors import ComponentError, TopologyError
-from heronpy_compat.multilang.settings import Settings
+from heronpy_compat.adapters.multilang.settings import Settings
 
 Make = Callable[..., Shell]
 ANSWER = r"""#!/bin/sh
@@ -74,7 +74,7 @@ def test_else_it_is_looked_for_on_path(bolt: Make, tmp_path: Path) -> None:
 
 def test_the_environments_own_commands_are_found_though_it_is_not_activated(tmp_path: Path) -> None:
     """`streamparse_run` lies beside python."""
-    from heronpy_compat.multilang.programs import find_program
+    from heronpy_compat.adapters.multilang.programs import find_program
 
     name = os.path.basename(sys.executable)
     settings = Settings.of(

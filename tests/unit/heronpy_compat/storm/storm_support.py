@@ -12,7 +12,6 @@ from typing import Any
 from instance_support import Made, batch, packing
 
 from heron_core import config as keys
-from heron_core.frames import Kind
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -21,7 +20,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_instance.build import World, build
+from heron_core.wire.frames import Kind
+from heron_instance.runtime.factory import World, build
 
 OTHER = 6
 ROOT = OTHER << 44

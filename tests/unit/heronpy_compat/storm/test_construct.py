@@ -9,9 +9,9 @@ from storm_support import importable, start
 from heron_core.errors import ComponentError
 from heron_core.topology import ComponentSpec
 from heronpy_compat import Bolt
-from heronpy_compat.doors import RECIPE, construct
-from heronpy_compat.storm.bolt import StormBolt
-from heronpy_compat.storm.library import overrides
+from heronpy_compat.adapters.construct import RECIPE, construct
+from heronpy_compat.adapters.storm.bolt import StormBolt
+from heronpy_compat.adapters.storm.library import overrides
 
 
 def delegate() -> Any:

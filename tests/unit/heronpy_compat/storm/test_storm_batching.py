@@ -6,7 +6,7 @@ import pytest
 from storm_support import ROOT, Running, start
 
 from heron_core.errors import ComponentError
-from heron_core.frames import Kind
+from heron_core.wire.frames import Kind
 
 
 def batching(storm: Any, kind: str = "BatchingBolt", **members: Any) -> type:

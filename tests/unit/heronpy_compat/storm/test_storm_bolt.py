@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from storm_support import OTHER, ROOT, edge_of, keeping, start
 
-from heron_core.frames import Kind
 from heron_core.topology import StreamSpec
+from heron_core.wire.frames import Kind
 from heronpy_compat.api.task_hook import ITaskHook
 
 TWO_STREAMS = (StreamSpec("default", ("a", "b")), StreamSpec("more", ("c",)))

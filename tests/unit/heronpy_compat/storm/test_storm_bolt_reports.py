@@ -7,7 +7,7 @@ import pytest
 from storm_support import ROOT, keeping, start
 
 from heron_core.errors import ComponentError
-from heron_core.frames import Kind
+from heron_core.wire.frames import Kind
 
 # --- exceptions ----------------------------------------------------------------------------------
 

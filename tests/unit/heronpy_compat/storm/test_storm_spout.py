@@ -7,8 +7,8 @@ import pytest
 from storm_support import EPOCH, Running, start
 
 from heron_core.errors import ComponentError
-from heron_core.frames import Kind, header
 from heron_core.topology import StreamSpec
+from heron_core.wire.frames import Kind, header
 
 OUTPUTS = (StreamSpec("default", ("a", "b")), StreamSpec("direct", ("c",), direct=True))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlet_support import Fed, cluster_of, feed, given, nothing, spec_of
 
-from heron_core.hashing import slot, stable_hash
+from heron_core.algorithms.hashing import slot, stable_hash
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.keyedwindow import KeyedWindow
 from heronpy_compat.streamlet.streamlet import Streamlet

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from streamlet_support import given, spec_of
 
+from heron_core.algorithms.hashing import stable_hash
 from heron_core.errors import TopologyError
-from heron_core.hashing import stable_hash
 from heron_core.topology import topology_to_json
 from heronpy_compat.api.topology import TopologyBuilder
 from heronpy_compat.streamlet.builder import Builder

@@ -1,0 +1,214 @@
+"""`heronpy clusters`, and the options --cluster and --config-path of other commands."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from heron_cli.options.common import Function, stacked
+from heron_core.errors import HeronError, UsageError
+from heron_core.state_tree import lock_path
+from heron_io.state_store.opening import open_store
+
+if TYPE_CHECKING:
+    from scheduler.clusters.config import Cluster
+
+VERSION_SECS = 2.0
+"""A ZooKeeper that has just answered us answers again within milliseconds."""
+VERSION_BYTES_MAX = 4096
+
+
+def _names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
+    from scheduler.clusters.config import folder_of, names_in
+
+    found = names_in(folder_of(context.params.get("config_path")))
+    return [each for each in found if each.startswith(word)]
+
+
+config_path_option = click.option(
+    "--config-path",
+    metavar="DIR",
+    type=click.Path(),
+    help="Where the clusters' files are, instead of ~/.heronpy/clusters.",
+)
+cluster_options = stacked(
+    click.option(
+        "--cluster",
+        metavar="NAME",
+        shell_complete=_names,
+        help="The cluster that NAME.yaml in ~/.heronpy/clusters describes.",
+    ),
+    config_path_option,
+)
+
+
+def chosen(name: str | None, config_path: str | None) -> "Cluster | None":
+    """The cluster that the command line names, if it does; UsageError if it also gives an address
+    by --zookeeper, for the cluster has one of its own."""
+    if name is None:
+        return None
+    from scheduler.clusters.config import cluster_of  # it knows what packing takes: 15 ms
+
+    context = click.get_current_context(silent=True)
+    source = context and context.get_parameter_source("zookeeper")
+    if source is click.core.ParameterSource.COMMANDLINE:
+        raise UsageError("--cluster says where the state is: leave out --zookeeper")
+    return cluster_of(name, config_path)
+
+
+def with_cluster(function: Function) -> Function:
+    """Both options as one parameter `cluster`, a Cluster or None."""
+    import functools
+
+    @functools.wraps(function)
+    def command(cluster: str | None, config_path: str | None, **given: object) -> object:
+        return function(cluster=chosen(cluster, config_path), **given)
+
+    return cluster_options(command)
+
+
+@click.command("clusters")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=_names)
+@config_path_option
+def clusters_command(name: str | None, config_path: str | None) -> int:
+    """List the clusters, and check them: whether their state store answers and can be written to,
+    and whether what their scheduler needs is there. Exit code 1 if there is a problem.
+
+    \b
+    heronpy clusters
+    heronpy clusters west
+    """
+    from scheduler.clusters.config import cluster_of, folder_of, names_in
+
+    folder = folder_of(config_path)
+    names = names_in(folder) if name is None else [name]
+    if not names:
+        click.echo(f"No clusters in {folder}.")
+    problems = 0
+    for each in names:
+        try:
+            cluster = cluster_of(each, config_path)
+        except UsageError as error:
+            if name is not None:
+                raise
+            click.echo(f"{each}\n  problem: {error}")
+            problems += 1
+            continue
+        click.echo(f"{each}: {cluster.scheduler}, {cluster.file}")
+        for is_problem, line in checked(cluster):
+            problems += is_problem
+            click.echo(f"  {'problem' if is_problem else 'ok'}: {line}")
+    return 1 if problems else 0
+
+
+def checked(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+    """(whether it is a problem, one line) for each thing that the cluster needs."""
+    yield _store(cluster)
+    yield from _CHECKS[cluster.scheduler](cluster)
+
+
+def _store(cluster: "Cluster") -> tuple[bool, str]:
+    """Reachable, and a node can be made and removed."""
+    url = cluster.store_url
+    path = lock_path(f"clusters__{socket.gethostname()}-{os.getpid()}")
+    try:
+        store = open_store(url)
+        try:
+            store.create(path, {"pid": os.getpid()}, ephemeral=True)
+            store.delete(path)
+        finally:
+            store.close()
+    except HeronError as error:
+        return True, f"state {url}: {error}"
+    version = zookeeper_version(url) if url.startswith("zk://") else "files of this machine"
+    return False, f"state {url}: {version}, can be written to"
+
+
+def zookeeper_version(url: str) -> str:
+    """What the first server that answers says about itself (its command srvr)."""
+    for address in url.removeprefix("zk://").partition("/")[0].split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), VERSION_SECS) as sock:
+                sock.sendall(b"srvr")
+                answer = sock.recv(VERSION_BYTES_MAX).decode("utf-8", "replace")
+        except OSError:
+            continue
+        if answer.startswith("Zookeeper version: "):
+            return f"ZooKeeper {answer.removeprefix('Zookeeper version: ').split('-')[0]}"
+    return "ZooKeeper of a version that it does not tell"
+
+
+def _local(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+    yield False, "containers are processes of this machine"
+
+
+def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+    import importlib.util
+
+    from heron_core.errors import StateStoreError
+    from heron_io.state_store.embedded_zookeeper import find_java
+    from scheduler.clusters.backends import backend_of
+
+    if importlib.util.find_spec("pyspark") is None:
+        yield True, "pyspark is not installed: pip install 'heronpy-topologies[spark]'"
+    try:
+        yield False, f"Java: {find_java()}"
+    except StateStoreError as error:
+        yield True, f"Java: {error}"
+    try:
+        backend_of(cluster)
+    except HeronError as error:
+        yield True, f"{error}"
+    if cluster.options.get("master") == "yarn":
+        yield _hadoop_folder(cluster)
+    python = cluster.options.get("python")
+    if python is not None:
+        yield False, f"the workers' Python is {python}"
+
+
+def _hadoop_folder(cluster: "Cluster") -> tuple[bool, str]:
+    from scheduler.backends.yarn.configuration import conf_folder
+
+    try:
+        key = f"spark: conf_dir in {cluster.file}"
+        return False, f"YARN by {conf_folder(cluster.options.get('conf_dir'), key)}"
+    except UsageError as error:
+        return True, f"{error}"
+
+
+def _yarn(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+    from scheduler.backends.yarn.backend import YarnBackend
+    from scheduler.backends.yarn.checks import checks
+
+    try:
+        yield from checks(YarnBackend(cluster))
+    except HeronError as error:
+        yield True, f"{error}"
+
+
+def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+    from scheduler.backends.aurora.backend import AuroraBackend
+
+    backend = AuroraBackend(cluster)
+    client, archives = backend.client("NAME"), cluster.archives
+    assert archives is not None  # the file was checked
+    if problem := backend.store_problem():
+        yield True, problem
+    problem = backend.client_problem()
+    yield problem is not None, problem or f"client {shutil.which(client.command[0])}"
+    problem = backend.archives_problem()
+    told = f"archives {archives.folder} can be written to, workers fetch them from {archives.uri}"
+    yield problem is not None, problem or told
+    yield False, f"jobs are called {client.job}"
+
+
+_CHECKS: Mapping[str, Callable[["Cluster"], Iterator[tuple[bool, str]]]] = {
+    "local": _local,
+    "spark": _spark,
+    "yarn": _yarn,
+    "aurora": _aurora,
+}

@@ -1,0 +1,53 @@
+"""`heronpy quickstart`: a new project that runs at once and has a test."""
+
+import os
+from collections.abc import Iterator
+
+import click
+
+from heron_core.errors import HeronError
+
+TEMPLATES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "templates")
+ENDING = ".template"
+"""So that no tool takes a template for code of ours."""
+HIDDEN = "dot-"
+PLACEHOLDER = "PROJECT_NAME"
+
+
+@click.command("quickstart")
+@click.argument("name", metavar="NAME", type=click.Path())
+def quickstart_command(name: str) -> None:
+    """Make a project in the new folder NAME: a topology that counts words, and its test.
+
+    It is laid out as `sparse quickstart` does it, and runs at once.
+
+    \b
+    heronpy quickstart demo
+    cd demo; heronpy run
+    """
+    if os.path.lexists(name):
+        raise HeronError(f'error: folder "{name}" already exists')
+    project = os.path.basename(os.path.abspath(name))
+    click.echo(f"\nCreating your {project} heronpy project...")
+    try:
+        for path, text in created(name):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text.replace(PLACEHOLDER, project))
+            click.echo(f"    {'create':<10} {path}")
+    except OSError as error:
+        raise HeronError(f"{error.filename} cannot be written: {error.strerror}") from None
+    click.echo(f"Done.\n\nTry running your topology locally with:\n\n\tcd {name}\n\theronpy run")
+
+
+def created(name: str) -> Iterator[tuple[str, str]]:
+    """(path, text) of each file of the project `name`."""
+    for folder, folders, files in os.walk(TEMPLATES):
+        folders.sort()
+        below = os.path.relpath(folder, TEMPLATES)
+        for each in sorted(file for file in files if file.endswith(ENDING)):
+            target = each.removesuffix(ENDING)
+            if target.startswith(HIDDEN):
+                target = f".{target.removeprefix(HIDDEN)}"
+            with open(os.path.join(folder, each), encoding="utf-8") as file:
+                yield os.path.normpath(os.path.join(name, below, target)), file.read()

@@ -1,0 +1,77 @@
+"""`heronpy remove_logs`: the logs of a topology that has ended."""
+
+import os
+from collections.abc import Iterator
+
+import click
+
+from heron_cli.commands.tail import compiled, logs_folder, pattern_option
+from heron_cli.environment import LOG_KEYS
+from heron_cli.options.common import ignored
+from heron_cli.options.find_topology import Target, target_options
+from heron_core.errors import HeronError
+from heron_core.state_tree import scheduler_path
+from scheduler.local import is_alive
+from scheduler.user_folder import Home
+
+LOG_PATH_KEY = LOG_KEYS["path"]
+
+
+@click.command("remove_logs")
+@target_options(override=True)
+@pattern_option
+@click.option(
+    "-A",
+    "--remove-all-artifacts",
+    "everything",
+    is_flag=True,
+    help="Everything that is kept of the topology, also how its last run ended.",
+)
+@click.option("--force", is_flag=True, help="Of a running topology too: its log files are emptied.")
+@ignored("-w", "--remove-worker-logs")
+@ignored("-u", "--user", metavar="USER")
+@ignored("--pool-size", metavar="N")
+def remove_logs_command(target: Target, pattern: str | None, everything: bool, force: bool) -> None:
+    """Remove the logs of the topology NAME, and say which.
+
+    Those of all its processes, and the Python logs (pystorm_NAME_…) in the folder that `log` of
+    the environment in config.json names. Nothing is asked; a running topology's logs are only
+    touched with --force.
+
+    \b
+    heronpy remove_logs wordcount
+    heronpy remove_logs -n wordcount --pattern 'count_bolt'
+    """
+    name = target.name()
+    runs = _runs(target, name)
+    if runs and not force:
+        raise HeronError(f"{name} is running: `heronpy kill {name}` first, or use --force")
+    wanted = compiled(pattern)
+    folder = logs_folder(target, name)
+    if everything and not runs and folder == Home.of_user().logs(name):
+        folder = os.path.dirname(folder)
+    files = [*_files(folder), *_python_logs(target, name)]
+    found = [each for each in files if wanted(os.path.basename(each))]
+    for each in found:
+        os.truncate(each, 0) if runs else os.remove(each)
+        click.echo(each)
+    click.echo(f"{len(found)} files {'emptied' if runs else 'removed'}")
+
+
+def _runs(target: Target, name: str) -> bool:
+    with target.place.store() as store:
+        return is_alive(store.get(scheduler_path(name)))
+
+
+def _files(folder: str) -> Iterator[str]:
+    for place, _, files in os.walk(folder):
+        yield from (os.path.join(place, each) for each in sorted(files))
+
+
+def _python_logs(target: Target, name: str) -> Iterator[str]:
+    """Logs that pystorm's rule names: pystorm_{topology}_{component}_{task}_{pid}.log."""
+    folder = target.place.option(LOG_PATH_KEY)
+    if isinstance(folder, str) and os.path.isdir(folder):
+        for each in sorted(os.listdir(folder)):
+            if each.startswith(f"pystorm_{name}_"):
+                yield os.path.join(folder, each)

@@ -1,0 +1,121 @@
+"""`heronpy run`: a topology in the foreground, watched until it ends."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import click
+
+from heron_cli.configure import Wishes, configured, wishes_options
+from heron_cli.loading import load_in_child
+from heron_cli.options.common import SparseCommand
+from heron_cli.options.spark import OnSpark, with_spark
+from heron_cli.resolve_source import SourceWords, located, source_options
+from heron_core.topology import TopologySpec
+
+
+@click.command("run", cls=SparseCommand)
+@source_options
+@wishes_options
+@click.option(
+    "-t",
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Stop after this long; without it, or with 0, when the topology ends.",
+)
+@click.option(
+    "--until-done/--keep-running",
+    default=True,
+    show_default=True,
+    help="End by itself when all spouts are finished and every tuple is processed.",
+)
+@click.option(
+    "--zookeeper",
+    metavar="embedded|HOST:PORT[/ROOT]",
+    help="Keep the state in ZooKeeper: one started for this run, or a running one.",
+)
+@with_spark
+@click.option("--program", is_flag=True, hidden=True)
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
+def run_command(
+    words: SourceWords,
+    wishes: Wishes,
+    dry_run: bool,
+    dry_run_format: str,
+    seconds: float | None,
+    until_done: bool,
+    zookeeper: str | None,
+    spark: OnSpark,
+    program: bool,
+    arguments: tuple[str, ...],
+) -> int:
+    """Run a topology on this machine, in the foreground, and show what it does.
+
+    FILE is a Python file, a Flux file (.yaml), or an archive made by `heronpy package`. Without
+    it, the current folder's project has the topology: topologies/NAME.py for -n NAME.
+    ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
+
+    What its components print goes to stdout, our own view and summary to stderr. Ctrl-C lets what
+    is in flight arrive, then ends everything; a second Ctrl-C ends it at once.
+
+    \b
+    heronpy run examples/word_count.py
+    heronpy run topology.py -t 60 -o topology.max.spout.pending=500 --containers 3
+    heronpy run                     in a project with one topology
+    heronpy run -n wordcount -e prod
+    heronpy run topology.py --engine spark --checkpoint words.checkpoint
+    heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
+    """
+    source = located(words)
+    # `python FILE` runs us with --program: its arguments are all there are, be there none.
+    given = arguments if arguments or program else None
+    loading = load_in_child(replace(source.request, arguments=given))
+    # Imported while the child loads the user's file: this is most of the time to the first tuple.
+    from heron_cli.foreground_run import Watching
+
+    spec = configured(loading.result(), source, wishes)
+    if dry_run:
+        _show(spec, spark, dry_run_format)
+        return 0
+    if spark.compiles:
+        from heron_cli.spark_engine import run_here
+
+        return run_here(spec, spark.options(seconds or None))
+    packing = spark.packing(spec)
+    with ExitStack() as stack:
+        url, folders = stack.enter_context(_state(zookeeper))
+        watching = Watching.start(spec, packing, url, folders, spark.backend(spec.name))
+        return watching.until_end(seconds or None, until_done)
+
+
+def _show(spec: TopologySpec, spark: OnSpark, form: str) -> None:
+    from heron_cli.dry_run import show_plan
+    from heron_cli.options.state_store import store_url
+    from scheduler.local import Launch
+    from scheduler.user_folder import Home
+
+    packing, backend = spark.packing(spec), spark.backend(spec.name)
+    launch = Launch(
+        spec, packing, store_url(None), Home.of_user(), foreground=True, backend=backend
+    )
+    show_plan(launch, form)
+
+
+@contextmanager
+def _state(zookeeper: str | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The state store's URL, and folders to remove when the run is over."""
+    from heron_cli.options.state_store import store_url
+
+    if zookeeper != "embedded":
+        yield store_url(zookeeper), ()
+        return
+    import tempfile
+
+    from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+
+    folder = tempfile.mkdtemp(prefix="heronpy-zookeeper-")
+    with EmbeddedZooKeeper(folder) as server:
+        click.echo(f"ZooKeeper at {server.address}", err=True)
+        yield f"zk://{server.address}", (folder,)

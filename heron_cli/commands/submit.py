@@ -1,0 +1,249 @@
+"""`heronpy submit`: a topology in the background; it survives the shell."""
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from heron_cli.commands.clusters import with_cluster
+from heron_cli.configure import Wishes, changed, configured, layer, wishes_options
+from heron_cli.dry_run import show_plan
+from heron_cli.loading import load_in_child
+from heron_cli.options.common import SparseCommand, ignored, stacked
+from heron_cli.options.spark import OnSpark, with_spark
+from heron_cli.options.state_store import store_url, zookeeper_option
+from heron_cli.resolve_source import Source, SourceWords, located, source_options
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import PackingPlan, TopologyState
+from heron_core.state_tree import execution_path
+from heron_core.topology import TopologySpec
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.protocol import SelfRunning
+
+if TYPE_CHECKING:
+    from scheduler.clusters.config import Cluster
+    from scheduler.local import Launch
+
+LOOK_SECS = 0.05
+
+sparse_options = stacked(
+    ignored("-j", "--local-jar-path", metavar="FILE"),
+    ignored("-R", "--remote-jar-path", metavar="PATH"),
+    ignored("-u", "--uber-jar"),
+    ignored("-r", "--requirements", metavar="FILE...", multiple=True),
+    ignored("--overwrite-virtualenv"),
+    ignored("--pool-size", metavar="N"),
+    ignored("--timeout", metavar="MS"),
+    ignored("--user", metavar="USER"),
+)
+
+
+@click.command("submit", cls=SparseCommand)
+@source_options
+@wishes_options
+@click.option(
+    "-f", "--force", is_flag=True, help="Kill a topology of the same name first, if one runs."
+)
+@click.option(
+    "-i",
+    "--inactive",
+    "--deactivated",
+    "deactivated",
+    is_flag=True,
+    help="Start it paused; `heronpy activate` lets it go.",
+)
+@click.option(
+    "--wait",
+    "wait_secs",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --force: how long what is in flight of the old one may take to be processed.",
+)
+@click.option(
+    "--wait-for-room",
+    is_flag=True,
+    help="Wait as long as the cluster has no room, and say what is missing.",
+)
+@click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
+@zookeeper_option
+@with_cluster
+@with_spark
+@sparse_options
+def submit_command(
+    words: SourceWords,
+    wishes: Wishes,
+    dry_run: bool,
+    dry_run_format: str,
+    force: bool,
+    deactivated: bool,
+    wait_secs: float,
+    wait_for_room: bool,
+    no_hooks: bool,
+    zookeeper: str | None,
+    cluster: "Cluster | None",
+    spark: OnSpark,
+) -> int:
+    """Start a topology in the background, and return when all its instances run.
+
+    FILE is a Python file, a Flux file (.yaml), or an archive made by `heronpy package`. Without
+    it, the current folder's project has the topology: topologies/NAME.py for -n NAME. The project's
+    pre_submit and post_submit (in tasks.py or fabfile.py) are called before and after.
+    With --cluster it runs where the cluster's file says, else on this machine.
+
+    \b
+    heronpy submit topology.py -N words
+    heronpy submit -n wordcount -e prod --force
+    heronpy submit topology.py --cluster west
+    heronpy submit topology.py --scheduler spark --master spark://host:7077 --zookeeper zk:2181
+    heronpy submit topology.py --engine spark --master spark://host:7077 --checkpoint /shared/words
+    heronpy stats words; heronpy tail words -f; heronpy kill words
+    """
+    if cluster is not None and spark.is_given:
+        raise UsageError(
+            "--cluster says who runs the containers: leave out --scheduler, --engine, --master"
+        )
+    source = _above(cluster, located(words))
+    if deactivated:
+        paused = f"topology.initial.state={TopologyState.PAUSED}"
+        wishes = replace(wishes, options=(*wishes.options, paused))
+    spec = configured(load_in_child(source.request).result(), source, wishes)
+    if dry_run:
+        url = store_url(None) if cluster is None else cluster.store_url
+        show_plan(_launch(spec, spark.packing(spec), url, cluster, spark), dry_run_format)
+        return 0
+    hooked = None if no_hooks else source
+    spec = _before(spec, hooked)
+    packing = spark.packing(spec)
+    address = zookeeper or source.environment.zookeeper
+    url = store_url(address) if cluster is None else cluster.store_url
+    if force:
+        _kill_old(spec.name, url, wait_secs, cluster)
+    launch = replace(_launch(spec, packing, url, cluster, spark), waits_for_room=wait_for_room)
+    what, logs = launch.backend.told(launch), launch.backend.logs(launch)
+    _start(launch)
+    click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
+    _after(spec, hooked)
+    return 0
+
+
+def _before(spec: TopologySpec, source: Source | None) -> TopologySpec:
+    """The topology as the project's pre_submit leaves it."""
+    if source is None or source.project is None:
+        return spec
+    from heron_cli.hooks import pre_submit
+
+    return changed(
+        spec, pre_submit(source.project.root, spec.name, source.environment, spec.config)
+    )
+
+
+def _after(spec: TopologySpec, source: Source | None) -> None:
+    if source is not None and source.project is not None:
+        from heron_cli.hooks import post_submit
+
+        post_submit(source.project.root, spec.name, source.environment, spec.config)
+
+
+def _above(cluster: "Cluster | None", source: Source) -> Source:
+    """The source with the cluster's config as the lowest layer."""
+    if cluster is None:
+        return source
+    environment = source.environment
+    options = {**layer(cluster.config), **layer(environment.options)}
+    return replace(source, environment=replace(environment, options=options))
+
+
+def _launch(
+    spec: TopologySpec, packing: PackingPlan, url: str, cluster: "Cluster | None", spark: OnSpark
+) -> "Launch":
+    from scheduler.clusters.backends import backend_of
+    from scheduler.clusters.config import check_fits
+    from scheduler.local import Launch
+    from scheduler.user_folder import Home
+
+    if cluster is not None:
+        check_fits(cluster, packing)
+    backend = spark.backend(spec.name) if cluster is None else backend_of(cluster)
+    return Launch(spec, packing, url, Home.of_user(), foreground=False, backend=backend)
+
+
+def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
+    from heron_cli.commands.control import end
+    from heron_cli.options.find_topology import running_names
+    from heron_cli.options.state_store import opened
+    from heron_cli.running_topology import running
+
+    with opened(url) as store:
+        runs = name in running_names(store)
+    if runs:
+        with running(name, url) as topology:
+            end(topology, wait_secs, None if cluster is None else os.path.dirname(cluster.file))
+        click.echo(f"{name} is killed")
+
+
+def _start(launch: "Launch") -> None:
+    """Start it and wait until it is up."""
+    from scheduler.local import deploy, register, start
+
+    register(launch)
+    if isinstance(launch.backend, SelfRunning):
+        deploy(launch)
+        _wait_until_ready(launch, None)
+        return
+    child = start(launch)
+    # The daemon holds a lifeline of its own; ours must not end it.
+    os.close(child.lifeline)
+    _wait_until_ready(launch, child.pid)
+
+
+def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
+    """Until every instance has reported; HeronError with what is missing or what failed."""
+    from heron_io.master_client import MasterClient
+    from heron_io.state_store.opening import open_store
+
+    name, expected = launch.topology.name, len(launch.packing.instances)
+    store = open_store(launch.store_url)
+    client = MasterClient(store, name)
+    deadline = time.monotonic() + launch.ready_secs
+    up = 0
+    try:
+        while time.monotonic() < deadline:
+            found = client.try_ask("stats", wait_secs=1.0)
+            up = sum(each["up"] for each in found["components"].values()) if found else up
+            if (
+                up == expected
+                or (found and found.get("ready"))
+                or _has_ended(launch, store, scheduler)
+            ):
+                return
+            time.sleep(LOOK_SECS)
+    finally:
+        client.close()
+        store.close()
+    where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
+    raise HeronError(
+        f"{name}: {up} of {expected} instances run after {launch.ready_secs:.0f} s; it was "
+        f"left running: look at {where}, end it with `heronpy kill {name}`"
+    )
+
+
+def _has_ended(launch: "Launch", store: StateStore, scheduler: int | None) -> bool:
+    """Whether the topology's work is done already; HeronError if its scheduler ended otherwise."""
+    from scheduler.local import outcome_of
+
+    name = launch.topology.name
+    if scheduler is None:
+        state = store.get(execution_path(name)) or {}
+        if state.get("state") == "FAILED":
+            raise HeronError(f"{name} failed: {state['reason']}")
+        return bool(state.get("state") == TopologyState.ENDED)
+    if not os.waitpid(scheduler, os.WNOHANG)[0]:
+        return False
+    outcome = outcome_of(launch.home, name)
+    if outcome.get("state") != TopologyState.ENDED:
+        raise HeronError(f"{name} failed: {outcome.get('reason', 'its scheduler died')}")
+    return True

@@ -1,0 +1,192 @@
+"""`heronpy tail`: the logs of a topology's processes, also of one that has ended."""
+
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import click
+
+from heron_cli.options.common import ignored
+from heron_cli.options.find_topology import Target, target_options
+from heron_core.errors import HeronError, UsageError
+from heron_core.state_tree import execution_path, scheduler_path
+from scheduler.user_folder import Home
+
+LOOK_SECS = 0.2
+"""Between two looks for new lines with -f."""
+YARN = "yarn"
+ENDED_STATES = ("ENDED", "FAILED", "KILLED")
+
+
+class Shown(Protocol):
+    """A log, wherever it is."""
+
+    @property
+    def file(self) -> str:
+        """Its file's name."""
+
+    def last(self, lines: int) -> list[str]:
+        """The last lines; what follows them is fresh."""
+
+    def fresh(self) -> Iterator[str]:
+        """Lines written since the last look."""
+
+
+pattern_option = click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Only logs in whose file name this regular expression has a match.",
+)
+
+
+@click.command("tail")
+@target_options(override=True)
+@click.option("-f", "--follow", is_flag=True, help="Go on showing new lines until Ctrl-C.")
+@click.option(
+    "-l",
+    "--num-lines",
+    "lines",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Show the last N lines of each log.",
+)
+@click.option("-c", "--component", metavar="COMPONENT", help="Only this component's instances.")
+@pattern_option
+@ignored("--pool-size", metavar="N")
+def tail_command(
+    target: Target, follow: bool, lines: int, component: str | None, pattern: str | None
+) -> None:
+    """Show the logs of the topology NAME: one log for each process, each line with its log's name.
+
+    The logs stay after a topology has ended, until one of the same name starts or until
+    `heronpy remove_logs`. Without NAME, those of the only topology that runs.
+
+    \b
+    heronpy tail wordcount -f
+    heronpy tail wordcount -c count_bolt -l 100
+    heronpy tail -n wordcount --pattern 'stream-manager|container'
+    """
+    name = target.name_or_only()
+    wanted = compiled(pattern)
+    find = logs_of(target, name)
+
+    def chosen() -> list[Shown]:
+        return [each for each in _of_component(find(), name, component) if wanted(each.file)]
+
+    logs = chosen()
+    for log in logs:
+        for line in log.last(lines):
+            click.echo(line)
+    while follow:
+        time.sleep(LOOK_SECS)
+        for line in [line for log in logs for line in log.fresh()]:
+            click.echo(line)
+        logs += [log for log in chosen() if log not in logs]
+
+
+def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
+    """Finds the logs that there are now; HeronError if the topology never ran, or is where we
+    cannot look at them."""
+    with target.place.store() as store:
+        scheduler = store.get(scheduler_path(name)) or {}
+        state = (store.get(execution_path(name)) or {}).get("state")
+    if scheduler.get("kind") != YARN:
+        folder = logs_folder(target, name)
+        return lambda: _in_folder(folder)
+    from scheduler.backends.yarn.logs import instead, listed
+
+    if state in ENDED_STATES:
+        raise HeronError(f"{name} has ended ({state}): {instead(scheduler)}")
+
+    def find() -> Sequence[Shown]:
+        with target.place.store() as store:
+            return listed(store.get(scheduler_path(name)))
+
+    return find
+
+
+def logs_folder(target: Target, name: str) -> str:
+    """Where a topology's logs are, whether it runs or has ended; HeronError if it never ran."""
+    with target.place.store() as store:
+        known = store.get(execution_path(name)) or {}
+        scheduler = store.get(scheduler_path(name)) or {"pid": None}
+    if "pid" not in scheduler:
+        raise HeronError(
+            f"the logs of {name} are in the sandboxes of its containers on the cluster "
+            f"{scheduler['cluster']}: look at the pages of its {scheduler['kind']} job"
+        )
+    folder: str = known.get("logs") or Home.of_user().logs(name)
+    if not os.path.isdir(folder):
+        raise HeronError(f"no topology called {name!r} runs or ran here: there is no {folder}")
+    return folder
+
+
+def compiled(pattern: str | None) -> Callable[[str], bool]:
+    """Whether a log's file name has a match of `pattern`; UsageError if it is no expression."""
+    if pattern is None:
+        return lambda file: True
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--pattern {pattern!r} is no regular expression: {error}") from None
+    return lambda file: expression.search(file) is not None
+
+
+class Log:
+    """One log file and how far it was read."""
+
+    def __init__(self, folder: str, file: str) -> None:
+        self.file = file
+        self.path = os.path.join(folder, file)
+        self._prefix = file.removesuffix(".log")
+        self._position = 0
+        self._inode = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Log) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def last(self, lines: int) -> list[str]:
+        """The last lines; what follows them is fresh."""
+        return list(deque(self.fresh(), maxlen=lines))
+
+    def fresh(self) -> Iterator[str]:
+        """Lines written since the last look; a rotated file is read from its start."""
+        try:
+            with open(self.path, "rb") as file:
+                found = os.fstat(file.fileno())
+                if found.st_ino != self._inode or found.st_size < self._position:
+                    self._inode, self._position = found.st_ino, 0
+                file.seek(self._position)
+                data = file.read()
+                complete = data[: data.rfind(b"\n") + 1]
+                self._position += len(complete)
+        except FileNotFoundError:
+            return
+        for line in complete.splitlines():
+            yield f"{self._prefix} | {line.decode('utf-8', 'replace')}"
+
+
+def _in_folder(folder: str) -> list[Log]:
+    files = sorted(each for each in os.listdir(folder) if each.endswith(".log"))
+    return [Log(folder, each) for each in files]
+
+
+def _of_component(logs: Sequence[Shown], name: str, component: str | None) -> list[Shown]:
+    chosen = [each for each in logs if component is None or _component_of(each.file) == component]
+    if not chosen and component is not None:
+        known = sorted({_component_of(each.file) for each in logs})
+        raise UsageError(f"{name} has no log of {component!r} (logs of: {', '.join(known)})")
+    return chosen
+
+
+def _component_of(file: str) -> str:
+    """word-3.log is of the component word."""
+    return file.removesuffix(".log").rpartition("-")[0] or file.removesuffix(".log")

@@ -1,0 +1,95 @@
+"""`heronpy visualize`: a topology as a picture."""
+
+import os
+import sys
+
+import click
+
+from heron_cli.configure import Wishes, configured
+from heron_cli.loading import load_in_child
+from heron_cli.options.common import SparseCommand
+from heron_cli.resolve_source import SourceWords, located, source_options
+from heron_core.errors import HeronError, UsageError
+from heron_core.topology import TopologySpec
+
+FORMATS = ("svg", "png", "dot")
+STDOUT = "-"
+
+
+@click.command("visualize", cls=SparseCommand)
+@source_options
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS, case_sensitive=False),
+    help="By default what the ending of FILE in -o says, or else svg.",
+)
+@click.option(
+    "-o",
+    "--output-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="Where to write it, - for stdout; by default NAME.FORMAT.",
+)
+def visualize_command(words: SourceWords, form: str | None, output_file: str | None) -> None:
+    """Draw a topology: its components, and with which groupings their streams go where.
+
+    Nothing else is needed for SVG and DOT; PNG needs Pillow
+    (pip install 'heronpy-topologies[png]').
+
+    \b
+    heronpy visualize topology.py
+    heronpy visualize -n wordcount -f png
+    heronpy visualize topology.py -f dot -o - | dot -Tpdf > topology.pdf
+    """
+    source = located(words)
+    spec = configured(load_in_child(source.request).result(), source, Wishes())
+    form = form or _form_of(output_file)
+    data = _drawn(spec, form.lower())
+    if output_file == STDOUT:
+        sys.stdout.buffer.write(data)
+        return
+    path = _with_ending(output_file or spec.name, form.lower())
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise HeronError(f"{path} cannot be written: {error.strerror}") from None
+    click.echo(path)
+
+
+def _form_of(path: str | None) -> str:
+    ending = os.path.splitext(path or "")[1].removeprefix(".").lower()
+    if path in (None, STDOUT) or not ending:
+        return FORMATS[0]
+    if ending not in FORMATS:
+        raise UsageError(
+            f"no format {ending!r} (formats: {', '.join(FORMATS)}); choose one with -f"
+        )
+    return ending
+
+
+def _with_ending(path: str, form: str) -> str:
+    """As in sparse, a name may come without its ending."""
+    return path if path.lower().endswith(f".{form}") else f"{path}.{form}"
+
+
+def _drawn(spec: TopologySpec, form: str) -> bytes:
+    from heron_graph.graph import graph_of
+
+    graph = graph_of(spec)
+    if form == "dot":
+        from heron_graph.dot import to_dot
+
+        return to_dot(graph).encode("utf-8")
+    from heron_graph.placing import drawn
+
+    drawing = drawn(graph)
+    if form == "png":
+        from heron_graph.png import to_png
+
+        return to_png(drawing)
+    from heron_graph.svg import to_svg
+
+    return to_svg(drawing).encode("utf-8")

@@ -1,0 +1,108 @@
+"""`heronpy worker_uptime` and `slot_usage`: Storm's workers and slots are containers here."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from heron_cli.options.find_topology import Place, place_options, running_names
+from heron_cli.stats_text import duration, text_table
+from heron_core.state_tree import execution_path, packing_path
+from heron_io.master_client import MasterClient
+from heron_io.state_store.protocol import StateStore
+
+Worker = dict[str, Any]
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for another program."
+)
+
+
+@click.command("worker_uptime")
+@json_option
+@place_options
+def worker_uptime_command(as_json: bool, place: Place) -> None:
+    """Show since when the containers of all running topologies are up.
+
+    That is since when the container's stream manager is registered with the topology's master.
+
+    \b
+    heronpy worker_uptime
+    """
+    with place.store() as store:
+        found = [each for name in running_names(store) for each in _workers(store, name)]
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    click.echo("# Worker Stats")
+    rows = [
+        (
+            each["host"],
+            f"{each['topology']}/{each['container']}",
+            duration(each["uptime_secs"]) if each["uptime_secs"] is not None else "down",
+            str(each["pid"] or ""),
+            each["logs"],
+        )
+        for each in found
+    ]
+    click.echo(text_table(("Host", "Worker ID", "Uptime", "pid", "Logs"), rows))
+
+
+def _workers(store: StateStore, name: str) -> Iterable[Worker]:
+    client = MasterClient(store, name)
+    try:
+        stats = client.try_ask("stats") or {}
+    finally:
+        client.close()
+    state = store.get(execution_path(name)) or {}
+    containers = stats.get("containers_expected") or _packed(store, name)
+    for container in containers:
+        up = stats.get("registered", {}).get(container, {})
+        yield {
+            "topology": name,
+            "container": container,
+            "host": up.get("host") or state.get("host", "?"),
+            "pid": up.get("pid"),
+            "uptime_secs": up.get("secs"),
+            "logs": state.get("logs", ""),
+        }
+
+
+def _packed(store: StateStore, name: str) -> dict[int, int]:
+    """container -> number of its instances."""
+    packing = store.get(packing_path(name)) or {"containers": []}
+    return {each["id"]: len(each["instances"]) for each in packing["containers"]}
+
+
+@click.command("slot_usage")
+@json_option
+@place_options
+def slot_usage_command(as_json: bool, place: Place) -> None:
+    """Show how many containers, and in brackets instances, each topology has on each host.
+
+    \b
+    heronpy slot_usage
+    """
+    with place.store() as store:
+        used = {name: {_host(store, name): _packed(store, name)} for name in running_names(store)}
+    if as_json:
+        click.echo(json.dumps(used, indent=1))
+    else:
+        click.echo("# Slot (and Executor) Counts by Topology")
+        click.echo(slots_text(used))
+
+
+def _host(store: StateStore, name: str) -> str:
+    return str((store.get(execution_path(name)) or {}).get("host", "?"))
+
+
+def slots_text(used: Mapping[str, Mapping[str, Mapping[int, int]]]) -> str:
+    """A row for each host, a column for each topology; `used`: topology -> host -> container ->
+    number of instances."""
+    hosts = sorted({host for each in used.values() for host in each})
+    rows = []
+    for host in hosts:
+        counts = [each.get(host, {}) for each in used.values()]
+        rows.append((host, *(f"{len(each)} ({sum(each.values())})" for each in counts)))
+    return text_table(("Host", *used), rows)

@@ -1,0 +1,145 @@
+"""Options that several commands share, and those of sparse that have no meaning here.
+
+Any long option may be written with `-` or with `_` (sparse's way) between its words.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+
+IGNORED = "heron_cli.ignored"
+"""Key in click's meta: the ignored options that were given."""
+TOLD = "heron_cli.told"
+"""Key in click's meta: the ignored options were told of."""
+WHY_IGNORED = "there is no ssh, worker virtualenv, jar, Nimbus or shared worker log here"
+BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off"})
+"""What may follow --debug as its value; any other word is an argument of its own."""
+REQUIREMENT_FILES = (".txt", ".in", ".pip")
+
+
+def with_dashes(word: str) -> str:
+    """--num_lines as --num-lines: what click compares options by."""
+    return word.replace("_", "-")
+
+
+def stacked(*decorators: Decorator) -> Decorator:
+    """Several decorators as one, in the order in which --help shows them."""
+
+    def decorate(function: Function) -> Function:
+        for each in reversed(decorators):
+            function = each(function)
+        return function
+
+    return decorate
+
+
+def ignored(*names: str, metavar: str | None = None, multiple: bool = False) -> Decorator:
+    """An option of sparse that changes nothing here; `metavar` if it takes a value."""
+
+    def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value not in (None, False, ()):
+            context.meta.setdefault(IGNORED, []).append(max(parameter.opts, key=len))
+
+    return click.option(
+        *names,
+        is_flag=metavar is None,
+        metavar=metavar,
+        multiple=multiple,
+        expose_value=False,
+        callback=remember,
+        help="Of sparse; accepted and ignored.",
+    )
+
+
+def tell_ignored(keys: Iterable[str] = ()) -> None:
+    """One line on stderr, once a command, that names what is ignored: options, and `keys` of
+    config.json."""
+    context = click.get_current_context(silent=True)
+    told = {} if context is None else context.meta
+    if told.get(TOLD):
+        return
+    told[TOLD] = True
+    in_file = ", ".join(keys)
+    found = [*told.get(IGNORED, ()), *([f"in config.json {in_file}"] if in_file else [])]
+    if found:
+        click.echo(f"note: ignored, as {WHY_IGNORED}: {', '.join(found)}", err=True)
+
+
+environment_options = stacked(
+    click.option(
+        "-e",
+        "--environment",
+        metavar="ENV",
+        shell_complete=lambda context, parameter, word: _environments(word),
+        help="Which environment of config.json; not needed when it has only one.",
+    ),
+    click.option(
+        "--config",
+        "config_file",
+        metavar="FILE",
+        type=click.Path(),
+        help="Use this instead of the config.json of the current folder.",
+    ),
+)
+
+
+def _environments(word: str) -> list[str]:
+    from heron_cli.commands.completion import environment_names
+
+    return [each for each in environment_names() if each.startswith(word)]
+
+
+class SparseCommand(click.Command):
+    """Understands the options of sparse whose values click cannot tell from arguments.
+
+    What follows a `--` is never FILE: the command's argument `arguments` gets it, if it has one.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse `args`; `-d` may stand without a value, `-r` may have several."""
+        names = {each.name for each in self.params}
+        options = {name for each in self.params for name in each.opts}
+        end = args.index("--") if "--" in args and "arguments" in names else len(args)
+        rest = super().parse_args(ctx, rewritten(args[:end], options))
+        if "arguments" in names:
+            ctx.params["arguments"] = (*ctx.params["arguments"], *args[end + 1 :])
+        return rest
+
+
+def rewritten(args: list[str], known: Iterable[str]) -> list[str]:
+    """`-d` as --debug=true and `-r a.txt b.txt` as -r a.txt -r b.txt, where these are known."""
+    words = list(args)
+    if "--debug" in known:
+        words = _with_debug_values(words)
+    if "--requirements" in known:
+        words = _with_single_requirements(words)
+    return words
+
+
+def _with_debug_values(words: list[str]) -> list[str]:
+    found: list[str] = []
+    for word in words:
+        if found and found[-1] == "--debug=true" and word.lower() in BOOLEANS:
+            found[-1] = f"--debug={word}"
+        else:
+            found.append("--debug=true" if word in ("-d", "--debug") else word)
+    return found
+
+
+def _with_single_requirements(words: list[str]) -> list[str]:
+    found: list[str] = []
+    first = more = False
+    for word in words:
+        if word in ("-r", "--requirements"):
+            first = True
+        elif first or (more and word.endswith(REQUIREMENT_FILES)):
+            found += ["--requirements", word]
+            first, more = False, True
+        else:
+            more = False
+            found.append(word)
+    return [*found, "--requirements"] if first else found

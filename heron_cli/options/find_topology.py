@@ -1,0 +1,172 @@
+"""Which running topology a command is about, and which state store knows it.
+
+NAME may be an argument or, as in sparse, -n NAME. Left out, it is the topology of the project in
+the current folder if that has only one; where nothing can be broken, the only one that runs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from heron_cli.commands.clusters import chosen, cluster_options
+from heron_cli.environment import Environment, environment_of, environments_in
+from heron_cli.options.common import Function, environment_options, stacked, tell_ignored
+from heron_cli.options.state_store import opened, store_url, zookeeper_option
+from heron_cli.project import project_here, required
+from heron_cli.running_topology import RunningTopology, running
+from heron_core.errors import UsageError
+from heron_io.state_store.protocol import StateStore
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look for topologies: --cluster, --zookeeper, or what an environment of the project
+    says."""
+
+    environment: str | None = None
+    config_file: str | None = None
+    zookeeper: str | None = None
+    cluster: str | None = None
+    config_path: str | None = None
+
+    @contextmanager
+    def store(self) -> Iterator[StateStore]:
+        """The state store, closed afterwards."""
+        with opened(self.store_url()) as store:
+            yield store
+
+    def store_url(self) -> str:
+        """Of the cluster, or else of ZooKeeper's address."""
+        cluster = chosen(self.cluster, self.config_path)
+        return store_url(self.zookeeper_address()) if cluster is None else cluster.store_url
+
+    def zookeeper_address(self) -> str | None:
+        """HOST:PORT[/ROOT], or None for the files of this user; says what it ignores."""
+        environment = self._environment()
+        tell_ignored(each for each in environment.ignored if each == "nimbus")
+        return self.zookeeper or environment.zookeeper
+
+    def option(self, key: str) -> Any:
+        """What the environment says about a key of its topologies' config; None for nothing."""
+        return self._environment().options.get(key)
+
+    def _environment(self) -> Environment:
+        project = project_here(self.config_file)
+        if self.environment is not None:
+            return environment_of(required(project, f"-e {self.environment}"), self.environment)
+        if project is None:
+            return Environment()
+        every = [environment_of(project, each) for each in environments_in(project)]
+        addresses = {each.zookeeper for each in every}
+        if len(every) < 2 or (self.zookeeper is None and len(addresses) > 1):
+            return environment_of(project, None)
+        return Environment(zookeeper=every[0].zookeeper)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The topology that the command line names, if it does, and where to look for it."""
+
+    given: str | None
+    place: Place
+
+    def name(self) -> str:
+        """What is named, or the project's only topology; else UsageError."""
+        found = self.given or self.of_project()
+        if found is None:
+            with self.place.store() as store:
+                known = ", ".join(running_names(store)) or "none"
+            raise UsageError(f"which topology? Give its NAME (running: {known})")
+        return found
+
+    def name_or_only(self) -> str:
+        """As `name`, but the only topology that runs comes before the project's."""
+        return self.given or self.only_running() or self.name()
+
+    def only_running(self) -> str | None:
+        """The topology that runs if there is exactly one."""
+        with self.place.store() as store:
+            names = running_names(store)
+        return names[0] if len(names) == 1 else None
+
+    def of_project(self) -> str | None:
+        """The topology of the project in the current folder if there is exactly one."""
+        project = project_here(self.place.config_file)
+        files = project.topology_files() if project is not None else {}
+        return next(iter(files)) if len(files) == 1 else None
+
+    @contextmanager
+    def running(self, name: str) -> Iterator[RunningTopology]:
+        """The running topology called `name`."""
+        with running(name, self.place.store_url()) as topology:
+            yield topology
+
+
+def running_names(store: StateStore) -> list[str]:
+    """Names of the topologies that the store knows."""
+    return store.children("/topologies")
+
+
+def place_options(function: Function) -> Function:
+    """-e, --config, --zookeeper and those of a cluster; the function gets them as `place`."""
+    import functools
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        names = Place.__dataclass_fields__
+        return function(place=Place(**{name: given.pop(name) for name in names}), **given)
+
+    return stacked(environment_options, zookeeper_option, cluster_options)(command)
+
+
+def target_options(*, override: bool = False) -> Callable[[Function], Function]:
+    """NAME and -n NAME besides the options of a place; the function gets them as `target`.
+
+    `override` adds sparse's -N, which here says the same as -n once more.
+    """
+    import functools
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def command(**given: Any) -> Any:
+            words = (given.pop("topology"), given.pop("name"))
+            name = given.pop("override_name", None) or _one_of(*words)
+            return function(target=Target(name, given.pop("place")), **given)
+
+        names = (_NAME_ARGUMENT, _NAME_OPTION, *((_OVERRIDE_OPTION,) if override else ()))
+        return stacked(*names)(place_options(command))
+
+    return decorate
+
+
+def _one_of(argument: str | None, option: str | None) -> str | None:
+    if argument is not None and option is not None and argument != option:
+        raise UsageError(f"both {argument!r} and -n {option!r} are named: leave one out")
+    return argument or option
+
+
+def _names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
+    from heron_cli.commands.completion import known_names
+
+    with_ended = context.command.name in ("tail", "remove_logs")
+    return [each for each in known_names(with_ended) if each.startswith(word)]
+
+
+_NAME_ARGUMENT = click.argument("topology", metavar="[NAME]", required=False, shell_complete=_names)
+_NAME_OPTION = click.option(
+    "-n",
+    "--name",
+    metavar="NAME",
+    shell_complete=_names,
+    help="The topology, as the argument NAME.",
+)
+_OVERRIDE_OPTION = click.option(
+    "-N",
+    "--override-name",
+    metavar="NAME",
+    shell_complete=_names,
+    help="The name it was submitted under with -N.",
+)

@@ -1,0 +1,173 @@
+"""The options that bring a topology onto Spark: as a query of its own, or in containers there."""
+
+import functools
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heron_cli.options.common import Function, stacked
+from heron_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from heron_core.plans import PackingPlan
+    from heron_core.topology import TopologySpec
+    from heron_spark.options import SparkOptions
+    from scheduler.backends.protocol import Backend
+
+NATIVE, SPARK, LOCAL = "native", "spark", "local"
+LOCAL_MASTER = "local[*]"
+ENGINE = "spark engine"
+"""The kind of back end of a topology that is a query."""
+
+_engine = stacked(
+    click.option(
+        "--engine",
+        type=click.Choice([NATIVE, SPARK]),
+        default=NATIVE,
+        show_default=True,
+        help="spark: compile the topology into one Structured Streaming query, exactly once.",
+    ),
+    click.option(
+        "--checkpoint",
+        metavar="DIR",
+        help="--engine spark: where the query goes on after a stop or a crash. Default of submit: "
+        "~/.heronpy/checkpoints/NAME.",
+    ),
+    click.option(
+        "--max-batch",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="--engine spark: the most deliveries of all spouts in one batch.",
+    ),
+    click.option(
+        "--batch-secs",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="--engine spark: how long a batch should take.",
+    ),
+)
+_scheduler = stacked(
+    click.option(
+        "--scheduler",
+        type=click.Choice([LOCAL, SPARK]),
+        default=LOCAL,
+        show_default=True,
+        help="Who runs the containers: this machine, or tasks of a Spark cluster.",
+    ),
+    click.option(
+        "--master",
+        metavar="URL",
+        help="Spark's master: local[2], local-cluster[2,1,600], spark://HOST:PORT, yarn, k8s://…",
+    ),
+    click.option(
+        "--spark-config",
+        "spark_config",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A setting of Spark's own, over ours. Repeatable.",
+    ),
+    click.option("--python", metavar="PATH", help="The Python of Spark's workers."),
+    click.option("--gang", is_flag=True, help="Start all containers at once, or none (barrier)."),
+)
+_OF_THE_ENGINE = ("checkpoint", "max_batch", "batch_secs")
+_OF_BOTH = ("master", "spark_config", "python", "gang")
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """What the command line says about Spark."""
+
+    scheduler: str
+    master: str | None
+    spark_config: tuple[str, ...]
+    python: str | None
+    gang: bool
+    engine: str = NATIVE
+    checkpoint: str | None = None
+    max_batch: int | None = None
+    batch_secs: float | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the command line says anything about it."""
+        return self.scheduler == SPARK or self.compiles or bool(self.master)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the topology becomes a query."""
+        return self.engine == SPARK
+
+    def check(self) -> None:
+        """UsageError for options that mean nothing together."""
+        if self.compiles and self.scheduler == SPARK:
+            raise UsageError("--engine spark needs no --scheduler: the query is the whole topology")
+        if not self.compiles and self.scheduler == LOCAL:
+            self._refuse("--scheduler spark or --engine spark", *_OF_BOTH)
+        if not self.compiles:
+            self._refuse("--engine spark", *_OF_THE_ENGINE)
+        if self.gang and self.scheduler != SPARK:
+            raise UsageError("--gang has a meaning only with --scheduler spark")
+
+    def _refuse(self, needed: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise UsageError(f"--{name.replace('_', '-')} has a meaning only with {needed}")
+
+    def options(self, seconds: float | None) -> "SparkOptions":
+        """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
+        from heron_spark.options import SparkOptions
+        from scheduler.backends.spark.render import parsed_settings
+
+        given: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("python", "max_batch", "batch_secs")
+            if getattr(self, name)
+        }
+        return SparkOptions(
+            master=self.master or LOCAL_MASTER,
+            checkpoint=self.checkpoint,
+            seconds=seconds,
+            config=tuple(parsed_settings(self.spark_config)),
+            **given,
+        )
+
+    def backend(self, name: str) -> "Backend":
+        """Who runs the topology called `name`."""
+        from scheduler.backends.registry import local_backend, spark_backend
+
+        if self.compiles:
+            from heron_cli.spark_engine import engine_of
+
+            return engine_of(self.options(None), name)
+        if self.scheduler == LOCAL:
+            return local_backend()
+        master = self.master or LOCAL_MASTER
+        return spark_backend(master, self.spark_config, self.python, self.gang)
+
+    def packing(self, topology: "TopologySpec") -> "PackingPlan":
+        """Which instance runs in which container; a query is one."""
+        from heron_cli.configure import packed
+
+        if not self.compiles:
+            return packed(topology)
+        from heron_spark.compile import one_container
+
+        return one_container(topology)
+
+
+def with_spark(function: Function) -> Function:
+    """All the options above as one parameter `spark`, checked."""
+    return stacked(_engine, _scheduler)(_joined(function))
+
+
+def _joined(function: Function) -> Function:
+    names = [each.name for each in fields(OnSpark)]
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        spark = OnSpark(**{name: given.pop(name) for name in names if name in given})
+        spark.check()
+        return function(spark=spark, **given)
+
+    return command

@@ -1,0 +1,46 @@
+"""Finds a running topology by its name, for the commands that address one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from heron_cli.options.state_store import opened
+from heron_core.errors import HeronError
+from heron_core.state_tree import execution_path, scheduler_path, topology_path
+from heron_io.master_client import MasterClient
+from heron_io.state_store.protocol import StateStore
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTopology:
+    """A topology that the state store knows."""
+
+    name: str
+    store: StateStore
+    client: MasterClient
+    state: dict[str, Any]
+    """Its execution state: state, submitted_at, host, user, logs."""
+    scheduler: dict[str, Any] | None
+    """Its scheduler's location: kind, host, pid, started."""
+
+
+@contextmanager
+def running(name: str, url: str) -> Iterator[RunningTopology]:
+    """The topology called `name` in the store at `url`; HeronError with those that run if there is
+    none."""
+    with opened(url) as store:
+        if store.get(topology_path(name)) is None:
+            known = ", ".join(store.children("/topologies")) or "none"
+            raise HeronError(f"no topology called {name!r} is running (running: {known})")
+        client = MasterClient(store, name)
+        try:
+            yield RunningTopology(
+                name,
+                store,
+                client,
+                store.get(execution_path(name)) or {},
+                store.get(scheduler_path(name)),
+            )
+        finally:
+            client.close()

@@ -1,0 +1,1 @@
+"""Pure algorithms without any knowledge of topologies."""

@@ -1,0 +1,82 @@
+"""The paths of the state store's nodes: the tree that all processes agree on (Heron: statemgr)."""
+
+import re
+
+from heron_core.errors import UsageError
+
+SEGMENT_BYTES_MAX = 200  # file systems allow 255 and the file store adds a suffix
+# A file's name must tell a value from a directory, a lock or a half-written file.
+_SEGMENT = re.compile(r"(?!\.)[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]+(?<!\.json)(?<!\.ephemeral)")
+
+
+def topology_path(name: str) -> str:
+    """Where the topology itself stands; it exists as long as the topology is not killed."""
+    return _named("topologies", name)
+
+
+def packing_path(name: str) -> str:
+    """Where the packing plan stands."""
+    return _named("packingplans", name)
+
+
+def physical_path(name: str) -> str:
+    """Where the physical plan stands."""
+    return _named("pplans", name)
+
+
+def execution_path(name: str) -> str:
+    """Where the execution state stands: who submitted what, when and where."""
+    return _named("executionstate", name)
+
+
+def master_path(name: str) -> str:
+    """Where the topology master stands; ephemeral."""
+    return _named("tmasters", name)
+
+
+def scheduler_path(name: str) -> str:
+    """Where the scheduler's location stands."""
+    return _named("schedulers", name)
+
+
+def wishes_path(name: str) -> str:
+    """Where the command line says what it wants of a scheduler elsewhere, which takes it away: a
+    restart of containers, or an end."""
+    return _named("wishes", name)
+
+
+def keys_path(name: str) -> str:
+    """Where the topology's key pair stands; whoever may read it may talk to its processes."""
+    return _named("keys", name)
+
+
+def checkpoints_path(name: str) -> str:
+    """Where the list of complete checkpoints stands."""
+    return _named("statefulcheckpoints", name)
+
+
+def lock_path(name: str) -> str:
+    """Where a lock stands; Heron names it TOPOLOGY__LOCK."""
+    return _named("locks", name)
+
+
+def _named(folder: str, name: str) -> str:
+    path = f"/{folder}/{name}"
+    if path.count("/") != 2:
+        raise UsageError(f"{name!r} cannot name a node of the state store: leave out the '/'")
+    return check_path(path)
+
+
+def check_path(path: str) -> str:
+    """`path` itself if it is absolute and each of its names is one that both stores can hold."""
+    names = path.split("/")
+    if names[0] or len(names) < 2 or not all(_is_segment(each) for each in names[1:]):
+        raise UsageError(
+            f"{path!r} is not a path of the state store: use /folder/name, names not starting "
+            f"with '.', not ending in .json or .ephemeral, at most {SEGMENT_BYTES_MAX} bytes long"
+        )
+    return path
+
+
+def _is_segment(name: str) -> bool:
+    return _SEGMENT.fullmatch(name) is not None and len(name.encode()) <= SEGMENT_BYTES_MAX

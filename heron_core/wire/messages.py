@@ -1,0 +1,304 @@
+"""Messages of the control plane: frozen dataclasses, msgpack on the wire.
+
+On the wire a message is a msgpack array: its class name, then its fields in order. The unions at
+the end say who says what to whom.
+"""
+
+import dataclasses
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple, get_type_hints
+
+import msgpack
+
+from heron_core.errors import ProtocolError
+
+Json = Mapping[str, Any]
+
+WHOLE_NUMBER_MAX = (1 << 63) - 1
+NESTING_MAX = 16
+"""Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
+ERROR_CHARACTERS = 200
+"""Of what is wrong with a message: it may be as long as the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """An instance's first word to its stream manager, on its control socket."""
+
+    task: int
+    incarnation: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """An instance lives; `metrics` is its cumulative snapshot (heron_instance.runtime.metrics)."""
+
+    task: int
+    metrics: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Answer to Probe: deliveries sent and processed so far, and whether nothing is left to do."""
+
+    task: int
+    wave: int
+    sent: int
+    processed: int
+    idle: bool
+    epoch: int
+    """Of the plan that it works by: what it emits from now on is routed so."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpoutFinished:
+    """The spout of this task has nothing more to emit (`finished`), or has again."""
+
+    task: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoltFinished:
+    """The bolt's on_finish has run and what it emitted is on its way."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFailed:
+    """User code could not be loaded or initialised; the process is about to exit."""
+
+    task: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The physical plan (plans.physical_to_json), to stream managers and on to instances."""
+
+    plan: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Back-pressure: the instance takes no input and emits nothing while `on`."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resync:
+    """The stream manager is new and does not know the instance yet: say Hello again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Asks every instance for Counts; waves are numbered."""
+
+    wave: int
+
+
+@dataclass(frozen=True, slots=True)
+class FinishBolts:
+    """Run on_finish in these tasks."""
+
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End: another process has taken this one's place; `reason` says so in one line."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Between stream managers: the queue towards `task` passed its high or its low water mark."""
+
+    task: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A stream manager offers itself to the topology master."""
+
+    container: int
+    incarnation: int
+    address: str
+    host: str
+    pid: int
+    epoch: int
+    """Of the plan that it has, 0 for none: a master that took over may know an older one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The master does not take this stream manager, and why (it names the one it has)."""
+
+    reason: str
+
+
+class Paused(NamedTuple):
+    """One instance's pauses by back-pressure; on the wire an array in this order."""
+
+    causes: tuple[int, ...]
+    """The tasks that pause it now; empty if it runs."""
+    paused_secs: float
+    """In all, since its stream manager runs."""
+    this_pause_secs: float
+    """Of them the pause that lasts; 0 if it runs."""
+    share: float
+    """Paused seconds of all since it was first seen, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A stream manager lives: its own counters and the newest snapshot of its instances."""
+
+    container: int
+    metrics: Json
+    instances: Mapping[int, Json]
+    paused: Mapping[int, Paused]
+    """task id -> its pauses, for those that ever had any (plain tuples when decoded)"""
+
+
+@dataclass(frozen=True, slots=True)
+class AreYouThere:
+    """Somebody else offers itself for your container: answer by IAmHere if you live."""
+
+
+@dataclass(frozen=True, slots=True)
+class IAmHere:
+    """The answer of a stream manager that lives."""
+
+    container: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatSeen:
+    """The master lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """From the command line to the master: activate, deactivate, drain, stats, update, cancel."""
+
+    name: str
+    arguments: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The master's answer to a Command."""
+
+    ok: bool
+    data: Json
+
+
+FromInstance = Hello | Beat | Counts | SpoutFinished | BoltFinished | InstanceFailed
+ToInstance = Plan | Pause | Resync | Probe | FinishBolts | Stop
+FromStreamManager = (
+    Register | Heartbeat | IAmHere | Counts | SpoutFinished | BoltFinished | InstanceFailed
+)
+ToStreamManager = Plan | Probe | FinishBolts | Refused | AreYouThere | HeartbeatSeen
+Message = FromInstance | ToInstance | FromStreamManager | ToStreamManager | Cause | Command | Reply
+
+_CLASSES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        Hello, Beat, Counts, SpoutFinished, BoltFinished, InstanceFailed, Plan, Pause, Probe,
+        FinishBolts, Resync, Stop, Cause, Register, Refused, Heartbeat, HeartbeatSeen, Command,
+        Reply, AreYouThere, IAmHere,
+    )
+}  # fmt: skip
+_FIELDS = {
+    name: tuple(each.name for each in dataclasses.fields(kind)) for name, kind in _CLASSES.items()
+}
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and 0 <= value <= WHOLE_NUMBER_MAX
+
+
+def _are_whole(value: object) -> bool:
+    return type(value) is tuple and all(map(_is_whole, value))
+
+
+def _is_json(value: object) -> bool:
+    return type(value) is dict and all(type(key) is str for key in value)
+
+
+def _is_paused(value: object) -> bool:
+    if type(value) is not tuple or len(value) != len(Paused._fields):
+        return False
+    causes, *numbers = value
+    return _are_whole(causes) and all(type(each) in (float, int) for each in numbers)
+
+
+def _by_number(is_value: Callable[[object], bool]) -> Callable[[object], bool]:
+    def check(value: object) -> bool:
+        return type(value) is dict and all(
+            _is_whole(key) and is_value(each) for key, each in value.items()
+        )
+
+    return check
+
+
+_CHECKS: dict[Any, Callable[[object], bool]] = {
+    int: _is_whole,
+    bool: lambda value: type(value) is bool,
+    str: lambda value: type(value) is str,
+    Json: _is_json,
+    tuple[int, ...]: _are_whole,
+    Mapping[int, Json]: _by_number(_is_json),
+    Mapping[int, Paused]: _by_number(_is_paused),
+}
+_FIELD_CHECKS = {
+    name: tuple((field, _CHECKS[kind]) for field, kind in get_type_hints(each).items())
+    for name, each in _CLASSES.items()
+}
+
+
+def _nests_too_deep(value: object) -> bool:
+    level: list[Any] = [value]
+    for _ in range(NESTING_MAX):
+        arrays = [each for each in level if type(each) is tuple]
+        level = [part for each in level if type(each) is dict for part in (*each, *each.values())]
+        level.extend(chain.from_iterable(arrays))
+        if not level:
+            return False
+    return True
+
+
+def encode(message: Message) -> bytes:
+    """A message as bytes."""
+    name = type(message).__name__
+    data: bytes = msgpack.packb([name, *(getattr(message, field) for field in _FIELDS[name])])
+    return data
+
+
+def decode(data: bytes) -> Any:
+    """Bytes as a message (one of `Message`), its fields of their types; else ProtocolError.
+
+    What is inside of a Json field is for the receiver to check.
+    """
+    try:
+        name, *fields = msgpack.unpackb(data, use_list=False, strict_map_key=False)
+        message: Message = _CLASSES[name](*fields)
+    except Exception as error:
+        reason = repr(error)[:ERROR_CHARACTERS]
+        raise ProtocolError(f"not a control message: {reason}") from error
+    if _nests_too_deep(tuple(fields)):
+        raise ProtocolError(f"not a control message: {name} nests more than {NESTING_MAX} deep")
+    for (field, is_valid), value in zip(_FIELD_CHECKS[name], fields, strict=True):
+        if not is_valid(value):
+            found = reprlib.repr(value)[:ERROR_CHARACTERS]
+            raise ProtocolError(f"not a control message: the {field} of {name} is {found}")
+    return message

@@ -1,0 +1,1 @@
+"""Output of an instance: collector, routing, output buffers."""

@@ -1,0 +1,421 @@
+"""emit, ack and fail as user code calls them: closures made at start for the routes there are.
+
+A default stream that goes to one consumer by shuffle or by one field gets an `emit` made for it;
+whatever else is asked for (other streams, several consumers, direct tasks, several anchors, task
+ids wanted) takes the careful way of `emit_general`. Both pack the values at once, so a list that
+user code changes after its emit does no harm, and a value that cannot travel fails that very emit.
+
+Ack trees are Storm's: each delivery has a random 64-bit edge; what a tuple's ack reports is the xor
+of its own edge and the edges of all that was emitted anchored to it (storm: Acker.java).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.topology import DEFAULT_STREAM
+from heron_core.wire.values import Pack, pack_fields
+from heron_instance.emit.output_buffers import NO_RUN, Lane, Outbox
+from heron_instance.emit.routing import Route, Router
+from heron_instance.input.anchors import SharedTrack
+from heron_instance.options import Options
+
+Emit = Callable[..., Any]
+NextNumber = Callable[[], int]
+
+
+NO_ROOT = (0, 0)
+
+
+class Collector:
+    """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
+
+    shares_edges = False
+    """Whether tuples of one root that follow each other in a lane have one edge."""
+
+    def __init__(
+        self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
+    ) -> None:
+        self.router = router
+        self.outbox = outbox
+        self.options = options
+        self.component = router.component.name
+        self.next_edge = next_edge
+        self._pack = pack
+
+    def packed(self, tup: Sequence[Any], route: Route) -> bytes:
+        """The values as bytes; TypeError, RuntimeError or ComponentError if they cannot go."""
+        values = self.checked(tup, route)
+        try:
+            data = self._pack(values)
+        except Exception:
+            spec = route.spec
+            data = pack_fields(self._pack, values, self.component, spec.name, spec.fields)
+        if len(data) > self.options.message_bytes_max:
+            raise ComponentError(
+                f"{self.component}.{route.spec.name}: a tuple of {len(data)} bytes is over the "
+                f"limit of {self.options.message_bytes_max} (topology.message.bytes.max)"
+            )
+        return data
+
+    def checked(self, tup: Any, route: Route) -> list[Any]:
+        """The values as a list of the right length; RuntimeError otherwise, as in heronpy."""
+        if not isinstance(tup, (list, tuple)):
+            raise TypeError(
+                f"{self.component}: emit takes a list or tuple of values, not {type(tup).__name__}"
+            )
+        if len(tup) != route.width:
+            raise RuntimeError(
+                f"{self.component}.{route.spec.name}: emitted {len(tup)} values for the "
+                f"{route.width} fields {list(route.spec.fields)}"
+            )
+        return list(tup)
+
+    def route_of(self, stream: str) -> Route:
+        """The route of a declared stream; RuntimeError naming the declared ones otherwise."""
+        try:
+            return self.router.routes[stream]
+        except KeyError:
+            known = ", ".join(sorted(self.router.routes)) or "none"
+            raise RuntimeError(
+                f"{self.component} emits on stream {stream!r}, which it does not declare "
+                f"(declared: {known})"
+            ) from None
+
+    def lanes_for(self, values: Sequence[Any], route: Route, direct_task: int | None) -> list[Lane]:
+        """All lanes a tuple goes into: the groupings' choice and the direct task (heronpy adds)."""
+        if route.spec.direct and direct_task is None:
+            raise RuntimeError(
+                f"{self.component}.{route.spec.name} is a direct stream: emit with direct_task"
+            )
+        lanes = [lane for choose in route.choosers for lane in choose(values)]
+        if direct_task is not None:
+            lanes.append(self._direct_lane(route, direct_task))
+        return lanes
+
+    def _direct_lane(self, route: Route, task: object) -> Lane:
+        if isinstance(task, bool) or not isinstance(task, int):
+            raise TypeError(f"{self.component}: direct_task must be a task id, not {task!r}")
+        if task not in route.reachable:
+            raise RuntimeError(
+                f"{self.component}.{route.spec.name}: task {task} does not read this stream "
+                f"(its readers: {sorted(route.reachable)})"
+            )
+        return self.router.lane_to(task)
+
+    def put(self, lanes: Sequence[Lane], route: Route, data: bytes, roots: Sequence[int]) -> int:
+        """Append one packed tuple to its lanes; returns the xor of the edges it was given.
+
+        It flushes at the end only: a tree has to begin with all of its edges, before any of its
+        tuples leave.
+        """
+        outbox = self.outbox
+        total = 0
+        for rival in {rival for lane in lanes for rival in lane.rivals if rival.parts}:
+            outbox.flush_acks()  # a report of what was processed rides on this message
+            outbox.flush_lane(rival)
+        for lane in lanes:
+            if len(roots) > 1 and lane.has_runs:  # a batch has either runs or further roots
+                outbox.flush_acks()
+                outbox.flush_lane(lane)
+            position = len(lane.parts)
+            lane.parts.append(data)
+            if lane.streams is not None:
+                lane.streams.append(route.index)
+            if outbox.tracked:
+                total ^= self._track(lane, position, roots)
+            outbox.room -= len(data) + outbox.overhead
+        if not route.shortcut:
+            route.emits[0] += 1
+        return total
+
+    def _track(self, lane: Lane, position: int, roots: Sequence[int]) -> int:
+        """Give each delivery an edge; the same edge counts for each of the tuple's roots, and for
+        the tuples of one root that follow each other."""
+        root, single = roots[0] if roots else 0, len(roots) < 2
+        if single and root == lane.run:
+            return 0
+        lane.run = root if single and self.shares_edges and lane.is_plain else NO_RUN
+        lane.starts.append(position)
+        total = 0
+        for block in lane.blocks:
+            edge = self.next_edge() if roots else 0
+            total ^= edge
+            block.extend((root, edge))
+        for further in roots[1:]:
+            lane.extras.extend((position, further))
+        return total
+
+
+def tasks_of(lanes: Sequence[Lane]) -> list[int]:
+    """The tasks that lanes lead to."""
+    return [task for lane in lanes for task in lane.targets or (lane.destination,)]
+
+
+class BoltCollector(Collector):
+    """emit, ack and fail of a bolt."""
+
+    shares_edges = True
+
+    def __init__(
+        self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
+    ) -> None:
+        super().__init__(router, outbox, options, pack, next_edge)
+        self.failed = 0
+        self.ack: Callable[[Any], None] = outbox.acked.append
+        """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
+        at once, which saves a Python call for each."""
+        self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
+
+    def emit_of(
+        self, careful: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
+    ) -> Emit:
+        """`careful` with a shortcut for the default stream: `unnamed` is what it is called then.
+
+        Of a pystorm bolt `user`, what is emitted without anchors is anchored to its _current_tups
+        if its auto_anchor says so; all else, and what comes when `thread` tells another number than
+        now, is left to `careful`.
+        """
+        route = self.router.routes.get(DEFAULT_STREAM)
+        if route is None or not route.shortcut:
+            return careful
+        return self._fast_emit(route, careful, unnamed, user, thread)
+
+    def emit_general(
+        self,
+        tup: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit in the careful way; returns the task ids if they were asked for."""
+        route = self.route_of(stream)
+        values = self.checked(tup, route)
+        lanes = self.lanes_for(values, route, direct_task)
+        tracks = _tracks(anchors) if self.outbox.tracked and anchors else {}
+        total = self.put(lanes, route, self.packed(values, route), list(tracks))
+        for root, track in tracks.items():
+            track[track.index(root) + 1] ^= total
+        self.outbox.flush_if_full()
+        return tasks_of(lanes) if need_task_ids else None
+
+    def _fast_emit(
+        self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber
+    ) -> Emit:
+        outbox, width, pack = self.outbox, route.width, self._pack
+        most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
+        next_edge, main_thread = self.next_edge, thread()
+        position, keyed, next_lane = route.pick()
+
+        def emit(
+            tup: Any,
+            stream: Any = unnamed,
+            anchors: Any = None,
+            direct_task: int | None = None,
+            need_task_ids: bool = False,
+        ) -> Any:
+            if stream is not unnamed or direct_task is not None or need_task_ids:
+                return general(tup, stream, anchors, direct_task, need_task_ids)
+            if user is not None:
+                if anchors is not None or thread() != main_thread:
+                    return general(tup, stream, anchors)
+                anchors = user._current_tups if user.auto_anchor else None
+            try:
+                data = pack(tup)
+                size = len(data)
+                if type(tup) is not list or len(tup) != width or size > most:
+                    return general(tup, stream, anchors)
+                root, track = 0, None
+                if tracked and anchors:
+                    (anchor,) = anchors
+                    if (track := anchor.roots) is not None:
+                        root, value = track
+                # The lane is taken last: who leaves for `general` would skip one, and with two
+                # tasks the same one each time.
+                lane = next_lane() if keyed is None else keyed[tup[position]]
+                if lane.run is not root and tracked and lane.run != root:
+                    # What follows of this root shares the edge; not beside tuples of several roots.
+                    lane.run = NO_RUN if lane.extras else root
+                    lane.starts.append(len(lane.parts))
+                    if track is None:
+                        lane.ids += NO_ROOT
+                    else:
+                        edge = next_edge()
+                        lane.ids += (root, edge)
+                        track[1] = value ^ edge
+            except Exception:  # several anchors or roots, settled ones, values that need care
+                return general(tup, stream, anchors)
+            lane.parts.append(data)
+            outbox.room -= size + overhead
+            if outbox.room < 0:
+                outbox.flush()
+            return None
+
+        return emit
+
+    def fail(self, tup: Any) -> None:
+        """The tuple is not processed: its roots fail at once and their spouts are told."""
+        outbox = self.outbox
+        outbox.settle()  # an ack of the same tuple came first, and the first one counts
+        track = tup.roots
+        if track is not None:
+            shared = type(track) is SharedTrack
+            if not (track.settles(tup.key) if shared else track):
+                outbox.late += 1
+                return
+            outbox.fails.extend(track[::2])
+            track.clear()
+        self.failed += 1
+
+
+def _tracks(anchors: Sequence[Any]) -> dict[int, list[int]]:
+    """root -> the one track that takes the new edges: a root that two anchors share counts once."""
+    found: dict[int, list[int]] = {}
+    for anchor in anchors:
+        track: list[int] = anchor.roots or []
+        for root in track[::2]:
+            found.setdefault(root, track)
+    return found
+
+
+class SpoutCollector(Collector):
+    """emit of a spout: it starts the trees and remembers which tuple id each root stands for."""
+
+    def __init__(
+        self,
+        router: Router,
+        outbox: Outbox,
+        options: Options,
+        pack: Pack,
+        next_edge: NextNumber,
+        next_root: NextNumber,
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__(router, outbox, options, pack, next_edge)
+        self.pending: dict[int, Any] = {}
+        """root -> the tuple id that the user gave, in order of their emit"""
+        self.started: dict[int, float] = {}
+        """root -> when it was emitted, for a sample of the roots (all of them for task hooks)"""
+        self.done_at_once: list[Any] = []
+        """Tuple ids that nobody tracks: acked after the call of next_tuple, last first."""
+        self._next_root = next_root
+        self._clock = clock
+        self._stamps_all = False
+        # With one delivery for each tuple, a batch's ids are the beginnings of its trees as well.
+        outbox.ids_begin_trees = outbox.tracked and all(
+            route.shortcut for route in router.routes.values()
+        )
+        self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
+
+    def emit_of(self, careful: Emit, unnamed: str | None, thread: NextNumber | None = None) -> Emit:
+        """`careful` with a shortcut for the default stream: `unnamed` is what it is called then.
+
+        What comes when `thread` tells another number than now is left to `careful`.
+        """
+        route = self.router.routes.get(DEFAULT_STREAM)
+        if route is None or not route.shortcut:
+            return careful
+        return self._fast_emit(route, careful, unnamed, thread)
+
+    def stamp_every_root(self) -> None:
+        """Task hooks want the latency of every tuple, not of a sample."""
+        self._stamps_all = True
+        self.emit = self.emit_general
+
+    def stamp_newest_root(self, now: float) -> None:
+        """Take the last tuple emitted into the sample of complete latencies."""
+        if self.pending:
+            self.started.setdefault(next(reversed(self.pending)), now)
+
+    def emit_general(
+        self,
+        tup: Sequence[Any],
+        tup_id: Any = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit in the careful way; returns the task ids if they were asked for."""
+        route = self.route_of(stream)
+        values = self.checked(tup, route)
+        lanes = self.lanes_for(values, route, direct_task)
+        data = self.packed(values, route)
+        if tup_id is None or not self.outbox.tracked or not lanes:
+            if tup_id is not None:
+                self.done_at_once.append(tup_id)
+            self.put(lanes, route, data, ())
+        else:
+            self._put_root(lanes, route, data, tup_id)
+        self.outbox.flush_if_full()
+        return tasks_of(lanes) if need_task_ids else None
+
+    def _put_root(self, lanes: list[Lane], route: Route, data: bytes, tup_id: Any) -> None:
+        root = self._next_root()
+        self.pending[root] = tup_id
+        if self._stamps_all:
+            self.started[root] = self._clock()
+        outbox = self.outbox
+        if not outbox.ids_begin_trees:
+            total = self.put(lanes, route, data, (root,))
+            outbox.inits.extend((root, total))
+        elif len(lanes) == 1:
+            self.put(lanes, route, data, (root,))
+        else:
+            # A direct task beside the grouping: this tree begins with several edges, so it leaves
+            # alone, with its beginning in front.
+            outbox.flush()
+            outbox.ids_begin_trees = False
+            outbox.inits.extend((root, self.put(lanes, route, data, (root,))))
+            outbox.flush()
+            outbox.ids_begin_trees = True
+
+    def _fast_emit(
+        self, route: Route, general: Emit, unnamed: str | None, thread: NextNumber | None
+    ) -> Emit:
+        outbox, width, pack = self.outbox, route.width, self._pack
+        most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
+        next_edge, next_root = self.next_edge, self._next_root
+        main_thread = thread() if thread else 0
+        pending, done_at_once = self.pending, self.done_at_once
+        inits = None if outbox.ids_begin_trees else outbox.inits
+        position, keyed, next_lane = route.pick()
+
+        def emit(
+            tup: Any,
+            tup_id: Any = None,
+            stream: Any = unnamed,
+            direct_task: int | None = None,
+            need_task_ids: bool = False,
+        ) -> Any:
+            if stream is not unnamed or direct_task is not None or need_task_ids:
+                return general(tup, tup_id, stream, direct_task, need_task_ids)
+            if type(tup) is not list or len(tup) != width or (thread and thread() != main_thread):
+                return general(tup, tup_id, stream)
+            try:
+                data = pack(tup)
+                # Taken last: who leaves for `general` would skip a lane.
+                lane = next_lane() if keyed is None else keyed[tup[position]]
+            except Exception:
+                return general(tup, tup_id, stream)
+            size = len(data)
+            if size > most:
+                return general(tup, tup_id, stream)
+            if tracked:
+                if tup_id is None:
+                    lane.ids += NO_ROOT
+                else:
+                    root, edge = next_root(), next_edge()
+                    lane.ids += (root, edge)
+                    if inits is not None:
+                        inits.extend((root, edge))
+                    pending[root] = tup_id
+            elif tup_id is not None:
+                done_at_once.append(tup_id)
+            lane.parts.append(data)
+            outbox.room -= size + overhead
+            if outbox.room < 0:
+                outbox.flush()
+            return None
+
+        return emit

@@ -1,0 +1,297 @@
+"""What an instance is about to send: lanes of packed tuples, acks, and the rule when they go.
+
+A lane collects the tuples for one destination task (or, for an ALL grouping, for all tasks of one
+container: they travel once and are fanned out by its stream manager). Everything goes through one
+socket in the order of `flush`, so tuples stay FIFO for each (source task, destination task). Where
+a fan-out lane and a plain lane lead to the same task they are rivals: each flushes the other
+before it takes a tuple.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
+from operator import is_, sub
+from typing import Any
+
+from heron_core.wire.frames import Flag, Frames, Kind, header, root_owner
+from heron_core.wire.values import array_of
+from heron_instance.input.anchors import SharedTrack, Track, are_untouched
+
+Send = Callable[[Frames], None]
+Admit = Callable[[], object]
+
+# Plain numbers: `|` with a Flag takes a microsecond.
+_TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
+_BEGINS, _RUNS = int(Flag.BEGINS), int(Flag.RUNS)
+
+LANES_COUNTED = 4
+"""The buffer grows with the number of lanes, so that each fills its batch, but not beyond 1 MiB."""
+
+NO_RUN = -1
+"""No root: the next tuple of a lane gets an edge of its own."""
+
+
+class Lane:
+    """Tuples on their way to one destination, packed one by one in order of their emit."""
+
+    __slots__ = ("blocks", "destination", "emits", "extras", "ids", "parts", "rivals", "run",
+                 "starts", "stream", "streams", "targets")  # fmt: skip
+
+    def __init__(self, destination: int, targets: tuple[int, ...] = ()) -> None:
+        self.destination = destination
+        self.targets = targets
+        self.stream = 0
+        self.streams: list[int] | None = None
+        """Stream index of each tuple; None as long as only one stream uses the lane."""
+        self.parts: list[bytes] = []
+        self.blocks: list[list[int]] = [[] for _ in targets or (destination,)]
+        """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
+        self.ids = self.blocks[0]
+        self.run = NO_RUN
+        """The root whose tuples may go on sharing the last edge."""
+        self.starts: list[int] = []
+        """In a bolt that tracks: the position of each pair's first tuple."""
+        self.extras: list[int] = []
+        """position, root, … of tuples with more roots than one"""
+        self.rivals: list[Lane] = []
+        self.emits: list[int] | None = None
+        """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its tuples may share edges: they have one target, one stream, one root each."""
+        return not self.targets and self.streams is None and not self.extras
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether tuples share edges, if they are tracked: there are fewer pairs than tuples."""
+        return len(self.ids) < 2 * len(self.parts)
+
+    def run_sizes(self) -> "array[int]":
+        """How many tuples share each pair."""
+        starts = self.starts
+        return array("I", map(sub, chain(islice(starts, 1, None), (len(self.parts),)), starts))
+
+
+class Outbox:
+    """The lanes, acks and inits of one instance; `send` is what puts a message on the wire."""
+
+    def __init__(
+        self, task: int, tracked: bool, tuples: int, size_bytes: int, send: Send, admit: Admit
+    ) -> None:
+        self.task = task
+        self.tracked = tracked
+        self.epoch = 0
+        self.send = send
+        self.admit = admit
+        """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
+        self.lanes: list[Lane] = []
+        self.inits: list[int] = []
+        self.ids_begin_trees = False
+        """A spout's batches tell the beginnings of trees by their ids: no INIT is needed."""
+        self.acked: list[Any] = []
+        """Tuples that user code has acked since `settle`."""
+        self.acks_counted = 0
+        self.late = 0
+        """Second acks or fails of a tuple: the first one counts."""
+        self.acks: dict[int, int] = {}
+        self.fails: list[int] = []
+        self.overhead = max(1, size_bytes // tuples)
+        """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
+        self._lane_room = size_bytes
+        self.budget = size_bytes
+        self.room = size_bytes
+        self.flushes = 0
+        self.sent = 0
+        """Deliveries handed over for sending since the start; see `deliveries`."""
+
+    def add_lane(self, lane: Lane) -> Lane:
+        """Take a new lane in."""
+        self.lanes.append(lane)
+        self.budget = self.room = self._lane_room * min(LANES_COUNTED, len(self.lanes))
+        return lane
+
+    @property
+    def deliveries(self) -> int:
+        """Deliveries so far, those still buffered included."""
+        return self.sent + sum(len(lane.parts) * len(lane.blocks) for lane in self.lanes)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be sent."""
+        return not (
+            self.acked or self.acks or self.fails or self.inits or any(x.parts for x in self.lanes)
+        )
+
+    def flush_if_full(self) -> None:
+        """Flush when the buffer is full."""
+        if self.room < 0:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send all that is buffered: acks first, for tuples may have to wait for back-pressure."""
+        self.flush_acks()
+        for lane in self.lanes:
+            if lane.parts:
+                self.flush_lane(lane)
+        self.room = self.budget
+        self.flushes += 1
+
+    def settle(self) -> None:
+        """Work out what the acks since the last call come to: one xor for each root."""
+        acked, acks = self.acked, self.acks
+        count = len(acked)
+        self.acks_counted += count
+        if self.tracked:
+            value_of = acks.get
+            for tup in acked[:count]:
+                track = tup.roots
+                if track is None:
+                    continue
+                if type(track) is not list:
+                    self._settle_one_of(track, tup.key)
+                    continue
+                try:
+                    root, value = track
+                except ValueError:  # several roots, or settled before
+                    self._settle_other(track)
+                    continue
+                acks[root] = value_of(root, 0) ^ value
+                track.clear()
+        # What another thread acked meanwhile stays for the next time.
+        del acked[:count]
+
+    def settle_batch(self, rows: Sequence[Any], runs: Sequence[Track]) -> None:
+        """As `settle`, after a batch of tuples; `runs` are their tracks if they share any.
+
+        If what was acked is this batch, each tuple once, that is one xor for each run.
+        """
+        acked, acks = self.acked, self.acks
+        is_whole = runs and len(acked) == len(rows) and all(map(is_, acked, rows))
+        if not is_whole or not are_untouched(runs):
+            self.settle()
+            return
+        value_of = acks.get
+        for track in runs:
+            if track is not None:
+                root, value = track
+                acks[root] = value_of(root, 0) ^ value
+                track.clear()
+                if type(track) is SharedTrack:
+                    track.left = 0
+        self.acks_counted += len(rows)
+        del acked[: len(rows)]
+
+    def _settle_one_of(self, track: SharedTrack, key: int) -> None:
+        if not track.settles(key):
+            self.late += 1
+            self.acks_counted -= 1
+        elif track and not track.left:
+            root, value = track
+            self.acks[root] = self.acks.get(root, 0) ^ value
+            track.clear()
+
+    def _settle_other(self, track: list[int]) -> None:
+        if not track:
+            self.late += 1
+            self.acks_counted -= 1
+        for at in range(0, len(track), 2):
+            self.acks[track[at]] = self.acks.get(track[at], 0) ^ track[at + 1]
+        track.clear()
+
+    def flush_acks(self) -> None:
+        """Send acks and fails alone: back-pressure does not hold them."""
+        if self.acked:
+            self.settle()
+        if self.acks:
+            self._send_acks()
+        if self.fails:
+            self._send_fails()
+
+    def flush_lane(self, lane: Lane) -> None:
+        """Send what one lane holds."""
+        self.admit()
+        if self.inits:
+            self._send_words(Kind.INIT, self.task, self.inits, 2)
+        frames = self._batch(lane)
+        count = len(lane.parts)
+        if lane.emits is not None:
+            lane.emits[0] += count
+        # Counted before the lane is emptied: `deliveries` may be read by another thread, and may
+        # say too many for a moment but never too few.
+        self.sent += count * len(lane.blocks)
+        lane.parts.clear()
+        for block in lane.blocks:
+            block.clear()
+        if lane.streams:
+            lane.streams.clear()
+        lane.extras.clear()
+        lane.starts.clear()
+        lane.run = NO_RUN
+        self.send(frames)
+
+    def _batch(self, lane: Lane) -> Frames:
+        kind = Kind.FANOUT if lane.targets else Kind.DATA
+        flags = _BEGINS if self.ids_begin_trees else 0
+        frames: Frames = []
+        if lane.targets:
+            frames.append(array("I", lane.targets).tobytes())
+        frames.append(array_of(lane.parts))
+        if self.tracked:
+            flags |= _TRACKED
+            frames.append(b"".join(array("Q", block).tobytes() for block in lane.blocks))
+            if lane.has_runs:
+                flags |= _RUNS
+                frames.append(lane.run_sizes().tobytes())
+        if lane.streams is not None:
+            flags |= _MIXED
+            frames.append(array("H", lane.streams).tobytes())
+        if lane.extras:
+            flags |= _MULTI_ROOT
+            frames.append(array("Q", lane.extras).tobytes())
+        stream = 0 if lane.streams is not None else lane.stream
+        count = len(lane.parts)
+        head = header(kind, self.epoch, self.task, lane.destination, count, stream, flags)
+        return [head, *frames]
+
+    def _send_words(self, kind: Kind, destination: int, words: list[int], stride: int) -> None:
+        count = len(words) // stride
+        head = header(kind, self.epoch, self.task, destination, count)
+        frames = [head, array("Q", words).tobytes()]
+        words.clear()
+        self.send(frames)
+
+    def _send_acks(self) -> None:
+        acks, self.acks = self.acks, {}
+        for owner, words in _by_owner(acks).items():
+            self._send_words(Kind.ACK, owner, words, 2)
+
+    def _send_fails(self) -> None:
+        fails, self.fails = self.fails, []
+        owners: dict[int, list[int]] = {}
+        for root in fails:
+            owners.setdefault(root_owner(root), []).append(root)
+        for owner, words in owners.items():
+            self._send_words(Kind.FAIL, owner, words, 1)
+
+
+def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:
+    """Acks as flat words for each owning spout task; most packets have one owner only."""
+    first, last = root_owner(min(acks)), root_owner(max(acks))
+    if first == last:
+        return {first: list(chain.from_iterable(acks.items()))}
+    owners: dict[int, list[int]] = {}
+    for root, value in acks.items():
+        owners.setdefault(root_owner(root), []).extend((root, value))
+    return owners
+
+
+def make_rivals(lanes: Sequence[Lane]) -> None:
+    """Let lanes that lead to the same task know each other (see the module's first lines)."""
+    for lane in lanes:
+        reached = set(lane.targets or (lane.destination,))
+        lane.rivals = [
+            other
+            for other in lanes
+            if other is not lane and reached & set(other.targets or (other.destination,))
+        ]

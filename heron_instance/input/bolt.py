@@ -1,0 +1,420 @@
+"""Drives a bolt: each tuple of each batch through `process`, ticks between them, acks behind."""
+
+from array import array
+from collections.abc import Callable, Iterable
+from itertools import count, islice, repeat
+from operator import length_hint
+from typing import Any
+
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_core.wire.frames import (
+    Flag,
+    Frames,
+    Header,
+    Kind,
+    check_batch,
+    parse_header,
+    roots_of,
+    run_sizes,
+    words,
+)
+from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report
+from heron_instance.emit.collector import BoltCollector
+from heron_instance.emit.output_buffers import Outbox
+from heron_instance.input.anchors import Track, each_its, own_tracks, run_tracks
+from heron_instance.input.tuples import HeronTuple, tick_tuple
+from heron_instance.options import Options
+from heron_instance.runtime.metrics import Metrics
+
+Decode = Callable[[bytes], list[list[Any]]]
+Process = Callable[[HeronTuple], None]
+Run = Callable[[Iterable[HeronTuple]], None]
+ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
+
+_RUNS = int(Flag.RUNS)
+_PLAIN = int(Flag.TRACKED | Flag.BEGINS | Flag.RUNS)
+"""Flags of a batch of one stream whose tuples have one root at most."""
+EVERY_MESSAGE_TIMED = 16
+"""One message in 16 has its first tuples timed, for the percentiles."""
+NEVER = float("inf")
+
+
+class BoltCore(Core):
+    """Feeds a bolt with the tuples of each batch, and with ticks between them."""
+
+    def __init__(
+        self,
+        component: Any,
+        outbox: Outbox,
+        options: Options,
+        clock: Clock,
+        report: Report,
+        collector: BoltCollector,
+        decode: Decode,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        hooks: Any,
+        metrics: Metrics,
+    ) -> None:
+        super().__init__(component, outbox, options, clock, report)
+        self.collector = collector
+        self.metrics = metrics
+        self._decode = decode
+        self._topology = topology
+        self._sources: dict[int, tuple[str, list[str]]] = {}
+        """task -> its component and the names of its streams"""
+        self._know_sources(packing)
+        self._messages = 0
+        self._next_tick = NEVER
+        self._finished = False
+        self._busy = False
+        """In the middle of a batch: `executed` will grow, however long user code takes."""
+        self._busy_since = 0.0
+        self._tuple: type[HeronTuple] = getattr(component, "tuple_class", HeronTuple)
+        """What tuples are made as: a door may have a class of its own (adapters.tuple_layout)
+        and, by values_maker(component, stream), a function that makes its values of a list."""
+        self._values_maker: ValuesMaker | None = getattr(component, "values_maker", None)
+        self._keys = count(collector.next_edge() >> 1)
+        """For tuples that share an edge: they need something that tells them apart."""
+        self._run = self._make_run(hooks)
+        """Tuples through user code, taken one by one; raises what that raises."""
+        self._step = 1
+        """Tuples to run before the next look at the clock."""
+
+    def repack(self, packing: PackingPlan) -> None:
+        """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
+        self._know_sources(packing)
+        self.collector.router.repack(packing)
+
+    def _know_sources(self, packing: PackingPlan) -> None:
+        names = {
+            each.name: [spec.name for spec in each.outputs] for each in self._topology.components
+        }
+        for task, each in packing.instances.items():
+            self._sources[task] = (each.component, names[each.component])
+
+    def start(self, now: float) -> None:
+        """The plan is there: ticks begin (first one after a full interval)."""
+        if self.options.tick_secs is not None and self._next_tick == NEVER:
+            self._next_tick = now + self.options.tick_secs
+
+    @property
+    def next_tick(self) -> float:
+        """When the next tick is due, on `clock`; infinity for none."""
+        return self._next_tick
+
+    def deliver(self, frames: Frames) -> None:
+        """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
+        head = parse_header(frames[0])
+        if head.kind != Kind.DATA:
+            raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
+        check_batch(head, frames)
+        if head.epoch < self.fence:
+            self.metrics.fenced += 1
+            self._fail_batch(head, frames)
+            return
+        try:
+            batch = self._decode(frames[1])
+        except Exception:
+            self.user_error("unpacking the values of a batch")
+            self.metrics.executed += head.items
+            self._fail_batch(head, frames)
+            return
+        started = self.clock()
+        self.due = min(started + self.options.linger_secs, self._next_tick)
+        self._messages += 1
+        self._busy = True
+        self._busy_since = started
+        try:
+            self._run_batch(head, frames, batch, started)
+        finally:
+            self._busy = False
+
+    def _fail_batch(self, head: Header, frames: Frames) -> None:
+        """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
+        self.outbox.fails.extend(roots_of(head, frames))
+
+    def _run_batch(
+        self, head: Header, frames: Frames, batch: list[list[Any]], started: float
+    ) -> None:
+        runs: list[Track] = []
+        if head.flags & ~_PLAIN:
+            rows = self._careful(head, frames, batch, started)
+        else:
+            rows, runs = self._rows(head, frames, batch, started)
+        self._run_rows(rows, started)
+        self._count(rows, runs, started)
+
+    def _rows(
+        self, head: Header, frames: Frames, batch: list[list[Any]], started: float
+    ) -> tuple[list[HeronTuple], list[Track]]:
+        """The tuples of a plain batch, and the tracks of its runs if they share any."""
+        component, stream, ids = self._plain(head, frames, batch)
+        if self._values_maker is not None:
+            batch = _with_values(batch, self._values_maker(component, stream))
+        keys: Iterable[int] = repeat(0)
+        tracks: Iterable[Track] = repeat(None)
+        runs: list[Track] = []
+        if ids is not None and head.flags & _RUNS:
+            sizes = run_sizes(head, frames[3])
+            runs = run_tracks(ids, sizes)
+            keys, tracks = self._keys, each_its(runs, sizes)
+        elif ids is not None:
+            keys, tracks = ids[1::2], own_tracks(ids)
+        # All tuples at once, without any Python code for each.
+        items = zip(
+            keys, repeat(component), repeat(stream), repeat(head.source), batch, repeat(started),
+            tracks,
+        )  # fmt: skip
+        return list(map(self._tuple, items)), runs
+
+    def _run_rows(self, rows: list[HeronTuple], started: float) -> None:
+        """Tuples through user code; an exception ends its own tuple only.
+
+        The clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
+        """
+        clock, step = self.clock, self._step
+        source, left, now = iter(rows), len(rows), started
+        run = self._run_timed if self._messages % EVERY_MESSAGE_TIMED == 1 else self._run
+        while left > 0:
+            self._run_some(run, islice(source, step), rows, source)
+            run = self._run
+            self.metrics.executed += min(step, left)
+            left -= step
+            before, now = now, clock()
+            step = self._between(before, now)
+        self._step = step
+
+    def _run_some(
+        self,
+        run: Run,
+        some: Iterable[HeronTuple],
+        rows: list[HeronTuple],
+        source: Iterable[HeronTuple],
+    ) -> None:
+        while True:
+            try:
+                run(some)
+                return
+            except Exception:
+                # Which one raised: the last that was taken.
+                self._process_failed(rows[-1 - length_hint(source)])
+
+    def _between(self, before: float, now: float) -> int:
+        """Between some tuples: do what is due; returns how many to run before the next look."""
+        if now >= self.due:
+            self.look_up(now)
+        return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
+
+    def _count(self, rows: list[HeronTuple], runs: list[Track], started: float) -> None:
+        now = self.clock()
+        if self.outbox.acked:
+            self.metrics.process.add(now - started)
+            self.outbox.settle_batch(rows, runs)
+        elapsed = now - started
+        metrics = self.metrics
+        metrics.busy_secs += elapsed
+        metrics.execute.total_secs += elapsed
+        metrics.execute.number += len(rows)
+
+    def look_up(self, now: float) -> None:
+        """Between two tuples, when `due`: send what lingers, run a tick that is due."""
+        self.tick(now)
+        self.outbox.flush()
+        self.due = min(now + self.options.linger_secs, self._next_tick)
+
+    def tick(self, now: float) -> None:
+        """Give the bolt a tick if one is due."""
+        if now < self._next_tick or self.options.tick_secs is None:
+            return
+        self._next_tick = max(self._next_tick + self.options.tick_secs, now)
+        self.metrics.ticks += 1
+        try:
+            self.component.process_tick(tick_tuple(now))
+        except Exception:
+            self.user_raised("process_tick")
+
+    def finish(self) -> None:
+        """The end of a finite run: let the bolt say its last words, once whoever asks again."""
+        if self._finished:
+            return
+        self._finished = True
+        try:
+            self.component.on_finish()
+        except Exception:
+            self.user_raised("on_finish")
+        self.outbox.flush()
+
+    def _plain(
+        self, head: Header, frames: Frames, batch: list[list[Any]]
+    ) -> tuple[str, str, "array[int] | None"]:
+        """Source component, stream and ids of a batch of one stream, one root a tuple at most."""
+        try:
+            component, names = self._sources[head.source]
+            ids = words(frames[2]) if head.flags & Flag.TRACKED else None
+            stream = names[head.stream]
+        except (KeyError, IndexError) as error:
+            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+        if type(batch) is not list or head.items != len(batch):
+            raise ProtocolError(f"a body that is no list of {head.items} tuples")
+        return component, stream, ids
+
+    def _careful(
+        self, head: Header, frames: Frames, batch: list[list[Any]], now: float
+    ) -> list[HeronTuple]:
+        """The tuples of a batch of several streams, or with tuples of several roots."""
+        component, _, ids = self._plain(head, frames, batch)
+        names = self._sources[head.source][1]
+        try:
+            rows = _careful_rows(head, frames, batch, ids, component, names, now)
+            return rows if self._values_maker is None else self._of_door(rows, self._values_maker)
+        except (StopIteration, IndexError, ValueError, TypeError) as error:
+            raise ProtocolError(f"a malformed batch: {error!r}") from error
+
+    def _of_door(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
+        """Tuples as their door wants them."""
+        kind = self._tuple
+        return [
+            kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))
+            for each in rows
+        ]
+
+    def _make_run(self, hooks: Any) -> Run:
+        run: Run = getattr(self.component, "run_tuples", None) or _run_of(self.component)
+        if hooks is None:
+            return run
+        execute = hooks.around_execute(lambda tup: run((tup,)))
+
+        def hooked(some: Iterable[HeronTuple]) -> None:
+            for tup in some:
+                execute(tup)
+
+        return hooked
+
+    def _run_timed(self, some: Iterable[HeronTuple]) -> None:
+        for tup in some:
+            before = self.clock()
+            try:
+                self._run((tup,))
+            finally:
+                self.metrics.execute.sample(self.clock() - before)
+
+    def _process_failed(self, tup: HeronTuple) -> None:
+        """A poison tuple fails alone, its siblings and the process live on; or, if the topology
+        wants Heron's way, the process ends and is started again."""
+        self.user_raised(f"process of a tuple from {tup.component}.{tup.stream}")
+        if self._handle is not None:
+            return
+        self.collector.fail(tup)
+        if self.options.exits_on_exception:
+            self.leave(
+                "process raised, and topology.bolt.on.exception is exit: "
+                f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
+            )
+
+    def counts(self) -> tuple[int, int, bool]:
+        """Processed first: what a tuple's processing sent is then counted for certain."""
+        processed = self.metrics.executed
+        idle = self.outbox.empty and not self._busy and self._is_idle()
+        return self.outbox.deliveries, processed, idle
+
+    def statistics(self) -> dict[str, Any]:
+        """The snapshot for the master; the batch under way counts as busy up to now."""
+        collector = self.collector
+        self.metrics.acked = self.outbox.acks_counted + len(self.outbox.acked)
+        self.metrics.failed = collector.failed
+        routes = collector.router.routes
+        under_way = self.clock() - self._busy_since if self._busy else 0.0
+        return self.metrics.snapshot(
+            {
+                "busy_secs": self.metrics.busy_secs + under_way,
+                "emitted": {name: route.emits[0] for name, route in routes.items()},
+                "pending": 0,
+                "finished": self._finished,
+                "late": self.outbox.late,
+            }
+        )
+
+
+def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
+    """The rows of a batch as their door wants them; ProtocolError if one is no list."""
+    try:
+        return list(map(make, batch))
+    except TypeError as error:
+        raise ProtocolError(f"a batch with a row that is no list: {error}") from error
+
+
+def _run_of(component: Any) -> Run:
+    """A loop over tuples that does no more than this component needs."""
+    process, ack = component.process, component.ack
+    auto_ack = bool(getattr(component, "auto_ack", False))
+    auto_anchor = bool(getattr(component, "auto_anchor", False))
+    current: list[Any] = []
+
+    def run(some: Iterable[HeronTuple]) -> None:
+        for tup in some:
+            process(tup)
+
+    def run_comfortably(some: Iterable[HeronTuple]) -> None:
+        for tup in some:
+            current[:] = (tup,)
+            try:
+                process(tup)
+            finally:
+                current.clear()
+            if auto_ack:
+                ack(tup)
+
+    if auto_anchor:
+        component.emit = _auto_anchored(component.emit, current)
+    return run_comfortably if auto_ack or auto_anchor else run
+
+
+def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:
+    def anchored(
+        tup: Any,
+        stream: str = "default",
+        anchors: Any = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> Any:
+        chosen = current if anchors is None else anchors
+        return emit(tup, stream, chosen, direct_task, need_task_ids)
+
+    return anchored
+
+
+def _careful_rows(
+    head: Header,
+    frames: Frames,
+    batch: list[list[Any]],
+    ids: "array[int] | None",
+    component: str,
+    names: list[str],
+    now: float,
+) -> list[HeronTuple]:
+    """Rows of a batch whose tuples have several streams or several roots."""
+    rest = iter(frames[2 if ids is None else 3 :])
+    streams: Iterable[int] = repeat(head.stream, len(batch))
+    if head.flags & Flag.MIXED:
+        found = array("H")
+        found.frombytes(next(rest))
+        streams = found
+    tracks: list[list[int] | None] = [None] * len(batch)
+    if ids is not None:
+        tracks = [[root, ids[2 * at + 1]] if root else None for at, root in enumerate(ids[::2])]
+    if head.flags & Flag.MULTI_ROOT:
+        extras = words(next(rest))
+        for position, root in zip(extras[::2], extras[1::2], strict=True):
+            track = tracks[position]
+            if track is None:
+                raise ProtocolError("a batch with further roots for a tuple without any")
+            track.extend((root, track[1]))
+    return [
+        HeronTuple(
+            (track[1] if track else 0, component, names[stream], head.source, values, now, track)
+        )
+        for values, stream, track in zip(batch, streams, tracks, strict=True)
+    ]

@@ -1,0 +1,219 @@
+"""Drives a spout: next_tuple as long as it may emit, and what became of its tuples."""
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan
+from heron_core.wire.frames import Frames, Kind, parse_header, words
+from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report, is_not_overridden
+from heron_instance.emit.collector import SpoutCollector
+from heron_instance.emit.output_buffers import Outbox
+from heron_instance.options import Options
+
+ROOTS_FRAMES = 2
+"""What tells of roots has a header and the roots."""
+
+
+class SpoutCore(Core):
+    """Calls next_tuple as long as it may, and tells the spout what became of its tuples."""
+
+    def __init__(
+        self,
+        component: Any,
+        outbox: Outbox,
+        options: Options,
+        clock: Clock,
+        report: Report,
+        collector: SpoutCollector,
+    ) -> None:
+        super().__init__(component, outbox, options, clock, report)
+        self.collector = collector
+        self.finished = False
+        self.active = False
+        self._planned = False
+        """Whether it was ever said if the topology runs; until then nobody knows what is left."""
+        self._ack: Callable[[Any], None] | None = None
+        """None where the base class's does nothing: a call for each tuple is saved."""
+        self._step = 1
+        """Calls of next_tuple before the next look at the clock."""
+        self.hooks: Any = None
+
+    @property
+    def may_emit(self) -> bool:
+        """Whether next_tuple is to be called now."""
+        pending = len(self.collector.pending)
+        return self.active and not self.finished and pending < self.options.max_spout_pending
+
+    def repack(self, packing: PackingPlan) -> None:
+        """Emits go where the tasks are by `packing`."""
+        self.collector.router.repack(packing)
+
+    def finish(self) -> None:
+        """The spout has nothing more to emit; a later fail() opens it again."""
+        self.finished = True
+
+    def set_active(self, active: bool) -> None:
+        """The topology runs or is paused: call the spout's hook once, let it emit or not."""
+        self._planned = True
+        if active == self.active:
+            return
+        self.active = active
+        if not is_not_overridden(self.component, "ack"):
+            self._ack = self.component.ack
+        name = "activate" if active else "deactivate"
+        try:
+            getattr(self.component, name)()
+        except Exception:
+            self.user_raised(name)
+
+    def turn(self, until: float) -> bool:
+        """Call next_tuple until it emits nothing, may not emit, or `until`; whether it emitted.
+
+        Sends what lingers on the way and flushes at the end of an idle turn.
+        """
+        collector, clock = self.collector, self.clock
+        pending, most = collector.pending, self.options.max_spout_pending
+        started = now = clock()
+        emitted, calls, step = True, 0, self._step
+        while emitted and now < until and not self.finished and len(pending) < most:
+            made, emitted = self._some_calls(min(step, most - len(pending)))
+            calls += made
+            if collector.done_at_once:
+                self._ack_at_once()
+            before, now = now, clock()
+            step = 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
+        self._step = step
+        self._end_turn(calls, started, now)
+        # A call that emits nothing ends a turn, so a second call means that the first one emitted.
+        return calls > 1 or (emitted and calls > 0)
+
+    def call_once(self) -> bool:
+        """One call of next_tuple, and all that belongs to a turn; whether it emitted."""
+        started = self.clock()
+        calls, emitted = self._some_calls(1)
+        if self.collector.done_at_once:
+            self._ack_at_once()
+        self._end_turn(calls, started, self.clock())
+        return emitted
+
+    def _end_turn(self, calls: int, started: float, now: float) -> None:
+        if self.options.tracked:
+            self.collector.stamp_newest_root(now)
+        self.outbox.flush()
+        self._count(calls, now - started)
+
+    def _some_calls(self, most: int) -> tuple[int, bool]:
+        """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""
+        outbox, next_tuple = self.outbox, self.component.next_tuple
+        for call in range(1, most + 1):
+            room, flushes = outbox.room, outbox.flushes
+            try:
+                next_tuple()
+            except Exception:
+                self.user_raised("next_tuple")
+            if room == outbox.room and flushes == outbox.flushes:
+                return call, False
+            if self.finished:
+                return call, True
+        return most, True
+
+    def _count(self, calls: int, elapsed: float) -> None:
+        metrics = self.metrics
+        metrics.executed += calls
+        metrics.busy_secs += elapsed
+        metrics.execute.total_secs += elapsed
+        metrics.execute.number += calls
+        if calls:
+            metrics.execute.sample(elapsed / calls)
+
+    def _ack_at_once(self) -> None:
+        """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy)."""
+        done = self.collector.done_at_once
+        while done:
+            tup_id = done.pop()
+            self.metrics.acked += 1
+            self._settle(self.component.ack, tup_id)
+            if self.hooks is not None:
+                self.hooks.spout_ack(tup_id, None)
+
+    def deliver(self, frames: Frames) -> None:
+        """What became of roots: call ack or fail for each tuple id once."""
+        head = parse_header(frames[0])
+        if len(frames) != ROOTS_FRAMES:
+            raise ProtocolError(f"a spout was sent a message of {len(frames)} frames")
+        roots = words(frames[1])
+        if head.kind == Kind.ACKED:
+            self._acked(roots)
+        elif head.kind in (Kind.FAILED, Kind.EXPIRED):
+            self._failed(roots, head.kind == Kind.EXPIRED)
+        else:
+            raise ProtocolError(f"a spout was sent a frame of kind {head.kind}")
+
+    def _acked(self, roots: "array[int]") -> None:
+        pending, started, ack = self.collector.pending, self.collector.started, self._ack
+        settled, hooks = 0, self.hooks
+        for root in roots:
+            begun = self._complete(root) if root in started else None
+            try:
+                tup_id = pending.pop(root)
+            except KeyError:  # settled before: it expired, or its tree was failed
+                continue
+            settled += 1
+            if ack is not None:
+                try:
+                    ack(tup_id)
+                except Exception:
+                    self.user_raised(f"ack({tup_id!r})")
+            if hooks is not None:
+                hooks.spout_ack(tup_id, begun)
+        self.metrics.acked += settled
+
+    def _complete(self, root: int) -> float:
+        """A root of the sample is done: how long did it take? Returns when it was begun."""
+        begun = self.collector.started.pop(root)
+        self.metrics.complete.add(self.clock() - begun)
+        return begun
+
+    def _failed(self, roots: "array[int]", expired: bool) -> None:
+        pending, hooks = self.collector.pending, self.hooks
+        for root in roots:
+            if root not in pending:
+                continue
+            tup_id = pending.pop(root)
+            begun = self.collector.started.pop(root, None)
+            self.metrics.failed += 1
+            self.metrics.expired += expired
+            self.finished = False
+            self._settle(self.component.fail, tup_id)
+            if hooks is not None:
+                hooks.spout_fail(tup_id, begun)
+
+    def fail_all(self) -> None:
+        """The trees are gone (their stream manager died): fail what is pending, so it replays."""
+        self._failed(array("Q", self.collector.pending), expired=False)
+
+    def _settle(self, callback: Callable[[Any], None], tup_id: Any) -> None:
+        try:
+            callback(tup_id)
+        except Exception:
+            self.user_raised(f"{getattr(callback, '__name__', 'a callback')}({tup_id!r})")
+
+    def counts(self) -> tuple[int, int, bool]:
+        """A spout that is paused or finished is idle when its last tuple is settled."""
+        done = self.finished or (self._planned and not self.active)
+        idle = done and not self.collector.pending and self.outbox.empty and self._is_idle()
+        return self.outbox.deliveries, 0, idle
+
+    def statistics(self) -> dict[str, Any]:
+        """The snapshot for the master."""
+        routes = self.collector.router.routes
+        return self.metrics.snapshot(
+            {
+                "emitted": {name: route.emits[0] for name, route in routes.items()},
+                "pending": len(self.collector.pending),
+                "finished": self.finished,
+                "late": 0,
+            }
+        )

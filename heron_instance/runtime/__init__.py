@@ -1,0 +1,1 @@
+"""What surrounds user code: factory, context, hooks, metrics, watchdog."""

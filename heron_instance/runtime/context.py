@@ -1,0 +1,154 @@
+"""The context that `initialize` gets: who am I, who else is there, where do metrics go."""
+
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.plans import PackingPlan
+from heron_core.topology import GroupingKind, TopologySpec
+from heronpy_compat.adapters.storm_context import storm_context
+from heronpy_compat.api import global_metrics
+from heronpy_compat.api.state.state import HashMapState
+from heronpy_compat.api.stream import Grouping
+from heronpy_compat.api.topology_context import TopologyContext
+
+StreamId = namedtuple("StreamId", "id component_name")
+
+_HERON_GROUPING = {
+    GroupingKind.SHUFFLE: Grouping.SHUFFLE,
+    GroupingKind.ALL: Grouping.ALL,
+    GroupingKind.GLOBAL: Grouping.LOWEST,
+    GroupingKind.NONE: Grouping.NONE,
+    GroupingKind.DIRECT: Grouping.DIRECT,
+    GroupingKind.LOCAL_OR_SHUFFLE: Grouping.SHUFFLE,
+    GroupingKind.FIELDS: 2,
+    GroupingKind.PARTIAL_KEY: 2,
+    GroupingKind.CUSTOM: 7,
+}
+"""heronpy's grouping type numbers (topology.proto: FIELDS is 2, CUSTOM is 7)."""
+
+
+class InstanceContext(TopologyContext):
+    """TopologyContext of a running instance."""
+
+    def __init__(
+        self, topology: TopologySpec, packing: PackingPlan, task: int, config: dict[str, Any]
+    ) -> None:
+        self._topology = topology
+        self._packing = packing
+        self._task = task
+        self._config = config
+        self._component = packing.instances[task].component
+        self.metrics: dict[str, tuple[Any, float]] = {}
+        """name -> (the user's metric, seconds between two looks at it)"""
+        self.added_hooks: list[Any] = []
+        # heronpy's instances register it, so that components only have to count.
+        global_metrics.init(self, _export_interval_secs(config))
+
+    def repack(self, packing: PackingPlan) -> None:
+        """The topology is scaled: `get_component_tasks` tells the tasks of `packing`."""
+        self._packing = packing
+
+    def get_task_id(self) -> int:
+        """The task id of this instance."""
+        return self._task
+
+    def get_component_id(self) -> str:
+        """The name of this instance's component."""
+        return self._component
+
+    def get_cluster_config(self) -> dict[str, Any]:
+        """The config as `initialize` got it: the very dict."""
+        return self._config
+
+    def get_topology_name(self) -> str:
+        """The topology's name."""
+        return self._topology.name
+
+    def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
+        """Look at `metric` every `time_bucket_in_sec` seconds and report it under `name`."""
+        if name in self.metrics:
+            raise ValueError(f"{self._component}: a metric named {name!r} is registered already")
+        self.metrics[name] = (metric, float(time_bucket_in_sec))
+
+    def get_sources(self, component_id: str) -> dict[Any, Any] | None:
+        """{StreamId(id, component_name): grouping type} of a bolt; None for anything else."""
+        component = self._topology.by_name.get(component_id)
+        if component is None or component.is_spout:
+            return None
+        return {
+            StreamId(each.stream, each.component): _HERON_GROUPING[each.grouping.kind]
+            for each in component.inputs
+        }
+
+    def get_this_sources(self) -> dict[Any, Any] | None:
+        """`get_sources` of this component."""
+        return self.get_sources(self._component)
+
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        """The task ids of a component, sorted; empty for an unknown one."""
+        return list(self._packing.tasks_of.get(component_id, ()))
+
+    def add_task_hook(self, task_hook: Any) -> None:
+        """Call `task_hook` from now on."""
+        self.added_hooks.append(task_hook)
+
+    def get_topology_pex_path(self) -> str:
+        """Where the topology's code is: the file it was loaded from."""
+        return self._topology.main_file
+
+    def to_storm(self) -> dict[str, Any]:
+        """The context as Storm tells it to components of other languages."""
+        return storm_context(self._topology, self._packing, self._task)
+
+    def get_metrics_collector(self) -> "InstanceContext":
+        """What `global_metrics.init` takes."""
+        return self
+
+
+def _export_interval_secs(config: Mapping[str, Any]) -> float:
+    return (
+        float(config.get(keys.METRICS_INTERVAL_MS, keys.DEFAULTS[keys.METRICS_INTERVAL_MS])) / 1e3
+    )
+
+
+def give_state(component: Any) -> None:
+    """A stateful component gets its state, an empty one, before it is initialised."""
+    init_state = getattr(component, "init_state", None)
+    if init_state is not None:
+        init_state(HashMapState())
+
+
+class UserMetrics:
+    """The user's registered metrics, read at their intervals; the newest values are reported."""
+
+    def __init__(self, registered: Mapping[str, tuple[Any, float]]) -> None:
+        self._registered = registered
+        self._next: dict[str, float] = {}
+        self.values: dict[str, Any] = {}
+
+    def read(self, now: float) -> dict[str, Any]:
+        """The newest values: numbers, or dicts of numbers for the Multi… kinds.
+
+        A metric that has no key yet is left out; one that raises is reported as what it raises,
+        because whoever asks beats the instance's heart and must not die of it.
+        """
+        for name, (metric, interval_secs) in list(self._registered.items()):
+            if now >= self._next.get(name, 0.0):
+                self._next[name] = now + interval_secs
+                self.values[name] = _read(metric)
+        return {name: value for name, value in self.values.items() if value != {}}
+
+
+def _read(metric: Any) -> Any:
+    try:
+        return _plain(metric.get_value_and_reset())
+    except Exception as error:
+        return f"get_value_and_reset raised {error!r}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return value if value is None or isinstance(value, (int, float, str)) else str(value)

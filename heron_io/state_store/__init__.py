@@ -1,0 +1,1 @@
+"""The state store: its protocol, local files, ZooKeeper."""

@@ -1,0 +1,385 @@
+"""State store in files, for one machine: no server, and it survives a kill -9 of anyone.
+
+    ROOT/.lock                              held (flock) by whoever changes something
+    ROOT/.new                               the file being written, renamed into place when whole
+    ROOT/topologies/wordcount.json          the value of /topologies/wordcount
+    ROOT/topologies/wordcount/              the nodes below it, if any
+    ROOT/tmasters/wordcount.ephemeral       an ephemeral value; its holder keeps a flock on it
+
+Readers take no lock: a rename shows either the old value or the new one. An ephemeral file whose
+flock nobody holds belongs to the dead and counts as absent. Its holder locks the file before it
+gets its name, so a reader may try the lock (shared, for an instant) and never be in the way.
+
+Why flock and not POSIX record locks (fcntl.lockf): those are not inherited by fork, but they are
+dropped as soon as the process closes any descriptor of the file, for instance after reading it,
+and cannot be seen by a second store in the same process. flock belongs to the open file, which a
+forked child shares; so os.fork() closes the child's copies (`_forget_in_child`). A child may read
+and write through the store it inherited, but its parent's ephemeral nodes are not its own and its
+parent's watches do not run in it. Descriptors are close-on-exec. A fork made by C code behind
+Python's back is not seen and would keep the parent's ephemeral nodes alive.
+"""
+
+import fcntl
+import logging
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from heron_core.errors import StateStoreError
+from heron_core.state_tree import check_path
+from heron_io.state_store.file_watch import FileWatches
+from heron_io.state_store.protocol import (
+    CONNECTED,
+    SessionListener,
+    Watcher,
+    decode_value,
+    encode_value,
+    name_in_use,
+)
+
+DIRECTORY_ATTEMPTS = 3  # a neighbour that removes the parent in between does so once
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+VALUE_SUFFIX = ".json"
+EPHEMERAL_SUFFIX = ".ephemeral"
+
+# A change takes well below a millisecond; whoever holds the lock this long is stopped or stuck.
+LOCK_TIMEOUT_SECS = 5.0
+LOCK_POLL_SECS = 0.001
+
+_log = logging.getLogger(__name__)
+_stores: "weakref.WeakSet[FileStore]" = weakref.WeakSet()
+
+
+class FileStore:
+    """StateStore in the directory `root`, which is made (0700) when missing."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.abspath(root)
+        self._held: dict[str, int] = {}
+        self._descriptors: set[int] = set()
+        self._closed = False
+        self._watches = FileWatches(self._read, self._signature)
+        with _translated(self._root):
+            _make_directories(self._root)
+        _stores.add(self)
+
+    def get(self, path: str) -> Any | None:
+        """See StateStore."""
+        self._check(path)
+        with _translated(path):
+            data = self._read(path)
+        return None if data is None else decode_value(self._name_of(path), data)
+
+    def create(self, path: str, value: Any, *, ephemeral: bool = False) -> None:
+        """See StateStore."""
+        self._check(path)
+        data = encode_value(path, value)
+        with self._changing(path):
+            held = self._read(path)
+            if held is not None:
+                raise name_in_use(path, decode_value(self._name_of(path), held))
+            self._check_place(path, ephemeral)
+            self._publish(path, data, ephemeral)
+
+    def put(self, path: str, value: Any) -> None:
+        """See StateStore."""
+        self._check(path)
+        data = encode_value(path, value)
+        with self._changing(path):
+            ephemeral = self._read_ephemeral(path)
+            if ephemeral is not None and not self._is_mine(path):
+                raise name_in_use(path, decode_value(self._name_of(path), ephemeral))
+            self._check_place(path, False)
+            self._publish(path, data, ephemeral is not None)
+
+    def delete(self, path: str) -> bool:
+        """See StateStore."""
+        self._check(path)
+        with self._changing(path):
+            existed = self._read(path) is not None
+            self._unlink(path)
+            return existed
+
+    def children(self, path: str) -> list[str]:
+        """See StateStore."""
+        if path != "/":
+            check_path(path)
+        self._check_open()
+        directory = self._directory(path)
+        with _translated(path):
+            names = _list(directory)
+            found = {name.removesuffix(VALUE_SUFFIX) for name in names}
+            for name in names:
+                if name.endswith(EPHEMERAL_SUFFIX):
+                    found.discard(name)
+                    if _is_locked(os.path.join(directory, name)):
+                        found.add(name.removesuffix(EPHEMERAL_SUFFIX))
+        return sorted(found)
+
+    def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
+        """See StateStore; a thread of the store looks for changes every 50 ms."""
+        self._check(path)
+        with _translated(path):
+            return self._watches.add(path, self._name_of(path), callback)
+
+    def on_session(self, callback: SessionListener) -> None:
+        """See StateStore; files are always there, so this calls once, with "connected"."""
+        self._check_open()
+        callback(CONNECTED)
+
+    def close(self) -> None:
+        """See StateStore."""
+        if self._closed:
+            return
+        self._watches.close()
+        for path in list(self._held):
+            try:
+                with self._changing(path):
+                    if self._is_mine(path):
+                        self._unlink(path)
+            except StateStoreError as error:  # the lock still goes, and with it the node
+                _log.warning("%s", error)
+            self._release(path)
+        self._closed = True
+
+    # Names of files
+
+    def _check(self, path: str) -> None:
+        check_path(path)
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StateStoreError(f"the state store in {self._root} is closed: open it again")
+
+    def _directory(self, path: str) -> str:
+        return self._root + path.rstrip("/")
+
+    def _value_file(self, path: str) -> str:
+        return self._root + path + VALUE_SUFFIX
+
+    def _ephemeral_file(self, path: str) -> str:
+        return self._root + path + EPHEMERAL_SUFFIX
+
+    def _name_of(self, path: str) -> str:
+        return f"{path} (in {self._root})"
+
+    # Reading, without any lock of ours
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            with open(self._value_file(path), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return self._read_ephemeral(path)
+
+    def _read_ephemeral(self, path: str) -> bytes | None:
+        try:
+            with open(self._ephemeral_file(path), "rb") as file:
+                return file.read() if _is_locked_descriptor(file.fileno()) else None
+        except FileNotFoundError:
+            return None
+
+    def _signature(self, path: str) -> tuple[int, int, int] | None:
+        try:
+            return _stat_signature(self._value_file(path))
+        except FileNotFoundError:
+            pass
+        file = self._ephemeral_file(path)
+        try:
+            return _stat_signature(file) if _is_locked(file) else None
+        except FileNotFoundError:
+            return None
+
+    # Changing, under the store's lock
+
+    @contextmanager
+    def _changing(self, path: str) -> Iterator[None]:
+        with _translated(path):
+            descriptor = self._open_lock()
+            self._descriptors.add(descriptor)
+            try:
+                self._lock(descriptor)
+                yield
+            finally:
+                # Unlocked by name, not only closed: a child forked meanwhile has a copy.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                self._descriptors.discard(descriptor)
+                os.close(descriptor)
+
+    def _open_lock(self) -> int:
+        file = os.path.join(self._root, ".lock")
+        try:
+            return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        except FileNotFoundError:  # somebody removed the whole root to start afresh
+            _make_directories(self._root)
+            return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+
+    def _lock(self, descriptor: int) -> None:
+        deadline = time.monotonic() + LOCK_TIMEOUT_SECS
+        while not _try_lock(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                raise StateStoreError(
+                    f"{self._root}/.lock has been held by another process for "
+                    f"{LOCK_TIMEOUT_SECS:g} s: end that process (fuser names it)"
+                )
+            time.sleep(LOCK_POLL_SECS)
+
+    def _check_place(self, path: str, ephemeral: bool) -> None:
+        parent = os.path.dirname(path)
+        if parent != "/" and self._read_ephemeral(parent) is not None:
+            raise StateStoreError(f"{path} cannot stand below {parent}, which is ephemeral")
+        if ephemeral and self.children(path):
+            raise StateStoreError(f"{path} has nodes below it, so it cannot be ephemeral")
+
+    def _publish(self, path: str, data: bytes, ephemeral: bool) -> None:
+        """Write the file aside, lock it if it is ephemeral, and give it its name."""
+        target = self._ephemeral_file(path) if ephemeral else self._value_file(path)
+        fresh = os.path.join(self._root, ".new")
+        _remove(fresh)  # left by a process that died while it wrote
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        self._descriptors.add(descriptor)
+        kept = False
+        try:
+            _write_all(descriptor, data)
+            if ephemeral:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _make_directories(os.path.dirname(target))
+            os.rename(fresh, target)
+            kept = ephemeral
+        finally:
+            if not kept:
+                self._descriptors.discard(descriptor)
+                os.close(descriptor)
+        self._release(path)
+        if ephemeral:
+            self._held[path] = descriptor
+        else:
+            _remove(self._ephemeral_file(path))  # a dead holder's
+
+    def _is_mine(self, path: str) -> bool:
+        descriptor = self._held.get(path)
+        if descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self._ephemeral_file(path)))
+        except FileNotFoundError:
+            return False
+
+    def _release(self, path: str) -> None:
+        descriptor = self._held.pop(path, None)
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            self._descriptors.discard(descriptor)
+            os.close(descriptor)
+
+    def _unlink(self, path: str) -> None:
+        """Remove the node's file, and the directories that only led to it."""
+        _remove(self._value_file(path))
+        _remove(self._ephemeral_file(path))
+        directory = os.path.dirname(self._root + path)
+        while directory != self._root:
+            try:
+                os.rmdir(directory)
+            except OSError:  # others live here, or it is gone
+                return
+            directory = os.path.dirname(directory)
+
+    def _forget_in_child(self) -> None:
+        """In a forked child: drop the copies of the parent's locks, and what ran in its threads."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+        self._held.clear()
+        self._watches = FileWatches(self._read, self._signature)
+
+
+def _forget_in_child() -> None:
+    for store in list(_stores):
+        store._forget_in_child()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.strerror} ({error.filename})" if error.filename else error.strerror
+        raise StateStoreError(
+            f"{path}: {reason}; check that directory's permissions and space"
+        ) from error
+
+
+def _make_directories(directory: str) -> None:
+    """os.makedirs, but private at every level; another process may remove one in between."""
+    for left in reversed(range(DIRECTORY_ATTEMPTS)):
+        try:
+            if not os.path.isdir(directory):
+                os.mkdir(directory, DIRECTORY_MODE)
+            return
+        except FileExistsError:
+            if not os.path.isdir(directory):
+                raise
+        except FileNotFoundError:  # no parent, or a place like /proc that has no new folders
+            if not left:
+                raise
+            _make_directories(os.path.dirname(directory))
+
+
+def _list(directory: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(directory) if not name.startswith(".")]
+    except FileNotFoundError:
+        return []
+
+
+def _remove(file: str) -> None:
+    try:
+        os.unlink(file)
+    except FileNotFoundError:
+        pass
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _stat_signature(file: str) -> tuple[int, int, int]:
+    found = os.stat(file)
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _is_locked(file: str) -> bool:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return _is_locked_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_locked_descriptor(descriptor: int) -> bool:
+    """Whether somebody holds the file; readers share the trial lock, so they never meet."""
+    if not _try_lock(descriptor, fcntl.LOCK_SH):
+        return True
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return False
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

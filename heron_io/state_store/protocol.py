@@ -1,0 +1,103 @@
+"""The state store: a small tree of JSON values with ephemeral nodes, watches and session events.
+
+Two implementations pass one conformance suite (tests/store): files under a directory, which need
+no server, and ZooKeeper. The tree is Heron's (FileSystemStateManager.java), the values are JSON
+that a person can read. A path is absolute, "/tmasters/wordcount"; a node may have a value, nodes
+below it, or both; nodes that only lead to others have no value and vanish with the last of them.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from heron_core.errors import NameInUse, StateStoreError
+
+Watcher = Callable[[Any | None], None]
+SessionListener = Callable[[str], None]
+
+CONNECTED = "connected"
+SUSPENDED = "suspended"
+LOST = "lost"
+
+SHORT_VALUE_CHARACTERS = 60  # more of a holder's value would not fit an error's one line
+
+
+class StateStore(Protocol):
+    """What both stores do. All methods may be called from any thread, all raise StateStoreError
+    when the store cannot be reached, refuses, or is closed, and UsageError for a bad path."""
+
+    def get(self, path: str) -> Any | None:
+        """The value at `path`, or None if there is none or its ephemeral holder is gone."""
+
+    def create(self, path: str, value: Any, *, ephemeral: bool = False) -> None:
+        """Make a new node; NameInUse names the path and its holder if there is one already.
+
+        An ephemeral node lives as long as the process (file store) or the session (ZooKeeper)
+        that created it, whatever ends it, and has no nodes below it.
+        """
+
+    def put(self, path: str, value: Any) -> None:
+        """Create or replace. A new node is persistent; an own ephemeral one stays ephemeral.
+
+        NameInUse if somebody else's ephemeral node is there.
+        """
+
+    def delete(self, path: str) -> bool:
+        """Remove the value, whoever holds it, but no node below; True if there was a value."""
+
+    def children(self, path: str) -> list[str]:
+        """Names of the nodes directly below `path`, sorted; empty if there are none."""
+
+    def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
+        """Call back with the value now, before this returns, and after each change or deletion.
+
+        Later calls come one at a time from a thread of the store; changes in quick succession
+        may come as one. An exception of the callback is logged and the watch goes on. The
+        function returned cancels the watch; a call under way may still end after it.
+        """
+
+    def on_session(self, callback: SessionListener) -> None:
+        """Call back with the state now and after each change: connected, suspended or lost.
+
+        Suspended: no server answers; own ephemeral nodes may still stand. Lost: they are gone,
+        and the application has to create them again. Lost is only learnt from a server, so it
+        comes when one answers again. The callback must not block nor call the store.
+        """
+
+    def close(self) -> None:
+        """Remove own ephemeral nodes and stop; a second call does nothing.
+
+        Not to be called from a callback.
+        """
+
+
+def encode_value(path: str, value: Any) -> bytes:
+    """`value` as JSON for a person to read; StateStoreError if it is None or not JSON."""
+    if value is None:
+        raise StateStoreError(f"{path} cannot hold None, which means no value: delete it instead")
+    try:
+        text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return (text + "\n").encode()
+    except (TypeError, ValueError) as error:
+        raise StateStoreError(f"{path} can only hold JSON values: {error}") from error
+
+
+def decode_value(place: str, data: bytes) -> Any:
+    """The inverse of `encode_value`; `place` is what an error names."""
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise StateStoreError(f"{place} is not JSON ({error}): mend or delete it") from error
+
+
+def name_in_use(path: str, holder: Any) -> NameInUse:
+    """The error of a node that exists already, naming the process that holds it if it says so."""
+    if isinstance(holder, dict) and "pid" in holder:
+        host = f"host {holder['host']}, " if "host" in holder else ""
+        who = f"held by {host}pid {holder['pid']}: end that process"
+    else:
+        text = json.dumps(holder, sort_keys=True, ensure_ascii=False)
+        if len(text) > SHORT_VALUE_CHARACTERS:
+            text = text[:SHORT_VALUE_CHARACTERS] + "..."
+        who = f"taken, its value is {text}: delete it"
+    return NameInUse(f"{path} is {who} or use another name")

@@ -1,0 +1,374 @@
+"""State store in ZooKeeper: kazoo behind a typed wrapper with bounded waits.
+
+kazoo's own calls wait for ever while no server answers; here every call waits OPERATION_TIMEOUT_MS
+at most and then raises StateStoreError, so that a process can go on deciding. A call that timed
+out may still have been carried out. A store is not to be used in a forked child.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
+from kazoo.recipe.watchers import DataWatch
+from kazoo.retry import KazooRetry
+from kazoo.security import make_digest_acl
+
+from heron_core.errors import StateStoreError, UsageError
+from heron_core.state_tree import check_path
+from heron_io.state_store.protocol import (
+    CONNECTED,
+    LOST,
+    SUSPENDED,
+    SessionListener,
+    Watcher,
+    decode_value,
+    encode_value,
+    name_in_use,
+)
+
+# A dead holder's ephemeral node stands this long; Heron's 30 s delays every take-over, and below
+# a few seconds a pause of the machine looks like a death.
+SESSION_TIMEOUT_MS = 10_000
+CONNECT_TIMEOUT_MS = 5_000  # a person waits for it; a server on the network answers in 100 ms
+OPERATION_TIMEOUT_MS = 10_000  # one session timeout: after that the session is in doubt anyway
+RECONNECT_DELAY_MAX_SECS = 1.0  # kazoo's own limit of an hour would outlast every outage
+RETRY_DELAY_SECS = 0.05
+# A neighbour's create, put or delete of the same node can undo a step of ours; this often in a row
+# means that somebody hammers on the node.
+ATTEMPTS_MAX = 50
+# ZooKeeper's jute.maxbuffer is 1,048,575 bytes for the whole packet; path and header need a few.
+NODE_BYTES_MAX = 1_000_000
+CLOSE_WAIT_SECS = 0.5
+
+_STATES = {
+    KazooState.CONNECTED: CONNECTED,
+    KazooState.SUSPENDED: SUSPENDED,
+    KazooState.LOST: LOST,
+}
+_UNANSWERED = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
+
+_log = logging.getLogger(__name__)
+
+
+def _authentication(credentials: str | None) -> dict[str, Any]:
+    """With credentials (user:password, digest scheme) our nodes are for their owner alone."""
+    if credentials is None:
+        return {}
+    user, colon, password = credentials.partition(":")
+    if not user or not colon:
+        raise UsageError("HERONPY_ZOOKEEPER_AUTH must be USER:PASSWORD")
+    acl = make_digest_acl(user, password, all=True)
+    return {"auth_data": [("digest", credentials)], "default_acl": [acl]}
+
+
+class ZooKeeperStore:
+    """StateStore below `root` (made when missing) of the ZooKeeper at `hosts`, "host:port,...".
+
+    StateStoreError if no server answers within `connect_timeout_ms`.
+    """
+
+    def __init__(
+        self,
+        hosts: str,
+        root: str,
+        *,
+        credentials: str | None = None,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
+        operation_timeout_ms: int = OPERATION_TIMEOUT_MS,
+    ) -> None:
+        _quieten_kazoo()
+        self._hosts = hosts
+        self._root = check_path(root)
+        self._operation_timeout_secs = operation_timeout_ms / 1000
+        self._closed = threading.Event()
+        self._mutex = threading.Lock()
+        self._listeners: list[SessionListener] = []
+        self._interruptions = 0
+        self._client = KazooClient(
+            hosts=hosts,
+            timeout=session_timeout_ms / 1000,
+            **_authentication(credentials),
+            connection_retry=KazooRetry(
+                max_tries=-1, delay=RETRY_DELAY_SECS, max_delay=RECONNECT_DELAY_MAX_SECS
+            ),
+        )
+        self._client.add_listener(self._on_state)
+        self._connect(connect_timeout_ms / 1000)
+
+    def get(self, path: str) -> Any | None:
+        """See StateStore."""
+        found = self._read(path)
+        return None if found is None else self._decode(path, found[0])
+
+    def create(self, path: str, value: Any, *, ephemeral: bool = False) -> None:
+        """See StateStore."""
+        data = self._encode(path, value)
+        interruptions = self._interruptions
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                self._create(path, data, ephemeral)
+                return
+            except NoNodeError:  # a neighbour's delete took the folder we had just made
+                continue
+            except NodeExistsError:
+                interrupted = self._interruptions != interruptions
+                if self._settle_existing(path, data, ephemeral, interrupted):
+                    return
+        raise self._contended(path)
+
+    def put(self, path: str, value: Any) -> None:
+        """See StateStore."""
+        data = self._encode(path, value)
+        for _ in range(ATTEMPTS_MAX):
+            found = self._read(path)
+            try:
+                if found is None:
+                    self._create(path, data, False)
+                else:
+                    self._overwrite(path, data, *found)
+                return
+            except (NoNodeError, NodeExistsError):  # deleted or created since we looked
+                continue
+        raise self._contended(path)
+
+    def delete(self, path: str) -> bool:
+        """See StateStore."""
+        found = self._read(path)
+        if found is None:
+            return False
+        try:
+            self._delete(path)
+        except NoNodeError:
+            return False
+        except NotEmptyError:
+            if found[0]:
+                self._set(path, b"")
+            return bool(found[0])
+        self._prune(path)
+        return bool(found[0])
+
+    def children(self, path: str) -> list[str]:
+        """See StateStore."""
+        if path != "/":
+            check_path(path)
+        full = self._root + path.rstrip("/")
+        try:
+            names = self._wait(path, lambda: self._client.get_children_async(full))
+        except NoNodeError:
+            return []
+        return sorted(names)
+
+    def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
+        """See StateStore; kazoo renews the server's watch after each event and reconnection."""
+        self._read(path)  # kazoo's recipe would wait for ever where this raises
+        cancelled = threading.Event()
+
+        def changed(data: bytes | None, stat: ZnodeStat | None, event: WatchedEvent | None) -> bool:
+            if cancelled.is_set() or self._closed.is_set():
+                return False  # kazoo ends the watch
+            try:
+                callback(self._decode(path, data or b""))
+            except Exception:
+                _log.exception("the watch callback of %s failed", path)
+            return True
+
+        DataWatch(self._client, self._full(path), changed)
+        return cancelled.set
+
+    def on_session(self, callback: SessionListener) -> None:
+        """See StateStore; called from the thread of the connection."""
+        self._check_open()
+        with self._mutex:
+            self._listeners.append(callback)
+            callback(_STATES[self._client.state])
+
+    def close(self) -> None:
+        """See StateStore; ends the session, and with it the own ephemeral nodes."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._stop_client()
+
+    # The connection
+
+    def _connect(self, timeout_secs: float) -> None:
+        if not self._client.start_async().wait(timeout_secs):
+            self._closed.set()
+            # An attempt to a host that swallows packets takes kazoo longer than we may take.
+            stopper = threading.Thread(target=self._stop_client, daemon=True)
+            stopper.start()
+            stopper.join(CLOSE_WAIT_SECS)
+            raise self._unreachable(timeout_secs)
+        try:
+            self._wait("/", lambda: self._client.ensure_path_async(self._root))
+        except BaseException:
+            self.close()
+            raise
+
+    def _stop_client(self) -> None:
+        self._client.stop()
+        self._client.close()
+
+    def _on_state(self, state: str) -> None:
+        if state != KazooState.CONNECTED:
+            self._interruptions += 1
+        if self._closed.is_set():
+            return
+        with self._mutex:
+            for listener in self._listeners:
+                try:
+                    listener(_STATES[state])
+                except Exception:
+                    _log.exception("a session listener failed at %s", state)
+
+    def _wait(self, path: str, begin: Callable[[], Any]) -> Any:
+        """The answer to `begin()`, asked again after a lost connection until time is up."""
+        deadline = time.monotonic() + self._operation_timeout_secs
+        while True:
+            self._check_open()
+            try:
+                return begin().get(timeout=max(0.0, deadline - time.monotonic()))
+            except KazooTimeoutError:
+                raise self._unreachable(self._operation_timeout_secs) from None
+            except _UNANSWERED:
+                self._interruptions += 1
+                if time.monotonic() > deadline:
+                    raise self._unreachable(self._operation_timeout_secs) from None
+                self._closed.wait(RETRY_DELAY_SECS)
+            except (NoNodeError, NodeExistsError, NotEmptyError):
+                raise
+            except NoAuthError as error:
+                raise StateStoreError(
+                    f"ZooKeeper at {self._hosts}: no permission for {path}: set "
+                    "HERONPY_ZOOKEEPER_AUTH to the USER:PASSWORD that may"
+                ) from error
+            except KazooException as error:
+                self._check_open()
+                reason = str(error) or type(error).__name__
+                raise StateStoreError(f"ZooKeeper at {self._hosts}: {path}: {reason}") from error
+
+    # Nodes
+
+    def _read(self, path: str) -> tuple[bytes, ZnodeStat] | None:
+        full = self._full(path)
+        try:
+            data, stat = self._wait(path, lambda: self._client.get_async(full))
+        except NoNodeError:
+            return None
+        return data or b"", stat
+
+    def _create(self, path: str, data: bytes, ephemeral: bool) -> None:
+        full = self._full(path)
+        self._wait(
+            path,
+            lambda: self._client.create_async(full, data, ephemeral=ephemeral, makepath=True),
+        )
+
+    def _set(self, path: str, data: bytes) -> None:
+        full = self._full(path)
+        self._wait(path, lambda: self._client.set_async(full, data))
+
+    def _delete(self, path: str, version: int = -1) -> None:
+        full = self._full(path)
+        self._wait(path, lambda: self._client.delete_async(full, version))
+
+    def _settle_existing(self, path: str, data: bytes, ephemeral: bool, interrupted: bool) -> bool:
+        """What became of a create that met a node: True if done, False to try again."""
+        found = self._read(path)
+        if found is None:
+            return False
+        held, stat = found
+        if interrupted and held == data and self._is_mine(stat, ephemeral):
+            return True  # our own request of before the connection broke had arrived
+        if held:
+            raise name_in_use(path, self._decode(path, held))
+        if not ephemeral:
+            self._set(path, data)  # a folder that gets a value
+            return True
+        try:
+            self._delete(path)
+        except NotEmptyError:
+            raise StateStoreError(f"{path} has nodes below it, so it cannot be ephemeral") from None
+        except NoNodeError:
+            pass
+        return False
+
+    def _overwrite(self, path: str, data: bytes, held: bytes, stat: ZnodeStat) -> None:
+        if stat.ephemeralOwner and not self._is_mine(stat, True):
+            raise name_in_use(path, self._decode(path, held))
+        self._set(path, data)
+
+    def _is_mine(self, stat: ZnodeStat, ephemeral: bool) -> bool:
+        session = self._client.client_id
+        owner = session[0] if ephemeral and session is not None else 0
+        return bool(stat.ephemeralOwner == owner)
+
+    def _prune(self, path: str) -> None:
+        """Remove the folders that only led to `path`; two calls a level, and one in most cases."""
+        folder = path.rpartition("/")[0]
+        while folder:
+            found = self._read(folder)
+            if found is None or found[0] or found[1].children_count:
+                return
+            try:
+                self._delete(folder, found[1].version)
+            except (NoNodeError, NotEmptyError, StateStoreError):  # in use again, which is fine
+                return
+            folder = folder.rpartition("/")[0]
+
+    # Names, values, errors
+
+    def _full(self, path: str) -> str:
+        return self._root + check_path(path)
+
+    def _encode(self, path: str, value: Any) -> bytes:
+        data = encode_value(check_path(path), value)
+        if len(data) > NODE_BYTES_MAX:
+            raise StateStoreError(
+                f"{path} would take {len(data):,} bytes, but a ZooKeeper node holds at most "
+                f"{NODE_BYTES_MAX:,}: make the value smaller"
+            )
+        return data
+
+    def _decode(self, path: str, data: bytes) -> Any | None:
+        return decode_value(f"{path} (in ZooKeeper at {self._hosts})", data) if data else None
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise StateStoreError(
+                f"the state store at zk://{self._hosts}{self._root} is closed: open it again"
+            )
+
+    def _unreachable(self, waited_secs: float) -> StateStoreError:
+        return StateStoreError(
+            f"no ZooKeeper answers at {self._hosts} after {waited_secs:g} s: "
+            "start it there or correct the address"
+        )
+
+    def _contended(self, path: str) -> StateStoreError:
+        return StateStoreError(
+            f"{path} was changed by others {ATTEMPTS_MAX} times meanwhile: try again later"
+        )
+
+
+def _quieten_kazoo() -> None:
+    """kazoo warns at each failed attempt to connect; session events and errors say it once."""
+    logger = logging.getLogger("kazoo")
+    if logger.level == logging.NOTSET:  # whoever set a level wants to see it
+        logger.setLevel(logging.CRITICAL)

@@ -1,0 +1,39 @@
+"""A run that is continued with another number of cores: blocks that lie in the checkpoint move.
+
+What a task sent in a batch that was not done is in its file, as blocks for the partitions that
+there were. With more or fewer cores tasks live in other partitions, where these blocks have to go.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from heron_spark.blocks import Block, Outgoing, Place, destination, messages
+from heron_spark.checkpoint_dir import Folder, Outcome
+from heron_spark.compile import Plan
+
+
+def move_blocks(folder: Folder, plan: Plan, slots: int) -> None:
+    """Bring the files of the batch that is to be repeated, if there is one, into line."""
+    batch, places = folder.batches_done(), plan.places(slots)
+    if batch == folder.committed():
+        return
+    for task in places:
+        if not folder.has(task, batch):
+            continue
+        blocks = list(folder.blocks(task, batch))
+        if any(_is_astray(each, places) for each in blocks):
+            facts, state = folder.facts(task, batch), folder.state(task, batch)
+            folder.replace(task, batch, Outcome(facts, moved(blocks, places), state))
+
+
+def moved(blocks: Iterable[Block], places: Mapping[int, Place]) -> list[Block]:
+    """The same messages as blocks for where their tasks are now."""
+    outgoing = Outgoing(places)
+    for _, _, block in blocks:
+        for frames in messages(block):
+            outgoing.add(frames)
+    return outgoing.take()
+
+
+def _is_astray(block: Block, places: Mapping[int, Place]) -> bool:
+    level, partition, data = block
+    return any(places[destination(each)] != (level, partition) for each in messages(data))

@@ -1,0 +1,220 @@
+"""The process in which the tasks of one partition live, from batch to batch.
+
+Spark's own Python workers come and go, and any of them may get any partition. A component that
+lived in one would have to be read from its file in every other batch, and what cannot be saved (a
+generator, a connection) would be lost each time. So a worker hands what it gets to the host of its
+partition, which it starts if there is none (relay.py), and the host does the work.
+
+A host ends when the run is over or its parent, Spark's Python daemon, is gone.
+"""
+
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import HeronError
+from heron_io.processes import started_at
+from heron_spark.blocks import NUMBER, destination, messages
+from heron_spark.checkpoint_dir import Folder
+from heron_spark.compile import Plan, compile_topology
+from heron_spark.job import Job
+from heron_spark.printing import Printed, install
+from heron_spark.rate_controller import Pace, worked_secs
+from heron_spark.row_blocks import hand_over
+from heron_spark.runner import Runner
+from heron_spark.spouts import drive
+from heronpy_compat.loading import aliases
+from heronpy_compat.user_errors import told
+
+log = logging.getLogger("heron_spark")
+
+LOOK_SECS = 0.2
+"""How often a host looks whether it is still needed."""
+GRACE_SECS = 5.0
+"""How long user code that runs then may go on."""
+EXIT_ORPHANED = 70
+RECEIVE_BYTES = 1 << 20
+
+
+class Host:
+    """The tasks of one partition of each level."""
+
+    def __init__(self, folder: Folder, job: Job, plan: Plan, printed: Printed) -> None:
+        self._folder = folder
+        self._plan = plan
+        self._slots = job.slots
+        self._printed = printed
+        self._places = plan.places(job.slots)
+        self._live: dict[int, Runner] = {}
+        self._pace = Pace(job.max_batch // len(plan.spout_tasks), job.batch_secs)
+        self._busy_secs = job.batch_secs / 2
+
+    def run(self, level: int, partition: int, batch: int, blocks: Iterator[bytes]) -> list[int]:
+        """One batch of a partition of a level; returns its tasks, whose files are then there."""
+        tasks = self._plan.tasks_at(level, partition, self._slots)
+        missing = [task for task in tasks if not self._folder.has(task, batch)]
+        runners = {task: self._runner(task, batch - 1) for task in missing}
+        for task in missing:
+            del self._live[task]  # whatever happens in between: this copy is no good then
+        for runner in runners.values():
+            runner.begin(batch)
+        self._work(level, batch, runners, blocks)
+        ending = self._folder.ending()
+        for task, runner in runners.items():
+            outcome = runner.end(batch, ending == batch)
+            if self._folder.keep(task, batch, outcome):
+                self._live[task] = runner
+        return list(tasks)
+
+    def _work(
+        self, level: int, batch: int, runners: dict[int, Runner], blocks: Iterator[bytes]
+    ) -> None:
+        if level == 0:
+            self._pace.begin(self._worked_secs(batch - 1))
+            fed = hand_over(runners, blocks)
+            waiting = [each for task, each in runners.items() if task not in fed]
+            drive(waiting, self._pace, time.monotonic, time.sleep, self._busy_secs)
+            return
+        for block in blocks:
+            for frames in messages(block):
+                runner = runners.get(destination(frames))
+                if runner is not None:  # else its batch was done by an attempt before this one
+                    runner.deliver(frames)
+
+    def _worked_secs(self, batch: int) -> float:
+        if batch < 0:
+            return 0.0
+        level_of, folder = self._plan.level_of, self._folder
+        return worked_secs((folder.facts(task, batch) for task in level_of), level_of)
+
+    def _runner(self, task: int, before: int) -> Runner:
+        """The task as it was after batch `before`."""
+        runner = self._live.get(task)
+        if runner is None or runner.batch != before:
+            if runner is not None:
+                runner.close()
+            runner = Runner(self._plan, task, self._places, self._printed)
+            if before >= 0:
+                runner.restore(before, self._folder.state(task, before))
+            self._live[task] = runner
+        return runner
+
+    def close(self) -> None:
+        """The run is over."""
+        for runner in self._live.values():
+            runner.close()
+
+
+def serve(host: Host, listening: socket.socket, over: threading.Event) -> None:
+    """Answer workers, one at a time, until the run is over."""
+    listening.settimeout(LOOK_SECS)
+    while not over.is_set():
+        try:
+            connection, _ = listening.accept()
+        except TimeoutError:
+            continue
+        with connection:
+            connection.settimeout(None)
+            try:
+                _answer(host, connection)
+            except OSError as error:
+                log.info("a worker went away: %s", error)
+
+
+def _answer(host: Host, connection: socket.socket) -> None:
+    """One batch: {level, partition, batch}, blocks, an empty block; {tasks} or {error} back."""
+    file = connection.makefile("rb", RECEIVE_BYTES)
+    asked = json.loads(_block(file))
+    blocks = _blocks(file)
+    answer: dict[str, Any]
+    try:
+        answer = {"tasks": host.run(asked["level"], asked["partition"], asked["batch"], blocks)}
+    except ConnectionError:
+        raise
+    except HeronError as error:
+        answer = {"error": str(error)}
+    except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
+        log.exception("batch %d fails", asked["batch"])
+        answer = {"error": told(error)}
+    for _ in blocks:  # the worker says everything before it listens
+        pass
+    data = json.dumps(answer).encode()
+    connection.sendall(NUMBER.pack(len(data)) + data)
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    while block := _block(file):
+        yield block
+
+
+def _block(file: Any) -> bytes:
+    head = file.read(NUMBER.size)
+    size = NUMBER.unpack(head)[0] if len(head) == NUMBER.size else 1
+    block: bytes = file.read(size)
+    if len(block) < size:
+        raise ConnectionResetError("the worker ended in the middle of a batch")
+    return block
+
+
+def watch(folder: Folder, run: str, parent: int, over: threading.Event) -> None:
+    """In a thread: say when this host is not needed any more, and end it if it does not hear."""
+    begun = started_at(parent)
+    pause = threading.Event()
+    while started_at(parent) == begun is not None and os.path.exists(folder.run_file(run)):
+        pause.wait(LOOK_SECS)
+    over.set()
+    pause.wait(GRACE_SECS)
+    os._exit(EXIT_ORPHANED)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve at a socket: checkpoint folder, run, socket's path, pid of the parent."""
+    path, run, address, parent = arguments
+    folder, over = Folder(path), threading.Event()
+    try:
+        job = Job.read(folder, run)
+    except OSError:
+        return EXIT_ORPHANED  # the run is over already
+    logging.basicConfig(
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        level=logging.DEBUG if _debug(job) else logging.INFO,
+    )
+    threading.Thread(target=watch, args=(folder, run, int(parent), over), daemon=True).start()
+    aliases.install()
+    paths = map(os.path.abspath, job.topology.search_paths)
+    sys.path[:0] = [each for each in paths if each not in sys.path[:1]]
+    host = Host(folder, job, compile_topology(job.topology), install(job.echo))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        serve(host, listening, over)
+    host.close()
+    _remove(address)
+    sys.stdout.flush()
+    os._exit(0)  # threads of user code do not hold it up
+
+
+def _remove(address: str) -> None:
+    """The socket, its lock, and their folder after the last host."""
+    try:
+        os.unlink(address)
+        os.unlink(f"{address}.lock")
+        os.rmdir(os.path.dirname(address))
+    except OSError:  # other hosts still have theirs there, or the driver was faster
+        pass
+
+
+def _debug(job: Job) -> bool:
+    return keys.flag(keys.with_defaults(job.topology.config), keys.DEBUG)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What lets the engine drive components that were written for other APIs."""

@@ -1,0 +1,112 @@
+"""The thread that reads a bolt's child: what it says, whether it lives, and a beat each second."""
+
+import logging
+import select
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+
+from heron_core.errors import ProtocolError
+from heronpy_compat.adapters.multilang.child import Child, Death
+from heronpy_compat.adapters.multilang.output import StrayLog
+from heronpy_compat.adapters.multilang.protocol import Message
+from heronpy_compat.adapters.multilang.pulse import Pulse
+
+BEAT_SECS = 1.0
+"""Storm's interval of heartbeats (ShellBolt.prepare)."""
+INBOX_READS_MAX = 16
+"""Reads of 64 KiB that wait for the main thread: a megabyte, or one huge message more. While it is
+full nothing is read, so the child waits in its write: that is back-pressure."""
+
+
+class Reader(threading.Thread):
+    """Reads one child until its end; `tell` is called when there is something for the main thread,
+    `beat` each second."""
+
+    def __init__(
+        self,
+        child: Child,
+        pulse: Pulse,
+        logger: logging.Logger,
+        counts: Counter[str],
+        tell: Callable[[], None],
+        beat: Callable[[], None],
+    ) -> None:
+        super().__init__(name="child stdout", daemon=True)
+        self.inbox: deque[deque[Message]] = deque()
+        """What one read brought, for each read; the main thread removes it when it is done."""
+        self.death: Death | None = None
+        """Set last: after the inbox is empty there is nothing more to come."""
+        self._child = child
+        self._pulse = pulse
+        self._tell = tell
+        self._beat = beat
+        self._strays = StrayLog(logger, child.label, counts)
+        self._poll = select.poll()
+        self._poll.register(child.stdout, select.POLLIN)
+        self._next_beat = time.monotonic() + BEAT_SECS
+        self._waits = False
+        self._room = threading.Event()
+        self._leaving = False
+
+    def run(self) -> None:
+        """Read to the end."""
+        try:
+            while self._step():
+                pass
+        except ProtocolError as error:
+            self._strays.take(self._child.codec.strays)
+            self._child.kill(str(error))
+        self.death = self._child.bury()
+        self._tell()
+
+    def _step(self) -> bool:
+        """Wait for something and see to it; False at the child's end."""
+        self._wait_for_room()
+        now = time.monotonic()
+        ready = self._poll.poll(max(0.0, (self._next_beat - now) * 1000))
+        if time.monotonic() >= self._next_beat:
+            self._each_second()
+        if ready:
+            return self._read()
+        # Its own children may hold its stdout open for ever.
+        return not self._child.has_exited
+
+    def _read(self) -> bool:
+        messages = self._child.read()
+        if messages is None:
+            return False
+        self._strays.take(self._child.codec.strays)
+        if messages:
+            self._pulse.heard_at = time.monotonic()
+            self.inbox.append(deque(messages))
+            self._tell()
+        return True
+
+    def _each_second(self) -> None:
+        """Judge only when the main thread has seen all that was read: it may be its turn."""
+        now = time.monotonic()
+        self._next_beat = now + BEAT_SECS
+        if not self.inbox and self._pulse.is_overdue(now):
+            self._child.kill(f"said nothing for {self._pulse.timeout_secs:g} s")
+        self._beat()
+
+    def _wait_for_room(self) -> None:
+        while len(self.inbox) >= INBOX_READS_MAX and not self._leaving:
+            self._waits = True
+            if len(self.inbox) >= INBOX_READS_MAX:
+                self._room.wait(BEAT_SECS)
+            self._waits = False
+            self._room.clear()
+
+    def done(self) -> None:
+        """In the main thread: all messages of the oldest read are seen to."""
+        self.inbox.popleft()
+        if self._waits:
+            self._room.set()
+
+    def leave(self) -> None:
+        """The inbox will not be emptied any more: read on nevertheless, to the end."""
+        self._leaving = True
+        self._room.set()

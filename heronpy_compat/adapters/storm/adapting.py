@@ -1,0 +1,35 @@
+"""From a class of pystorm's or streamparse's to the component that the engine drives."""
+
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.topology import ComponentSpec
+from heronpy_compat.adapters.storm import spout
+from heronpy_compat.adapters.storm.batching import StormBatchingBolt, StormTicklessBolt
+from heronpy_compat.adapters.storm.bolt import StormBolt
+from heronpy_compat.adapters.storm.component import StormComponent
+from heronpy_compat.adapters.storm.library import module_of
+
+
+def adapt(user: Any, spec: ComponentSpec, delegate: Any) -> StormComponent:
+    """The adapter of a user's object; ComponentError if it is no spout or bolt as `spec` says."""
+    kind = type(user)
+    if spec.is_spout:
+        if not isinstance(user, module_of(kind, "spout").Spout):
+            raise ComponentError(_mismatch(spec, kind, "spout"))
+        return spout.adapted(user, spec, delegate)
+    bolts = module_of(kind, "bolt")
+    adapters: list[tuple[type, type[StormBolt]]] = [
+        (bolts.TicklessBatchingBolt, StormTicklessBolt),
+        (bolts.BatchingBolt, StormBatchingBolt),
+        (bolts.Bolt, StormBolt),
+    ]
+    for base, adapter in adapters:
+        if isinstance(user, base):
+            return adapter(user, spec, delegate)
+    raise ComponentError(_mismatch(spec, kind, "bolt"))
+
+
+def _mismatch(spec: ComponentSpec, kind: type, wanted: str) -> str:
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return f"component {spec.name!r} is a {wanted}, but its class {name} is none"

@@ -1,0 +1,26 @@
+"""Spouts and bolts that are useful by themselves, in Flux files above all.
+
+They stand for Java components that many topologies name (see components.java), and are written
+as a user's would be. Settings are attributes of the class, so a Flux file sets them as properties
+and Python by a subclass; a component's config goes before.
+"""
+
+from heronpy_compat.components.fields import Fields
+from heronpy_compat.components.files import FileSpout
+from heronpy_compat.components.random_sources import RandomIntegers, RandomWords
+from heronpy_compat.components.sinks import Discard, Log, Print
+from heronpy_compat.components.words import CountTuples, CountWords, SplitWords, TotalOfCounts
+
+__all__ = [
+    "CountTuples",
+    "CountWords",
+    "Discard",
+    "Fields",
+    "FileSpout",
+    "Log",
+    "Print",
+    "RandomIntegers",
+    "RandomWords",
+    "SplitWords",
+    "TotalOfCounts",
+]

@@ -1,0 +1,1 @@
+"""Finding a topology in a file and turning it into a TopologySpec."""

@@ -1,0 +1,36 @@
+"""`python FILE ARGS…` of a file that submits its topology: it runs as `heronpy run FILE` would."""
+
+import os
+import sys
+from typing import NoReturn
+
+from heron_core.errors import UsageError
+from heronpy_compat.user_errors import is_users, shown
+
+
+def program() -> str | None:
+    """The user's file that Python was started with; None in a prompt, a notebook, a test runner,
+    and under `python -m`."""
+    main = sys.modules["__main__"]
+    file: str | None = getattr(main, "__file__", None)
+    started_by_path = getattr(main, "__spec__", None) is None
+    is_python = file is not None and file.endswith(".py")
+    return file if file and is_python and started_by_path and is_users(file) else None
+
+
+def run(topology: str) -> NoReturn:
+    """Become `heronpy run FILE`, with the program's arguments; UsageError without a program."""
+    file = program()
+    if file is None:
+        raise UsageError(
+            f"topology {topology!r} is complete, but this is no program that could run it: start it"
+            " with `heronpy run FILE`"
+        )
+    words = [
+        # -P: the working directory is no place for modules of ours.
+        *(sys.executable, "-P", "-m", "heron_cli", "run", "--program"),
+        *("-n", topology, shown(file), "--", *sys.argv[1:]),
+    ]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, words)

@@ -1,0 +1,27 @@
+"""What to load, as a value that a command can hand to the process that loads it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Which topology of which file, and what the file may ask for.
+
+    `heronpy_compat.loading.load.load` answers it; this module itself imports nothing.
+    """
+
+    file: str
+    """A Python file or a Flux file (.yaml, .yml)."""
+    name: str | None = None
+    """Which topology, when the file has several; the file's own choice of a name if None."""
+    search_paths: tuple[str, ...] = ()
+    """Directories for sys.path besides the file's own: a project's root, its src, topologies."""
+    environment: str | None = None
+    """streamparse's environment: picks the number of a `par` that is a dict."""
+    arguments: tuple[str, ...] | None = None
+    """sys.argv[1:] of the file's main block; None for the topology's name alone."""
+    properties: Mapping[str, str] | None = None
+    """What ${name} stands for in a Flux file."""
+    use_environment: bool = False
+    """Whether ${ENV-NAME} in a Flux file is the environment variable NAME."""

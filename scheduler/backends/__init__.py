@@ -1,0 +1,1 @@
+"""Back ends: what runs the containers (this machine, Spark, YARN, Aurora)."""

@@ -1,0 +1,277 @@
+"""The back end of a cluster with `scheduler: aurora`."""
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from heron_core import config as keys
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import MASTER_CONTAINER, MIB
+from heron_core.state_tree import master_path
+from heron_io.state_store.opening import open_store
+from scheduler.backends.aurora import render
+from scheduler.backends.aurora.client import AuroraClient, TimedOut
+from scheduler.backends.protocol import containers_told
+from scheduler.clusters.config import Archives, Cluster, words_of
+from scheduler.packaging.archive import this_python
+from scheduler.packaging.bundle import bundled, topmost
+
+if TYPE_CHECKING:
+    from scheduler.local import Launch
+
+CLIENT = "aurora"
+ENVIRONMENT = "devel"
+"""Where a cluster's file says none; Aurora takes prod, devel, test and stagingN by default."""
+READY_SECS = 180.0
+"""Offers of resources, archives that have to be fetched, and a container's start on each."""
+RUNTIME_FOLDER = "runtime"
+SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
+"""Nothing secret: the job file and `ps` show them."""
+DIGEST_CHARACTERS = 16
+"""Tell archives of one topology from each other."""
+
+
+class AuroraBackend:
+    """Every container is an instance of one Aurora job, the topology master's is instance 0."""
+
+    kind = "aurora"
+    ready_secs = READY_SECS
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        options = cluster.options
+        self._client = words_of(options.get("client", CLIENT))
+        self._wishes = render.Wishes(
+            options.get("tier"),
+            options.get("production", False),
+            tuple(options.get("constraints", {}).items()),
+            options.get("python", render.PYTHON),
+            options.get("environment_file"),
+            self._archives.fetch,
+        )
+
+    @property
+    def _archives(self) -> Archives:
+        assert self._cluster.archives is not None  # the file was checked
+        return self._cluster.archives
+
+    def key(self, name: str) -> render.JobKey:
+        """The topology's job."""
+        options = self._cluster.options
+        environment = options.get("env", ENVIRONMENT)
+        return render.JobKey(options["cluster"], options["role"], environment, name)
+
+    def client(self, name: str) -> AuroraClient:
+        """Does things to the topology's job."""
+        return AuroraClient(self._client, self.key(name))
+
+    def check(self, launch: "Launch") -> None:
+        """HeronError if the client is not there, the archives' place cannot be written to, or the
+        workers could not see the state."""
+        render.check_name(launch.topology.name)
+        problem = self.client_problem() or self.archives_problem() or self.store_problem()
+        if problem is not None:
+            raise HeronError(problem)
+
+    def client_problem(self) -> str | None:
+        """Why the client cannot be called, in one line."""
+        if shutil.which(self._client[0]) is None:
+            return (
+                f"the Aurora client {self._client[0]!r} is not found: install it, or name it by "
+                f"aurora: client in {self._cluster.file}"
+            )
+        return None
+
+    def archives_problem(self) -> str | None:
+        """Why archives cannot be put where the workers fetch them, in one line."""
+        folder = self._archives.folder
+        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return None
+        why = "cannot be written to" if os.path.isdir(folder) else "is no folder"
+        return (
+            f"{folder} {why}: make it so, or name another place by archives: folder in "
+            f"{self._cluster.file}"
+        )
+
+    def store_problem(self) -> str | None:
+        """Why the workers do not see the state, in one line."""
+        one_machine = self._cluster.options.get("one_machine", False)
+        if self._cluster.store_url.startswith("zk://") or one_machine:
+            return None
+        return (
+            f"the state in {self._cluster.store_url} is seen by this machine alone: use state: "
+            f"zk://HOST:PORT/ROOT in {self._cluster.file}, or aurora: one_machine: true if there "
+            "is no other"
+        )
+
+    def about(self) -> dict[str, Any]:
+        """The cluster's name, by which its file is found again."""
+        return {"cluster": self._cluster.name}
+
+    def told(self, launch: "Launch") -> str:
+        """Containers."""
+        return containers_told(launch)
+
+    def logs(self, launch: "Launch") -> str:
+        """Aurora has them."""
+        return "the sandboxes of its aurora job"
+
+    def preview(self, launch: "Launch") -> str:
+        """The job file, with names of archives that are not packed yet."""
+        code = [
+            (root, f"code-{number}.packed")
+            for number, root in enumerate(topmost(launch.topology.search_paths))
+        ]
+        return self._job_file(launch, "heronpy-runtime.packed", code)
+
+    def deploy(self, launch: "Launch") -> None:
+        """Put the archives in their place and create the job; a job that Aurora refuses leaves
+        nothing there."""
+        name = launch.topology.name
+        put: list[str] = []
+        client = self.client(name)
+        try:
+            runtime, code = self._put_archives(launch, put)
+            path = os.path.join(launch.home.logs(name), f"{name}.aurora")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(self._job_file(launch, runtime, code))
+            bound = render.bindings(client.job, launch.packing, self._wishes)
+            client.create(bound, path, self.ready_secs)
+        except TimedOut:
+            return  # it waits for resources; the master's silence will be told of
+        except KeyboardInterrupt:
+            client.kill_all()
+            self._remove(put)
+            raise
+        except BaseException:
+            self._remove(put)
+            raise
+
+    def end(self, name: str) -> None:
+        """End the job and remove the topology's archives; the runtime is everybody's."""
+        self.client(name).kill_all()
+        shutil.rmtree(self._folder(name), ignore_errors=True)
+
+    def restart(self, name: str, container: int | None) -> None:
+        """`aurora job restart`; the master's node goes first, so that the next master need not wait
+        for the old one's session to run out (Heron: RuntimeManagerRunner)."""
+        if container in (None, MASTER_CONTAINER):
+            store = open_store(self._cluster.store_url)
+            try:
+                store.delete(master_path(name))
+            finally:
+                store.close()
+        self.client(name).restart(container)
+
+    def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
+        """`aurora job add` and `aurora job kill`. Aurora numbers new instances itself, one above
+        the highest that is active, as the packing plan does; should it give other numbers, they go
+        again and it is an error."""
+        client = self.client(name)
+        if added:
+            try:
+                given = client.add(len(added))
+            except TimedOut:
+                with suppress(HeronError):
+                    client.kill(added)
+                raise
+            if sorted(given) != sorted(added):
+                client.kill(given)
+                raise HeronError(
+                    f"Aurora calls the added instances of {client.job} {_listed(given)}, and the "
+                    f"plan needs {_listed(added)}: `aurora job status {client.job}` shows who has "
+                    "those numbers"
+                )
+        if removed:
+            client.kill(removed)
+
+    def _folder(self, name: str) -> str:
+        """Of one topology's own archives: a job's key names it, as it names the job."""
+        key = self.key(name)
+        return os.path.join(self._archives.folder, key.cluster, key.role, key.environment, key.name)
+
+    def _put_archives(self, launch: "Launch", put: list[str]) -> tuple[str, list[tuple[str, str]]]:
+        """Pack and copy; the runtime's and the code's names below the archives' folder. What is
+        new there is added to `put`."""
+        home, folder = launch.home, self._folder(launch.topology.name)
+        with tempfile.TemporaryDirectory(prefix="heronpy-aurora-") as packed:
+            bundle = bundled(launch.topology.search_paths, home.archives, packed)
+            self._check_sizes([("the runtime", bundle.runtime), *bundle.code])
+            runtime = os.path.join(self._archives.folder, os.path.basename(bundle.runtime))
+            self._copy(bundle.runtime, runtime, put)
+            code = []
+            for number, (root, path) in enumerate(bundle.code):
+                file = os.path.join(folder, f"code-{number}-{_digest(path)}.packed")
+                self._copy(path, file, put)
+                code.append((root, os.path.relpath(file, self._archives.folder)))
+        return os.path.basename(runtime), code
+
+    def _check_sizes(self, archives: Iterable[tuple[str, str]]) -> None:
+        limit = self._archives.limit_bytes
+        for what, path in archives:
+            found = os.path.getsize(path)
+            if limit is not None and found > limit:
+                raise UsageError(
+                    f"the archive of {what} has {found / MIB:.1f} MiB, and archives: limit in "
+                    f"{self._cluster.file} is {limit / MIB:.1f} MiB: move what is no code out of "
+                    "it, or raise the limit"
+                )
+
+    @staticmethod
+    def _copy(source: str, target: str, put: list[str]) -> None:
+        """Whole or not at all; one that is there has the same contents."""
+        if os.path.exists(target):
+            return
+        partial = f"{target}.{secrets.token_hex(4)}.part"
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            try:
+                shutil.copyfile(source, partial)
+                os.replace(partial, target)
+            finally:
+                if os.path.exists(partial):
+                    os.unlink(partial)
+        except OSError as error:
+            raise HeronError(f"{target} cannot be written: {error.strerror}") from None
+        put.append(target)
+
+    def _remove(self, put: Iterable[str]) -> None:
+        """Of an attempt that failed: its files, and folders that are empty then."""
+        for path in put:
+            os.unlink(path)
+            folder = os.path.dirname(path)
+            while folder != self._archives.folder and not os.listdir(folder):
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
+
+    def _job_file(self, launch: "Launch", runtime: str, code: Iterable[tuple[str, str]]) -> str:
+        config = keys.with_defaults(launch.topology.config)
+        order = render.Order(
+            launch.store_url,
+            keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
+            this_python(),
+            self._fetched(runtime, RUNTIME_FOLDER),
+            tuple(
+                (root, self._fetched(path, f"code_{number}"))
+                for number, (root, path) in enumerate(code)
+            ),
+            tuple((name, os.environ[name]) for name in SENT_VARIABLES if name in os.environ),
+        )
+        return render.job_file(self.key(launch.topology.name), self._wishes, order)
+
+    def _fetched(self, path: str, folder: str) -> render.Fetched:
+        return render.Fetched(os.path.basename(path), f"{self._archives.uri}/{path}", folder)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]

@@ -1,0 +1,271 @@
+"""A packing plan and a cluster as an Aurora job file and the values bound in it. Pure.
+
+The job is that of Heron (heron.aurora): one service with an instance for each container, instance 0
+the topology master; processes fetch and unpack archives, then start the container. What Heron binds
+on the command line (AuroraField) is bound here as well; the rest stands in the file. Instances are
+alike, so each gets what the largest container needs (AuroraLauncher).
+
+Only the port `health` is asked of Aurora: our processes bind ports of their own choice and tell
+them through the state store, so nothing else has to know them before they run.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heron_core.errors import UsageError
+from heron_core.plans import PackingPlan, Resource
+
+PORT = "health"
+FETCH_FAILURES_MAX = 3
+"""A file server that is away for a moment must not cost the instance its machine."""
+HEALTH_INITIAL_SECS, HEALTH_INTERVAL_SECS, HEALTH_FAILURES_MAX = 30, 10, 2
+"""Heron's heron.aurora."""
+PRODUCTION_ENVIRONMENT = "prod"
+PYTHON = "python3"
+"""The workers' own, found by their PATH."""
+PREFERRED, PREEMPTIBLE = "preferred", "preemptible"
+_IDENTIFIER = re.compile(r"[\w.-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """How Aurora names a job."""
+
+    cluster: str
+    role: str
+    environment: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.role}/{self.environment}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An archive that every container needs."""
+
+    file: str
+    uri: str
+    folder: str
+    """Where it is unpacked, below the sandbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the cluster's file says about jobs."""
+
+    tier: str | None = None
+    production: bool = False
+    constraints: tuple[tuple[str, str], ...] = ()
+    python: str = PYTHON
+    environment_file: str | None = None
+    """On the workers: a shell file that is read before a container starts."""
+    fetch: str = ""
+    """Command line with {uri} and {file}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What every container of a topology is started with."""
+
+    store_url: str
+    silent_secs: float
+    python: str
+    """Which Python the runtime's compiled parts are for."""
+    runtime: Fetched
+    code: tuple[tuple[str, Fetched], ...]
+    """(folder where the topology was submitted, its archive)"""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables of the submitting shell that change what components do."""
+
+
+def check_name(name: str) -> None:
+    """UsageError if Aurora takes no job of this name (ConfigurationManager's identifiers)."""
+    if not _IDENTIFIER.fullmatch(name):
+        raise UsageError(
+            f"Aurora takes no job called {name!r}: only letters, digits, '_', '-' and '.'; choose "
+            "another name with -N"
+        )
+
+
+def instances(packing: PackingPlan) -> int:
+    """One for each container, and one for the topology master."""
+    return 1 + len(packing.containers)
+
+
+def largest(packing: PackingPlan) -> Resource:
+    """What the largest containers need, each resource by itself."""
+    every = [each.resource for each in packing.containers]
+    return Resource(
+        max(each.cpu for each in every),
+        max(each.ram_bytes for each in every),
+        max(each.disk_bytes for each in every),
+    )
+
+
+def bindings(key: JobKey, packing: PackingPlan, wishes: Wishes) -> dict[str, str]:
+    """The names that `aurora job create --bind` gets; bytes and cores as Heron gives them."""
+    needed = largest(packing)
+    preferred = key.environment == PRODUCTION_ENVIRONMENT
+    return {
+        "CLUSTER": key.cluster,
+        "CPUS_PER_CONTAINER": f"{needed.cpu:g}",
+        "DISK_PER_CONTAINER": str(needed.disk_bytes),
+        "ENVIRON": key.environment,
+        "NUM_CONTAINERS": str(instances(packing)),
+        "RAM_PER_CONTAINER": str(needed.ram_bytes),
+        "ROLE": key.role,
+        "TIER": wishes.tier or (PREFERRED if preferred else PREEMPTIBLE),
+        "TOPOLOGY_NAME": key.name,
+    }
+
+
+def job_file(key: JobKey, wishes: Wishes, order: Order) -> str:
+    """The job file's text, in Aurora's language (Pystachio), which Python 2 and 3 both read.
+
+    UsageError if a path or an address has {{ in it: Aurora would take that for a name.
+    """
+    _check_braces(wishes, order)
+    archives = (order.runtime, *(each for _, each in order.code))
+    processes = [_fetching(each, wishes.fetch) for each in archives]
+    names = ", ".join([*(_variable(each) for each in archives), "container"])
+    return _FILE.format(
+        name=key.name,
+        processes="\n".join(processes),
+        launch=_literal(_launch(wishes, order)),
+        names=names,
+        port=PORT,
+        health_initial_secs=HEALTH_INITIAL_SECS,
+        health_interval_secs=HEALTH_INTERVAL_SECS,
+        health_failures_max=HEALTH_FAILURES_MAX,
+        more=_more(wishes),
+    )
+
+
+_FILE = """\
+# The topology {name}, written by heronpy. Instance 0 is the topology master, any other is the
+# container of its number. What stands in {{{{ }}}} in capitals is bound on the command line.
+
+{processes}
+container = Process(
+  name = 'container',
+  cmdline = {launch},
+)
+
+task = SequentialTask(
+  name = '{{{{TOPOLOGY_NAME}}}}',
+  processes = [{names}],
+  resources = Resources(
+    cpu = '{{{{CPUS_PER_CONTAINER}}}}',
+    ram = '{{{{RAM_PER_CONTAINER}}}}',
+    disk = '{{{{DISK_PER_CONTAINER}}}}',
+  ),
+)
+
+jobs = [
+  Job(
+    cluster = '{{{{CLUSTER}}}}',
+    role = '{{{{ROLE}}}}',
+    environment = '{{{{ENVIRON}}}}',
+    name = '{{{{TOPOLOGY_NAME}}}}',
+    service = True,
+    instances = '{{{{NUM_CONTAINERS}}}}',
+    tier = '{{{{TIER}}}}',
+    task = task,
+    announce = Announcer(primary_port = '{port}'),
+    health_check_config = HealthCheckConfig(
+      health_checker = HealthCheckerConfig(
+        http = HttpHealthChecker(endpoint = '/health', expected_response = 'ok'),
+      ),
+      initial_interval_secs = {health_initial_secs},
+      interval_secs = {health_interval_secs},
+      max_consecutive_failures = {health_failures_max},
+    ),
+    update_config = UpdateConfig(
+      batch_size = 1,
+      watch_secs = {health_initial_secs},
+      rollback_on_failure = True,
+    ),
+{more}  ),
+]
+"""
+
+
+def _more(wishes: Wishes) -> str:
+    """What only some clusters want."""
+    lines = []
+    if wishes.production:
+        lines.append("production = True")
+    if wishes.constraints:
+        pairs = ", ".join(
+            f"{_literal(key)}: {_literal(value)}" for key, value in wishes.constraints
+        )
+        lines.append(f"constraints = {{{pairs}}}")
+    return "".join(f"    {each},\n" for each in lines)
+
+
+def _variable(archive: Fetched) -> str:
+    return f"fetch_{archive.folder}"
+
+
+def _fetching(archive: Fetched, fetch: str) -> str:
+    """The process that fetches and unpacks one archive."""
+    file, folder = shlex.quote(archive.file), shlex.quote(archive.folder)
+    got = fetch.replace("{uri}", shlex.quote(archive.uri)).replace("{file}", file)
+    line = f"{got} && mkdir -p {folder} && tar -xzf {file} -C {folder} && rm {file}"
+    return (
+        f"{_variable(archive)} = Process(\n"
+        f"  name = '{_variable(archive)}',\n"
+        f"  cmdline = {_literal(line)},\n"
+        f"  max_failures = {FETCH_FAILURES_MAX},\n"
+        ")\n"
+    )
+
+
+def _launch(wishes: Wishes, order: Order) -> str:
+    """The shell's line that becomes the container."""
+    project = f'"$PWD"/{order.runtime.folder}/project'
+    words = [
+        f"exec env PYTHONPATH={project}",
+        *(f"{name}={shlex.quote(value)}" for name, value in order.environment),
+        shlex.quote(wishes.python),
+        "-m scheduler.backends.aurora.container_agent",
+        f"--health-port {{{{thermos.ports[{PORT}]}}}}",
+        f"--python {shlex.quote(order.python)}",
+        f"--silent-secs {order.silent_secs:g}",
+        "--",
+        f"--store {shlex.quote(order.store_url)}",
+        "--topology {{TOPOLOGY_NAME}}",
+        "--container {{mesos.instance}}",
+        '--logs "$PWD"/logs',
+        *(
+            f'--moved {shlex.quote(root)} "$PWD"/{archive.folder}/project'
+            for root, archive in order.code
+        ),
+    ]
+    read = f". {shlex.quote(wishes.environment_file)} && " if wishes.environment_file else ""
+    return read + " ".join(words)
+
+
+def _literal(text: str) -> str:
+    """`text` as a literal that Python 2 and Python 3 read alike."""
+    return ascii(text) if text.isascii() else f"u{text!a}"
+
+
+def _check_braces(wishes: Wishes, order: Order) -> None:
+    words: Mapping[str, str] = {
+        "the state store": order.store_url,
+        "python": wishes.python,
+        "environment_file": wishes.environment_file or "",
+        "fetch": wishes.fetch,
+        "the archives' uri": order.runtime.uri,
+        **{f"the folder {root}": root for root, _ in order.code},
+        **dict(order.environment),
+    }
+    for what, word in words.items():
+        if "{{" in word:
+            raise UsageError(
+                f"{what} has {{{{ in it, which Aurora would take for one of its names: use another"
+            )

@@ -1,0 +1,25 @@
+"""The back ends by name, for the command line."""
+
+from scheduler.backends.protocol import Backend
+from scheduler.local import LocalBackend
+
+LOCAL, SPARK = "local", "spark"
+KINDS = (LOCAL, SPARK)
+
+
+def local_backend() -> Backend:
+    """All containers are processes of this machine."""
+    return LocalBackend()
+
+
+def spark_backend(
+    master: str, settings: tuple[str, ...] = (), python: str | None = None, gang: bool = False
+) -> Backend:
+    """All containers are tasks of Spark at `master`; `settings` are `spark.key=value` words.
+
+    UsageError for what is no master or no setting.
+    """
+    from scheduler.backends.spark.backend import SparkBackend
+    from scheduler.backends.spark.render import SparkWishes, parsed_settings
+
+    return SparkBackend(SparkWishes(master, parsed_settings(settings), python, gang))

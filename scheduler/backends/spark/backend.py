@@ -1,0 +1,122 @@
+"""The back end of `--scheduler spark`."""
+
+import importlib.util
+import os
+import shlex
+import shutil
+import socket
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_core.plans import MASTER_CONTAINER
+from heron_io.state_store.embedded_zookeeper import find_java
+from scheduler.backends.protocol import containers_told
+from scheduler.backends.spark import render
+from scheduler.backends.spark.driver import Driver, DriverPlace, driver_address, settings_of
+from scheduler.backends.spark.masters import Kind, Master, parse_master
+from scheduler.backends.spark.slots import check_slots
+from scheduler.container import executor
+from scheduler.container.supervisor import Job
+from scheduler.local import container_job
+
+if TYPE_CHECKING:
+    from scheduler.local import Launch
+
+READY_SECS = 240.0
+"""A JVM, executors that have to register, and a container's start on each."""
+DRIVER_GRACE_SECS = 12.0
+"""Containers get 8 s, Spark's own end the rest."""
+CONNECT_SECS = 5.0
+
+
+class SparkBackend:
+    """The topology master on this machine, every other container in a task of Spark."""
+
+    kind = "spark"
+    ready_secs = READY_SECS
+
+    def __init__(self, wishes: render.SparkWishes) -> None:
+        self._wishes = wishes
+        self._master = parse_master(wishes.master, os.cpu_count() or 1)
+
+    def check(self, launch: "Launch") -> None:
+        """HeronError in one line if Spark, its master or the state store cannot serve."""
+        master = self._master
+        if importlib.util.find_spec("pyspark") is None:
+            raise HeronError(
+                "--scheduler spark needs pyspark: pip install 'heronpy-topologies[spark]'"
+            )
+        try:
+            find_java()
+        except StateStoreError as error:
+            raise HeronError(f"--scheduler spark needs Java: {error}") from None
+        _check_store(master, launch.store_url)
+        python = self._wishes.python
+        if master.is_one_machine and python is not None and shutil.which(python) is None:
+            raise UsageError(f"the workers' Python {python!r} is no program")
+        if master.slots is not None:
+            check_slots(master, master.slots, len(launch.packing.containers))
+        _check_reachable(master)
+
+    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+        """The topology master's container, and the driver."""
+        place = self._place(launch, sockets)
+        name = launch.topology.name
+        return [
+            container_job(launch, MASTER_CONTAINER, sockets, place.address),
+            Job(
+                "Spark driver",
+                f"heron: Spark driver ({name})",
+                lambda ties: Driver(place, ties).run(),
+                DRIVER_GRACE_SECS,
+                killed_with_parent=True,
+                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+            ),
+        ]
+
+    def _place(self, launch: "Launch", sockets: str) -> DriverPlace:
+        address = driver_address(self._master, launch.store_url)
+        return DriverPlace(launch, self._master, self._wishes, sockets, address)
+
+    def about(self) -> dict[str, Any]:
+        """The master; the driver adds the application's id."""
+        return {"master": self._master.text}
+
+    def told(self, launch: "Launch") -> str:
+        """Containers."""
+        return containers_told(launch)
+
+    def logs(self, launch: "Launch") -> str:
+        """In the user's folder, those of this machine."""
+        return launch.home.logs(launch.topology.name)
+
+    def preview(self, launch: "Launch") -> str:
+        """The driver's command line."""
+        place = self._place(launch, "")
+        words = render.submit_words(launch.topology.name, self._master, settings_of(place))
+        return f"spark-submit {shlex.join(words)}"
+
+
+def _check_store(master: Master, store_url: str) -> None:
+    if not master.is_one_machine and store_url.startswith("file:"):
+        raise UsageError(
+            f"--master {master.text} runs containers on other machines, which do not see the state "
+            "in this one's files: give --zookeeper HOST:PORT"
+        )
+
+
+def _check_reachable(master: Master) -> None:
+    """HeronError if no one listens at the address of a standalone master, or of all of them."""
+    if master.kind is Kind.YARN:
+        if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
+            raise UsageError("--master yarn needs HADOOP_CONF_DIR, the folder of yarn-site.xml")
+        return
+    problem: OSError | None = None
+    for host, port in master.addresses:
+        try:
+            socket.create_connection((host.strip("[]"), port), CONNECT_SECS).close()
+            return
+        except OSError as error:
+            problem = error
+    if problem is not None:
+        raise HeronError(f"no Spark master answers at {master.text}: {problem}")

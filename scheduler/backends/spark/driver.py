@@ -1,0 +1,363 @@
+"""The driver: a process of the scheduler that runs a long task of Spark for each container.
+
+It has the JVM as its child, counts slots, starts a job and then listens to its tasks and follows
+the plan: added containers get a further job, removed ones are told to end once the topology runs
+without them. A task that fails is started again by Spark; one that says its container has ended for
+good ends the topology. When the scheduler ends the driver, the containers end in order first.
+"""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from heron_core import config as keys
+from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.errors import HeronError
+from heron_core.plans import PackingPlan
+from heron_core.state_tree import scheduler_path
+from heron_io.logs import log_to
+from heron_io.processes import Ties, Waker, start_pulse
+from heron_io.state_store.embedded_zookeeper import find_java
+from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.addresses import LOOPBACK, own_address
+from scheduler.backends.spark import container_task, render
+from scheduler.backends.spark.class_archive import ClassArchive
+from scheduler.backends.spark.control_channel import Links, Told
+from scheduler.backends.spark.jobs import Job, Jobs
+from scheduler.backends.spark.masters import STARTED_BY_US, Kind, Master
+from scheduler.backends.spark.plans import difference
+from scheduler.backends.spark.session import environment_of, executors, kill_children, spark_context
+from scheduler.backends.spark.slots import Registering, check_slots
+from scheduler.backends.spark.spark_home import spark_home
+from scheduler.backends.spark.state_watch import Board
+from scheduler.container import executor
+from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+    from scheduler.local import Launch
+
+log = logging.getLogger("spark")
+
+CONTAINERS_GRACE_SECS = container_task.GRACE_SECS + 1.0
+LOOK_SECS = 0.5
+REGISTERING_LOOK_SECS = 0.1
+GANG_RESTARTS = 10
+FAILED_CODE = 1
+"""The application is lost: the scheduler starts another one."""
+END, RESTART = {"end": True}, {"restart": True}
+"""What a task is told."""
+SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
+"""Environment variables that go to containers on other machines; Spark's own way for more is
+spark.executorEnv.NAME."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverPlace:
+    """What a driver runs."""
+
+    launch: "Launch"
+    master: Master
+    wishes: render.SparkWishes
+    sockets: str
+    address: str
+    """Of this machine, as the workers see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    code: int
+    reason: str
+
+
+@dataclass
+class Driver:
+    """The process of one Spark application."""
+
+    place: DriverPlace
+    ties: Ties
+    first: bool = False
+    """Whether the topology has had no application yet; not known before the state store answers."""
+    _links: Links = field(init=False)
+    _board: Board = field(init=False)
+    _jobs: Jobs = field(init=False)
+    _waker: Waker = field(default_factory=Waker)
+    _policy: RestartPolicy = field(default_factory=lambda: RestartPolicy(GANG_RESTARTS))
+    """Of a gang."""
+    _slots_each: int = 1
+    """Containers that an executor has room for."""
+    _ending: frozenset[int] = frozenset()
+    """Containers that the plan has no more, and whose tasks are not over yet."""
+    _refused: frozenset[int] = frozenset()
+    """Containers that the plan has and that cannot be: it is about to be undone."""
+    _outcome: _Outcome | None = None
+    _starting: bool = True
+
+    @property
+    def _name(self) -> str:
+        return self.place.launch.topology.name
+
+    def run(self) -> int:
+        """The application from its start to its end; returns the exit code and says why."""
+        log_to(os.path.join(self.place.launch.home.logs(self._name), "spark.log"), "spark")
+        start_pulse(self.ties)
+        signal.signal(signal.SIGTERM, self._terminated)
+        folder = tempfile.mkdtemp(prefix="spark-", dir=self.place.sockets)
+        tempfile.tempdir = folder  # pyspark's own files go with it, however this ends
+        self._links = Links(self.place.address)
+        try:
+            store = open_store(self.place.launch.store_url)
+            try:
+                self.first = "application" not in (store.get(scheduler_path(self._name)) or {})
+                self._board = Board(store, self._name, self._waker)
+                self._apply(folder, store)
+            finally:
+                store.close()
+        except HeronError as error:
+            self._end(self._unstarted_code, str(error))
+        finally:
+            kill_children()
+            self._links.close()
+            shutil.rmtree(folder, ignore_errors=True)
+        assert self._outcome is not None
+        log.info("the application ends: %s", self._outcome.reason)
+        self.ties.say(self._outcome.reason)
+        return self._outcome.code
+
+    def _terminated(self, *_: object) -> None:
+        if self._starting:
+            # There are no containers yet, and an exception from here may be swallowed anywhere.
+            kill_children()
+            os._exit(0)
+        self._end(0, "SIGTERM")
+
+    def _end(self, code: int, reason: str) -> None:
+        """The first outcome counts."""
+        if self._outcome is None:
+            self._outcome = _Outcome(code, reason)
+
+    @property
+    def _unstarted_code(self) -> int:
+        """What never ran is not tried again."""
+        return executor.GAVE_UP_CODE if self.first else FAILED_CODE
+
+    def _apply(self, folder: str, store: StateStore) -> None:
+        self.place = place = _by_plan(self.place, self._board.plan())
+        launch = place.launch
+        classes = ClassArchive(find_java(), spark_home()).reading()
+        chosen = render.with_jvm_options(settings_of(place), classes)
+        bundle = bundled(launch.topology.search_paths, launch.home.archives, folder)
+        local = place.address if place.master.is_one_machine else None
+        environment = environment_of(folder, place.master, place.wishes.python, local)
+        words = render.submit_words(self._name, place.master, chosen)
+        log.info("spark-submit %s", " ".join(words))
+        with spark_context(words, environment, place.master.text) as context:
+            self._announce(str(context.applicationId), store)
+            self._slots_each = render.slots_each(place.master, chosen)
+            self._wait_for_slots(context)
+            self._send(context, bundle, folder)
+            order, gang = self._order(bundle), place.wishes.gang
+            self._jobs = Jobs(context, order, gang, self._name, self._waker)
+            self._serve(context)
+
+    def _announce(self, application: str, store: StateStore) -> None:
+        path = scheduler_path(self._name)
+        store.put(path, {**(store.get(path) or {}), "application": application})
+        log.info("application %s at %s", application, self.place.master.text)
+
+    def _wait_for_slots(self, context: "SparkContext") -> None:
+        master, need = self.place.master, len(self.place.launch.packing.containers)
+        if master.kind is Kind.LOCAL:
+            return  # there are as many as its name says, which was checked
+        registering = Registering(master, need, time.monotonic())
+        while not registering.enough(self._slots(context), time.monotonic()):
+            time.sleep(REGISTERING_LOOK_SECS)
+
+    def _slots(self, context: "SparkContext") -> int:
+        return executors(context) * self._slots_each
+
+    def _send(self, context: "SparkContext", bundle: Bundle, folder: str) -> None:
+        context.addPyFile(zipped_packages(folder))
+        for path in (bundle.runtime, *(path for _, path in bundle.code)):
+            context.addFile(path)
+
+    def _order(self, bundle: Bundle) -> container_task.Order:
+        launch = self.place.launch
+        one_machine = self.place.master.is_one_machine
+        names = os.environ if one_machine else SENT_VARIABLES
+        config = keys.with_defaults(launch.topology.config)
+        return container_task.Order(
+            self._name,
+            launch.store_url,
+            self._links.address,
+            self._links.secret,
+            os.path.basename(bundle.runtime),
+            tuple((folder, os.path.basename(path)) for folder, path in bundle.code),
+            bundle.python,
+            keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
+            self.first,
+            {name: os.environ[name] for name in names if name in os.environ},
+            self._here() if one_machine else None,
+        )
+
+    def _here(self) -> container_task.Here:
+        launch = self.place.launch
+        console = launch.console
+        return container_task.Here(
+            launch.home.logs(self._name),
+            launch.home.archives,
+            self.place.sockets,
+            # Through /proc another process reaches the pipe that we have inherited.
+            None if console is None else f"/proc/{os.getpid()}/fd/{console}",
+            os.getcwd(),
+        )
+
+    def _serve(self, context: "SparkContext") -> None:
+        """Listen until the topology is to end, or the application is lost."""
+        signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
+        self._links.also_watch(self._waker.readable)
+        self._starting = False
+        self._jobs.start(self._planned())
+        while self._outcome is None:
+            for told in self._links.serve(LOOK_SECS):
+                self._hear(told)
+            self._waker.clear()
+            if self._outcome is None and (lost := self._jobs.lost()) is not None:
+                self._job_lost(lost)
+            self._follow_plan()
+            self._restart_one()
+            for each in self._jobs.starting:
+                self._check_start(each, context)
+        self._end_containers()
+
+    def _planned(self) -> list[int]:
+        return [each.id for each in self.place.launch.packing.containers]
+
+    def _job_lost(self, job: Job) -> None:
+        """A gang starts again as a whole; otherwise the application is lost."""
+        pause = self._policy.pause_secs(job.ran_secs) if self.place.wishes.gang else None
+        log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
+        if pause is None:
+            self._end(FAILED_CODE, f"the Spark application is lost: {job.problem}")
+            return
+        time.sleep(pause)
+        self._jobs.start(job.containers)
+
+    def _hear(self, told: Told) -> None:
+        data: dict[str, Any] | None = told.data
+        if data is None:
+            log.info("container %d: its task is gone", told.container)
+        elif "host" in data:
+            self._jobs.seen(told.container)
+            log.info(
+                "container %d runs on %s, worker pid %s, attempt %s",
+                told.container, data["host"], data.get("pid"), data.get("attempt"),
+            )  # fmt: skip
+            if told.container in self._ending:
+                self._links.tell(told.container, END)
+        elif data.get("final"):
+            reason = str(data.get("reason", ""))
+            self._end(int(data["ended"]), reason or f"container {told.container} ended")
+        else:
+            log.info("container %d has ended, as it was asked to", told.container)
+            self._jobs.over(told.container)
+
+    # --- the plan changes, or somebody wants something ------------------------------------------
+
+    def _follow_plan(self) -> None:
+        plan = self._board.plan()
+        if plan is None or self._outcome is not None:
+            return
+        change = difference(plan, self._jobs.containers)
+        for job in [each for each in self._jobs.starting if each.containers <= change.end]:
+            self._jobs.drop(job)  # of an update that was undone: it may never have had a slot
+        for number in change.end - self._ending:
+            log.info("container %d is not needed any more", number)
+            self._links.tell(number, END)
+        self._ending = change.end
+        if change.start and change.start != self._refused:
+            self._add(plan, change.start)
+        elif not change.start:
+            self._refused = frozenset()
+
+    def _add(self, plan: PackingPlan, numbers: frozenset[int]) -> None:
+        """Start a further job of added containers, or have the update undone."""
+        master, need = self.place.master, len(plan.containers)
+        try:
+            if self.place.wishes.gang:
+                raise HeronError(
+                    f"{self._name} was submitted with --gang, so no container can be added: kill "
+                    "it and submit it with another parallelism"
+                )
+            if master.slots is not None:
+                check_slots(master, master.slots, need, runs=True)
+        except HeronError as error:
+            self._refuse(numbers, str(error))
+            return
+        log.info("adding containers: %s", ", ".join(map(str, sorted(numbers))))
+        self._jobs.start(numbers, Registering(master, need, time.monotonic(), runs=True))
+
+    def _refuse(self, numbers: frozenset[int], reason: str) -> None:
+        self._refused = numbers
+        self._board.refuse(reason)
+
+    def _restart_one(self) -> None:
+        number = self._board.take_restart()
+        if number is None:
+            return
+        log.info("container %d is to restart", number)
+        if not self._links.tell(number, RESTART):
+            log.info("container %d is just coming back", number)
+
+    def _check_start(self, job: Job, context: "SparkContext") -> None:
+        """Whether tasks fail, or executors do not come, before all its containers have been there
+        once: for the first job the topology ends, added containers are given up."""
+        problem = job.start_problem()
+        if job.registering is None:
+            if problem is not None:
+                self._end(self._unstarted_code, problem)
+            return
+        try:
+            if self.place.master.kind not in STARTED_BY_US:
+                job.registering.enough(self._slots(context), time.monotonic())
+        except HeronError as error:
+            problem = problem or str(error)
+        if problem is not None:
+            numbers = frozenset(job.containers)
+            self._jobs.drop(job)
+            self._refuse(numbers, problem)
+
+    def _end_containers(self) -> None:
+        """In order, as far as they are there; then the jobs."""
+        self._links.end_all()
+        deadline = time.monotonic() + CONTAINERS_GRACE_SECS
+        while self._jobs.alive and time.monotonic() < deadline:
+            self._links.serve(REGISTERING_LOOK_SECS)
+        for each in self._jobs.alive:
+            log.warning("containers do not end: cancelled")
+            each.cancel()
+
+
+def _by_plan(place: DriverPlace, plan: PackingPlan | None) -> DriverPlace:
+    """The place with the plan as it is now: it may have changed since it was submitted."""
+    return place if plan is None else replace(place, launch=replace(place.launch, packing=plan))
+
+
+def settings_of(place: DriverPlace) -> dict[str, str]:
+    """Spark's settings for a driver."""
+    return render.settings(place.launch.packing, place.master, place.wishes, place.address)
+
+
+def driver_address(master: Master, store_url: str) -> str:
+    """This machine's address as the workers see it: that from which it reaches the Spark master,
+    or, where that has no address of its own, ZooKeeper."""
+    if master.is_one_machine or master.kind in STARTED_BY_US:
+        return LOOPBACK
+    return own_address(store_url, master.addresses)

@@ -1,0 +1,155 @@
+"""The jobs of one application: one of all containers at its start, one more for added containers.
+
+A job has one long task for each of its containers. Spark starts a task that fails again; a job ends
+when all its tasks have, or when Spark gives up on one.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from heron_io.processes import Waker
+from scheduler.backends.spark import container_task
+from scheduler.backends.spark.session import failures, reason_of
+from scheduler.backends.spark.slots import Registering
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+log = logging.getLogger("spark")
+
+START_FAILURES = 4
+"""Failed tasks while not every container has been there once: then it is the place that is wrong.
+Spark itself gives up after as many."""
+
+
+class Job:
+    """One job in its thread."""
+
+    def __init__(
+        self,
+        context: "SparkContext",
+        containers: Iterable[int],
+        order: container_task.Order,
+        gang: bool,
+        group: str,
+        waker: Waker,
+        registering: Registering | None,
+    ) -> None:
+        self.group = group
+        self.registering = registering
+        """Of added containers: watches executors come for them."""
+        self.problem: str | None = None
+        self.containers = set(containers)
+        """Those that have not ended for good."""
+        self.unseen = set(self.containers)
+        """Those that have not been there yet."""
+        self._context = context
+        self._began = time.monotonic()
+        numbers = sorted(self.containers)
+
+        def run() -> None:
+            try:
+                context.setJobGroup(group, "one task for each container", True)
+                rdd = context.parallelize(numbers, len(numbers))
+                task = partial(container_task.run, order)
+                (rdd.barrier().mapPartitions(task) if gang else rdd.mapPartitions(task)).collect()
+            except Exception as error:
+                self.problem = reason_of(str(error))
+            finally:
+                waker.wake()
+
+        self._thread = threading.Thread(target=run, name=group, daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._thread.is_alive()
+
+    @property
+    def ran_secs(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._began
+
+    def start_problem(self) -> str | None:
+        """Why its containers do not start, once that is clear."""
+        if not self.unseen:
+            return None
+        try:
+            number, told = failures(self._context, self.group)
+        except Exception as error:  # the JVM is gone: the job will end as well
+            log.info("the failures cannot be counted: %s", error)
+            return None
+        if number < START_FAILURES:
+            return None
+        return f"containers do not start on Spark's executors: {told or 'see spark.log'}"
+
+    def cancel(self) -> None:
+        """End it, whatever its tasks do."""
+        with suppress(Exception):  # the JVM is gone, and the job with it
+            self._context.cancelJobGroup(self.group)
+
+
+@dataclass
+class Jobs:
+    """All jobs of an application."""
+
+    context: "SparkContext"
+    order: container_task.Order
+    gang: bool
+    name: str
+    waker: Waker
+    _jobs: list[Job] = field(default_factory=list)
+    _started: int = 0
+
+    def start(self, containers: Iterable[int], registering: Registering | None = None) -> None:
+        """A job of these containers; `registering` if they are added to others."""
+        self._started += 1
+        group = f"heron: {self.name}, job {self._started}"
+        order = self.order if registering is None else replace(self.order, first=False)
+        made = Job(self.context, containers, order, self.gang, group, self.waker, registering)
+        self._jobs.append(made)
+
+    @property
+    def containers(self) -> frozenset[int]:
+        """Those that run, or are started again by Spark."""
+        return frozenset(number for each in self._jobs for number in each.containers)
+
+    @property
+    def alive(self) -> list[Job]:
+        """Jobs that run."""
+        return [each for each in self._jobs if each.alive]
+
+    @property
+    def starting(self) -> list[Job]:
+        """Jobs some of whose containers have never been there."""
+        return [each for each in self._jobs if each.unseen]
+
+    def seen(self, container: int) -> None:
+        """A container is there."""
+        for each in self._jobs:
+            each.unseen.discard(container)
+
+    def over(self, container: int) -> None:
+        """A container has ended because it was asked to."""
+        for each in self._jobs:
+            each.containers.discard(container)
+            each.unseen.discard(container)
+
+    def lost(self) -> Job | None:
+        """A job that Spark has given up; it is forgotten, and so are those that have ended because
+        all their containers did."""
+        ended = [each for each in self._jobs if not each.alive]
+        self._jobs = [each for each in self._jobs if each not in ended]
+        return next((each for each in ended if each.problem is not None), None)
+
+    def drop(self, job: Job) -> None:
+        """Cancel a job and forget it."""
+        job.cancel()
+        self._jobs.remove(job)

@@ -1,0 +1,136 @@
+"""A packing plan and a master as Spark's settings and spark-submit's line. Pure.
+
+One executor for each container on a cluster: what the plan says a container needs is then what the
+cluster's manager grants and enforces. Containers are alike (Spark's executors of one profile are),
+so each gets what the largest needs, as Heron does it on Aurora. On masters that this machine runs
+itself a slot is a core, whatever the plan says: a laptop is not refused for its size.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heron_core.errors import UsageError
+from heron_core.plans import MIB, PackingPlan
+from scheduler.backends.spark.masters import STARTED_BY_US, TASK_FAILURES_MAX, Kind, Master
+
+CORES_MAX = 2**30
+"""Standalone masters would give an application no more than it asked for at its start, or all that
+they have; how many executors there are says dynamic allocation instead."""
+IDLE_SECS = 240
+"""An executor without a container is given back after so long: more than executors may have to wait
+for each other at the start (slots.REGISTER_SECS_MAX)."""
+HEAP = "512m"
+"""Of an executor's JVM, which only starts our processes: they live outside of it."""
+JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""A JVM that idles needs neither collector threads nor the optimising compiler."""
+TASK_CPUS, EXECUTOR_CORES = "spark.task.cpus", "spark.executor.cores"
+DYNAMIC, INSTANCES = "spark.dynamicAllocation.enabled", "spark.executor.instances"
+DRIVER_JVM, EXECUTOR_JVM = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+NAME_PROPERTY = "heronpy.topology"
+"""Java property by which a person tells whose JVM that is."""
+
+ALWAYS: Mapping[str, str] = {
+    "spark.task.maxFailures": str(TASK_FAILURES_MAX),
+    # On YARN and Kubernetes the application would end after twice its executors have failed.
+    "spark.executor.maxNumFailures": str(TASK_FAILURES_MAX),
+    "spark.deploy.maxExecutorRetries": "-1",
+    # A second copy of a container would fight with the first.
+    "spark.speculation": "false",
+    "spark.excludeOnFailure.enabled": "false",
+    "spark.locality.wait": "0s",
+    "spark.executor.memory": HEAP,
+    "spark.driver.memory": HEAP,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SparkWishes:
+    """What the command line says about Spark."""
+
+    master: str = "local[*]"
+    config: tuple[tuple[str, str], ...] = ()
+    """Spark's own settings; they win over ours."""
+    python: str | None = None
+    """The workers' Python; None: the one that runs this."""
+    gang: bool = False
+    """All containers start together or none does, and all start again when one is lost."""
+
+
+def parsed_settings(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """`spark.key=value` words as pairs; UsageError naming the one that is none."""
+    found = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise UsageError(f"--spark-config {word!r} is not spark.KEY=VALUE")
+        found.append((key, value))
+    return tuple(found)
+
+
+def settings(
+    packing: PackingPlan, master: Master, wishes: SparkWishes, host: str | None
+) -> dict[str, str]:
+    """Spark's settings; `host` is the driver's address, None lets Spark find it."""
+    jvm = f"{JVM_OPTIONS} -D{NAME_PROPERTY}={packing.topology}"
+    return {
+        **ALWAYS,
+        DRIVER_JVM: jvm,
+        EXECUTOR_JVM: jvm,
+        **({} if host is None else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
+        **_sizes(packing, master, wishes.gang),
+        **dict(wishes.config),
+    }
+
+
+def with_jvm_options(chosen: Mapping[str, str], options: str) -> dict[str, str]:
+    """Settings with further options for all JVMs."""
+    longer = {key: f"{chosen[key]} {options}".strip() for key in (DRIVER_JVM, EXECUTOR_JVM)}
+    return {**chosen, **longer}
+
+
+def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:
+    """How large, and how many, executors are."""
+    fixed = {DYNAMIC: "false"}
+    if master.kind in STARTED_BY_US:
+        return {**fixed, TASK_CPUS: "1"}
+    number = len(packing.containers)
+    cores = max(1, math.ceil(max(each.resource.cpu for each in packing.containers)))
+    ram = max(each.resource.ram_bytes for each in packing.containers)
+    sizes = {TASK_CPUS: str(cores), EXECUTOR_CORES: str(cores)}
+    if master.kind is Kind.STANDALONE:
+        sizes["spark.cores.max"] = str(number * cores if gang else CORES_MAX)
+    else:
+        sizes["spark.executor.memoryOverhead"] = f"{math.ceil(ram / MIB)}m"
+    if not gang:
+        return {**sizes, **_as_many_as_tasks(number)}
+    instances = {} if master.kind is Kind.STANDALONE else {INSTANCES: str(number)}
+    return {**sizes, **fixed, **instances}
+
+
+def _as_many_as_tasks(number: int) -> dict[str, str]:
+    """An executor for each container, and one more for each that is added: Spark's dynamic
+    allocation does that by itself, and gives back those of containers that were removed. Barrier
+    mode does not go with it. Nothing is shuffled, so no shuffle service is needed."""
+    return {
+        DYNAMIC: "true",
+        "spark.dynamicAllocation.minExecutors": "0",
+        "spark.dynamicAllocation.initialExecutors": str(number),
+        "spark.dynamicAllocation.executorIdleTimeout": f"{IDLE_SECS}s",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    }
+
+
+def slots_each(master: Master, chosen: Mapping[str, str]) -> int:
+    """Containers that one executor has room for."""
+    cores = int(chosen.get(EXECUTOR_CORES) or master.cores or 1)
+    return cores // int(chosen[TASK_CPUS])
+
+
+def submit_words(name: str, master: Master, chosen: Mapping[str, str]) -> tuple[str, ...]:
+    """The words after `spark-submit` that start the driver's JVM with these settings."""
+    pairs = [("--conf", f"{key}={value}") for key, value in sorted(chosen.items())]
+    settings_words = [word for pair in pairs for word in pair]
+    return ("--master", master.url, "--name", f"heron: {name}", *settings_words, "pyspark-shell")

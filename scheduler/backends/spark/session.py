@@ -1,0 +1,131 @@
+"""A SparkContext of a JVM of its own, and the few things that only the JVM can be asked."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import HeronError
+from heron_io.processes import signal_process
+from scheduler.backends.spark.masters import Kind, Master
+from scheduler.backends.spark.spark_home import linked_home
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+JVM_END_SECS = 4.0
+REASON_CHARACTERS_MAX = 500
+
+
+@contextmanager
+def spark_context(
+    words: Sequence[str], environment: Mapping[str, str], master: str
+) -> Iterator["SparkContext"]:
+    """Start what `spark-submit WORDS` starts; the JVM has ended when the block is left.
+
+    HeronError in one line if Spark does not start.
+    """
+    os.environ.update(environment)
+    os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(words)
+    from pyspark import SparkConf, SparkContext
+
+    try:
+        context = SparkContext(conf=SparkConf())
+    except Exception as error:
+        _end_jvm()
+        raise HeronError(f"Spark does not start at {master}: {reason_of(str(error))}") from None
+    try:
+        yield context
+    finally:
+        with suppress(Exception):  # its JVM may be gone already
+            context.stop()
+        _end_jvm()
+
+
+def _end_jvm() -> None:
+    """A JVM that does not end with its stdin is killed."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(JVM_END_SECS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def kill_children() -> None:
+    """Kill a JVM whose start was cut short, before anybody knew its process id (Linux; elsewhere it
+    ends when it finds its stdin closed)."""
+    main = f"/proc/self/task/{os.getpid()}/children"
+    with suppress(OSError), open(main, encoding="ascii") as file:
+        for each in map(int, file.read().split()):
+            signal_process(each, signal.SIGKILL)
+            os.waitpid(each, 0)
+
+
+def environment_of(
+    folder: str, master: Master, python: str | None, address: str | None
+) -> dict[str, str]:
+    """Environment variables for the driver's JVM: nothing it writes lies outside of `folder`."""
+    environment = {
+        "PYSPARK_PYTHON": python or os.environ.get("PYSPARK_PYTHON") or sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": os.path.join(folder, "local"),
+    }
+    if master.kind is Kind.LOCAL_CLUSTER:
+        environment["SPARK_HOME"] = linked_home(folder)
+    if address is not None:
+        environment["SPARK_LOCAL_IP"] = address
+    return environment
+
+
+def reason_of(text: str) -> str:
+    """The one line of an error of Spark's that is worth telling: its last cause."""
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    causes = [each.removeprefix("Caused by:") for each in lines if each.startswith("Caused by:")]
+    python = [each for each in lines if each.startswith(("pyspark.errors", "ModuleNotFoundError"))]
+    best = (python or causes or lines or ["no reason given"])[-1 if python or causes else 0]
+    return " ".join(best.split())[:REASON_CHARACTERS_MAX]
+
+
+def executors(context: "SparkContext") -> int:
+    """Executors that are registered; in local mode the driver is one."""
+    scala: Any = context._jsc.sc()
+    number = int(scala.getExecutorMemoryStatus().size())
+    return number if scala.isLocal() else number - 1
+
+
+def failures(context: "SparkContext", group: str) -> tuple[int, str]:
+    """How many tasks of a job group have failed so far, and what the last one said."""
+    tracker = context.statusTracker()
+    number, told = 0, ""
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info is not None else ():
+            found = tracker.getStageInfo(stage)
+            if found is not None and found.numFailedTasks:
+                number += found.numFailedTasks
+                told = _last_error(context, stage) or told
+    return number, told
+
+
+def _last_error(context: "SparkContext", stage: int) -> str:
+    store: Any = context._jsc.sc().statusStore()
+    with suppress(Exception):  # it forgets, and fails then
+        attempt = store.lastStageAttempt(stage).attemptId()
+        tasks = store.taskList(stage, attempt, 100)
+        errors = [tasks.apply(number).errorMessage() for number in range(tasks.size())]
+        found = [each.get() for each in errors if each.isDefined()]
+        return reason_of(str(found[-1])) if found else ""
+    return ""

@@ -1,0 +1,58 @@
+"""Are there slots for all containers? Pure; the driver counts executors."""
+
+from dataclasses import dataclass, field
+
+from heron_core.errors import HeronError
+from scheduler.backends.spark.masters import Kind, Master
+
+REGISTER_SECS_MAX = {Kind.STANDALONE: 120.0, Kind.YARN: 180.0, Kind.KUBERNETES: 180.0}
+"""How long executors may take to register in all: Kubernetes may have to pull an image."""
+REGISTER_SECS = 120.0
+QUIET_SECS = {Kind.STANDALONE: 60.0}
+"""A standalone master that has room starts executors at once: without a new one for so long, there
+will be none (on a machine with a load of 25 their JVMs took 20 s). Others have queues, so nothing
+follows from their silence."""
+
+
+def check_slots(master: Master, have: int, need: int, *, runs: bool = False) -> None:
+    """HeronError saying how many slots there are and how many are needed, if they are too few;
+    `runs`: for a topology that is there already."""
+    if have >= need:
+        return
+    larger = master.with_slots(need)
+    cure = f"use --master '{larger}'" if larger else "add workers, ask for smaller containers"
+    if runs and larger:
+        cure = f"kill it and submit it with --master '{larger}'"
+    raise HeronError(
+        f"{master.text} has {have} slot{'s' * (have != 1)}, and {need} are needed, one for each "
+        f"container: {cure}, or pack into fewer containers (-w {have or 1})"
+    )
+
+
+@dataclass(slots=True)
+class Registering:
+    """Watches executors register until there are enough, or no more are to be expected."""
+
+    master: Master
+    need: int
+    since: float
+    """Seconds of any clock that the caller goes on using."""
+    have: int = 0
+    runs: bool = False
+    """Whether the topology is there already, and is to have more."""
+    _changed: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._changed = self.since
+
+    def enough(self, have: int, now: float) -> bool:
+        """Whether there are enough slots now; HeronError when it is no use to wait longer."""
+        if have != self.have:
+            self.have, self._changed = have, now
+        if have >= self.need:
+            return True
+        most = REGISTER_SECS_MAX.get(self.master.kind, REGISTER_SECS)
+        quiet = QUIET_SECS.get(self.master.kind, most)
+        if now - self.since >= most or now - self._changed >= quiet:
+            check_slots(self.master, have, self.need, runs=self.runs)
+        return False

@@ -1,0 +1,80 @@
+"""What the state store says to a driver while it serves: the plans, and containers to restart."""
+
+import logging
+import threading
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.plans import PackingPlan
+from heron_core.state_tree import packing_path, physical_path, wishes_path
+from heron_io.master_client import MasterClient
+from heron_io.processes import Waker
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.spark.plans import joined
+from scheduler.update_plans import read_packings
+
+log = logging.getLogger("spark")
+
+
+class Board:
+    """Watches a topology's nodes, and wakes the driver when one has changed."""
+
+    def __init__(self, store: StateStore, name: str, waker: Waker) -> None:
+        self._store = store
+        self._name = name
+        self._waker = waker
+        self._stale = threading.Event()
+        """The plans have changed since they were read."""
+        self._plan: PackingPlan | None = None
+        self._restart: Any = None
+        self._taken = ""
+        """The last order to restart: a watch may be late, and show it once more."""
+        for path in (packing_path(name), physical_path(name)):
+            store.watch(path, self._plan_changed)
+        store.watch(wishes_path(name), self._restart_changed)
+
+    # Both are called from a thread of the store.
+
+    def _plan_changed(self, value: Any) -> None:
+        self._stale.set()
+        self._waker.wake()
+
+    def _restart_changed(self, value: Any) -> None:
+        self._restart = value
+        self._waker.wake()
+
+    def plan(self) -> PackingPlan | None:
+        """All containers that are to run now, as far as the state store can be read; None as long
+        as it never could."""
+        if self._stale.is_set():
+            self._stale.clear()
+            try:
+                self._plan = joined(read_packings(self._store, self._name))
+            except HeronError as error:
+                log.warning("the plans cannot be read: %s", error)
+                self._stale.set()
+        return self._plan
+
+    def take_restart(self) -> int | None:
+        """The container that somebody wants restarted, once; None for none."""
+        asked = self._restart
+        if asked is None or asked["order"] == self._taken:
+            return None
+        try:
+            self._store.delete(wishes_path(self._name))  # first, so that it is not done twice
+        except HeronError as error:
+            log.warning("the order to restart stays: %s", error)
+            return None
+        self._taken = asked["order"]
+        return int(asked["container"])
+
+    def refuse(self, reason: str) -> None:
+        """Have the topology master undo the update that cannot be followed."""
+        log.warning("the update is refused: %s", reason)
+        client = MasterClient(self._store, self._name)
+        try:
+            client.ask("cancel", {"reason": reason})
+        except HeronError as error:  # then it undoes the update when its own patience ends
+            log.warning("nobody heard that: %s", error)
+        finally:
+            client.close()

@@ -1,0 +1,408 @@
+"""The back end of a cluster with `scheduler: yarn`."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from heron_core import config as keys
+from heron_core.errors import HeronError, NameInUse
+from heron_core.plans import MASTER_CONTAINER, MIB
+from heron_core.state_tree import master_path
+from heron_io.master_client import MasterClient
+from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.protocol import containers_told
+from scheduler.backends.yarn import render, requests
+from scheduler.backends.yarn.client import Client, Report, check_queue
+from scheduler.backends.yarn.configuration import conf_folder
+from scheduler.backends.yarn.diagnostics import Room, no_room
+from scheduler.backends.yarn.events import Ask
+from scheduler.backends.yarn.jvm import own_jars, own_py4j
+from scheduler.backends.yarn.staging import Staging, check_size
+from scheduler.clusters.config import Cluster
+from scheduler.packaging.archive import this_python
+from scheduler.packaging.bundle import bundled, topmost
+
+if TYPE_CHECKING:
+    from scheduler.local import Launch
+
+READY_SECS = 180.0
+"""Containers that have to be found room for, files that have to be fetched, a start on each."""
+TELL_SECS = 10.0
+"""`submit` says what it waits for."""
+CURES = (
+    "wait for room (--wait-for-room, or yarn: ready_secs), use another queue, or ask for less (-w, "
+    "topology.container.ram)"
+)
+END_SECS = 30.0
+"""An application master ends its containers within 15 s."""
+RESTART_SECS = 120.0
+LOOK_SECS = 0.3
+SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
+
+
+class YarnBackend:
+    """An application master with the topology master, and a container of YARN's for each other
+    container of the packing plan."""
+
+    kind = "yarn"
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        options = cluster.options
+        self.ready_secs: float = options.get("ready_secs", READY_SECS)
+        master = options.get("master", {})
+        ram = master.get("ram", render.MASTER_RAM_BYTES)
+        self._wishes = render.Wishes(
+            options.get("queue", render.QUEUE),
+            options.get("python", render.PYTHON),
+            Ask(max(1, ram // MIB), int(master.get("cpu", render.MASTER_VCORES))),
+            options.get("attempts"),
+            tuple(options.get("environment", {}).items()),
+        )
+        self._client: Client | None = None
+        self._application = ""
+
+    def about(self) -> dict[str, Any]:
+        """The cluster's name, by which its file is found again, and the application's id."""
+        return {"cluster": self._cluster.name, "application": self._application}
+
+    def client(self) -> Client:
+        """A client of this cluster; whoever has it has to close it. UsageError if its
+        configuration is not there."""
+        key = f"yarn: conf_dir in {self._cluster.file}"
+        folder = conf_folder(self._cluster.options.get("conf_dir"), key)
+        return Client(folder, self._cluster.options.get("staging"))
+
+    @property
+    def queue(self) -> str:
+        """Where applications are submitted."""
+        return self._wishes.queue
+
+    def check(self, launch: "Launch") -> None:
+        """HeronError in one line if YARN is not there, its queue takes nothing, a container is
+        larger than any, or the workers could not see the state."""
+        problem = self.store_problem()
+        if problem is not None:
+            raise HeronError(problem)
+        render.check_words(self._order(launch, "", ()))
+        client = self.client()
+        try:
+            client.node_count()
+            if not self._is_known(client, launch):
+                self._check_name(client, launch.topology.name)
+            check_queue(client, self.queue)
+            self._application, largest = client.new_application()
+            render.check_largest(launch.packing, self._wishes.master, largest)
+            client.staging().check()
+        except BaseException:
+            client.close()
+            raise
+        self._client = client
+
+    def store_problem(self) -> str | None:
+        """Why the workers do not see the state, in one line."""
+        one_machine = self._cluster.options.get("one_machine", False)
+        if self._cluster.store_url.startswith("zk://") or one_machine:
+            return None
+        return (
+            f"the state in {self._cluster.store_url} is seen by this machine alone: use state: "
+            f"zk://HOST:PORT/ROOT in {self._cluster.file}, or yarn: one_machine: true if there "
+            "is no other"
+        )
+
+    def _is_known(self, client: Client, launch: "Launch") -> bool:
+        """Whether the state store has an application of this name. One that has ended left its
+        state to be looked at, and goes now that its name is wanted again."""
+        from scheduler.local import forget
+
+        store, name = open_store(launch.store_url), launch.topology.name
+        try:
+            node = requests.node_of(store, name) or {}
+            application = node.get("application")
+            if not application:
+                return False
+            if not _is_over(client.report(application)):
+                return True
+            _remove_files(client, node)
+            forget(store, name)
+            return False
+        finally:
+            store.close()
+
+    @staticmethod
+    def _check_name(client: Client, name: str) -> None:
+        running = next(client.named(name), None)
+        if running is not None:
+            raise NameInUse(
+                f"YARN runs an application called {name!r} already ({running}): choose another "
+                f"name with -N, or end it by `yarn application -kill {running}`"
+            )
+
+    def told(self, launch: "Launch") -> str:
+        """Containers."""
+        return containers_told(launch)
+
+    def logs(self, launch: "Launch") -> str:
+        """YARN has them, and `tail` gets at them."""
+        return f"`heronpy tail {launch.topology.name}`"
+
+    def preview(self, launch: "Launch") -> str:
+        """The application, with names of files that are not there yet."""
+        code = topmost(launch.topology.search_paths)
+        names = [(render.RUNTIME, render.ARCHIVE, "lib/heronpy-runtime.tar.gz"),
+                 *((f"code_{number}", render.ARCHIVE,
+                    f"topologies/{launch.topology.name}/code_{number}.tar.gz")
+                   for number, _ in enumerate(code))]  # fmt: skip
+        staging = self._cluster.options.get("staging", "~/.heronpy")
+        resources = tuple(
+            render.Resource(link, f"{staging}/{path}", kind, shared=path.startswith("lib"))
+            for link, kind, path in names
+        )
+        order = self._order(launch, staging, resources)
+        return render.preview(launch.topology.name, self._wishes, order, launch.packing)
+
+    def _order(
+        self, launch: "Launch", folder: str, resources: tuple[render.Resource, ...]
+    ) -> render.Order:
+        config = keys.with_defaults(launch.topology.config)
+        sent = {name: os.environ[name] for name in SENT_VARIABLES if name in os.environ}
+        return render.Order(
+            launch.topology.name,
+            launch.store_url,
+            this_python(),
+            self._wishes.python,
+            keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
+            keys.whole_number(config, keys.RESTART_LIMIT, 0),
+            folder,
+            tuple(topmost(launch.topology.search_paths)),
+            resources,
+            tuple({**sent, **dict(self._wishes.environment)}.items()),
+        )
+
+    def deploy(self, launch: "Launch") -> None:
+        """Put the files in their place, submit the application, and wait until its containers run;
+        HeronError with YARN's reason, and nothing left there, if they do not."""
+        assert self._client is not None  # checked before
+        client, name = self._client, launch.topology.name
+        self._client = None
+        folder = ""
+        try:
+            staging = client.staging()
+            folder = staging.new_folder(name)
+            resources = self._put_files(client, staging, launch, folder)
+            client.submit(
+                name, self._with_secrets(), resources,
+                render.master_command(self._wishes.python), staging,
+            )  # fmt: skip
+            self._wait(client, launch)
+        except BaseException:
+            with suppress(HeronError):  # the first error is the one to tell
+                client.kill(self._application)
+                if folder:
+                    staging.remove(folder)
+            raise
+        finally:
+            client.close()
+
+    def _with_secrets(self) -> render.Wishes:
+        """What is secret goes in the application master's environment and nowhere else."""
+        secrets = [
+            (each, os.environ[each]) for each in (CREDENTIALS_VARIABLE,) if each in os.environ
+        ]
+        return replace(self._wishes, environment=(*self._wishes.environment, *secrets))
+
+    def _put_files(
+        self, client: Client, staging: Staging, launch: "Launch", folder: str
+    ) -> list[render.Resource]:
+        """For the application master: what every container gets, and what only it needs."""
+        limit, file = self._cluster.options.get("archive_limit"), self._cluster.file
+        with tempfile.TemporaryDirectory(prefix="heronpy-yarn-") as local:
+            bundle = bundled(launch.topology.search_paths, launch.home.archives, local)
+            check_size("the runtime", bundle.runtime, limit, file)
+            shared = [staging.put_shared(bundle.runtime, render.RUNTIME, render.ARCHIVE, ".tar.gz")]
+            for number, (root, path) in enumerate(bundle.code):
+                check_size(root, path, limit, file)
+                link = f"code_{number}"
+                shared.append(staging.put(path, folder, f"{link}.tar.gz", link, render.ARCHIVE))
+            order = self._order(launch, folder, tuple(shared))
+            written = [
+                self._written(local, render.ORDER, json.dumps(order.to_json())),
+                self._written(local, render.CONFIG, client.configuration_xml()),
+            ]
+            own = [
+                staging.put(path, folder, link, link, render.FILE)
+                for path, link in zip(written, (render.ORDER, render.CONFIG), strict=True)
+            ]
+        own.append(staging.put_shared(own_py4j(), render.PY4J, render.FILE))
+        own += [
+            staging.put_shared(each, os.path.basename(each), render.FILE) for each in own_jars()
+        ]
+        return [*shared, *own]
+
+    @staticmethod
+    def _written(folder: str, name: str, text: str) -> str:
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def _wait(self, client: Client, launch: "Launch") -> None:
+        """Until every container runs, or the application is over; HeronError if they do not in
+        time, or if it failed."""
+        containers = len(launch.packing.containers)
+        began = told = time.monotonic()
+        store, name = open_store(launch.store_url), launch.topology.name
+        try:
+            while (waited := time.monotonic() - began) < launch.ready_secs:
+                report = client.report(self._application)
+                if report is not None and report.is_over:
+                    self._check_succeeded(name, report)
+                    return
+                if requests.running(requests.node_of(store, name)) == containers:
+                    return
+                if time.monotonic() - told > TELL_SECS:
+                    told = time.monotonic()
+                    print(self._why_not(client, store, launch, report, waited), file=sys.stderr)
+                time.sleep(LOOK_SECS)
+            why_not = self._why_not(client, store, launch, report, waited)
+            raise HeronError(f"{why_not}; {CURES}")
+        finally:
+            store.close()
+
+    def _check_succeeded(self, name: str, report: Report) -> None:
+        if report.status != "SUCCEEDED":
+            raise HeronError(
+                f"{name} failed on YARN ({self._application}): {report.words or report.state}"
+            )
+
+    def _why_not(
+        self,
+        client: Client,
+        store: StateStore,
+        launch: "Launch",
+        report: Report | None,
+        waited_secs: float,
+    ) -> str:
+        """What is missing, with YARN's figures."""
+        name = launch.topology.name
+        granted = {
+            number for number in requests.containers_of(requests.node_of(store, name)) if number
+        }
+        state = report.state if report is not None else "unknown"
+        rest = [ask for number, ask in render.asks(launch.packing).items() if number not in granted]
+        if state != "RUNNING":
+            rest.append(self._wishes.master)
+        nodes = client.nodes()
+        free = client.queue_free(self.queue) or _sum(each.free for each in nodes)
+        largest = max((each.free for each in nodes), key=lambda x: x.memory_mb, default=Room(0, 0))
+        told = no_room(
+            _sum(Room(each.memory_mb, each.vcores) for each in rest),
+            len(granted),
+            len(launch.packing.containers),
+            free,
+            largest,
+            self.queue,
+            waited_secs,
+        )
+        words = f" ({report.words})" if report is not None and report.words else ""
+        return f"{name} ({self._application}) is {state} on YARN{words}: {told}"
+
+    def end(self, name: str) -> None:
+        """Let the application master end everything in order; kill the application if it does not,
+        and remove what it may have left."""
+        store = open_store(self._cluster.store_url)
+        try:
+            node = requests.node_of(store, name) or {}
+            application = node.get("application")
+            if not application:
+                return
+            client = self.client()
+            try:
+                self._end(client, store, name, application)
+                _remove_files(client, node)
+            finally:
+                client.close()
+        finally:
+            store.close()
+
+    @staticmethod
+    def _end(client: Client, store: StateStore, name: str, application: str) -> None:
+        if _is_over(client.report(application)):
+            return
+        requests.wish(store, name, {"end": "`heronpy kill`"})
+        deadline = time.monotonic() + END_SECS
+        while time.monotonic() < deadline:
+            if _is_over(client.report(application)):
+                return
+            time.sleep(LOOK_SECS)
+        client.kill(application)
+
+    def restart(self, name: str, container: int | None) -> None:
+        """Have the application master start containers again; HeronError if not everything is there
+        again in time."""
+        store = open_store(self._cluster.store_url)
+        master = MasterClient(store, name)
+        try:
+            places = requests.containers_of(requests.node_of(store, name))
+            numbers = list(places) if container is None else [container]
+            before = _served(store, name, numbers)
+            requests.wish(store, name, {"restart": numbers})
+            deadline = time.monotonic() + RESTART_SECS
+            while time.monotonic() < deadline:
+                now = _served(store, name, numbers)
+                changed = all(now[x] not in (None, before[x]) for x in numbers)
+                if changed and _is_complete(master):
+                    return
+                time.sleep(LOOK_SECS)
+        finally:
+            master.close()
+            store.close()
+        raise HeronError(
+            f"{name}: not everything is there again after {RESTART_SECS:.0f} s: look at "
+            f"`heronpy tail {name}`"
+        )
+
+    def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
+        """Nothing to do: the application master follows the packing plan in the state store."""
+
+
+def _remove_files(client: Client, node: Mapping[str, Any]) -> None:
+    """A topology's own files, which an application master that was killed has left."""
+    folder = node.get(requests.FOLDER)
+    if folder:
+        client.staging().remove(folder)
+
+
+def _served(store: StateStore, name: str, numbers: Iterable[int]) -> dict[int, Any]:
+    """number -> what serves it: the topology master's node, or a container of YARN's that runs."""
+    places = requests.containers_of(requests.node_of(store, name))
+    running = {x: place["id"] for x, place in places.items() if place["phase"] == "running"}
+    master = store.get(master_path(name))
+    return {x: master if x == MASTER_CONTAINER else running.get(x) for x in numbers}
+
+
+def _is_complete(master: MasterClient) -> bool:
+    """Whether every container and every instance is there."""
+    found = master.try_ask("stats", wait_secs=1.0)
+    return (
+        found is not None
+        and found["containers"] == found["containers_expected"]
+        and all(each["up"] == each["instances"] for each in found["components"].values())
+    )
+
+
+def _is_over(report: Report | None) -> bool:
+    """Whether YARN has nothing of an application any more."""
+    return report is None or report.is_over
+
+
+def _sum(rooms: Iterable[Room]) -> Room:
+    every = list(rooms)
+    return Room(sum(each.memory_mb for each in every), sum(each.vcores for each in every))

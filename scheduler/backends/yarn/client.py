@@ -1,0 +1,267 @@
+"""What the command line asks of the resource manager: YarnClient's calls, in our words."""
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import HeronError, UsageError
+from scheduler.backends.yarn import render
+from scheduler.backends.yarn.configuration import from_folder, patient
+from scheduler.backends.yarn.diagnostics import Room, last_words
+from scheduler.backends.yarn.events import Ask
+from scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop, own_jars
+from scheduler.backends.yarn.records import Records
+from scheduler.backends.yarn.staging import Staging
+
+ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+"""YarnApplicationState of an application that is over."""
+RUNNING_QUEUE = "RUNNING"
+_UNREACHABLE = re.compile(
+    r"Connection refused|timed out|unknown host|No route to host|Network is unreachable"
+    r"|Invalid host name",
+    re.IGNORECASE,
+)
+VERSION_SECS = 3.0
+"""The web server of a resource manager that has just answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the resource manager says about an application."""
+
+    state: str
+    status: str
+    """FinalApplicationStatus: UNDEFINED until it is over."""
+    words: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, however."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a node manager has."""
+
+    total: Room
+    free: Room
+
+
+class Client:
+    """A YarnClient in a JVM of its own; it gives up within seconds."""
+
+    def __init__(self, conf_folder: str, staging: str | None) -> None:
+        self._conf_folder = conf_folder
+        self._jvm = Jvm(own_jars(), own_group=True)
+        try:
+            with hadoop(f"the configuration in {conf_folder} cannot be used"):
+                self.configuration = from_folder(self._jvm, conf_folder)
+                self.records = Records(self._jvm)
+                bounded = patient(self._jvm, self.configuration)
+                self.address = str(bounded.get("yarn.resourcemanager.address") or "")
+                package = self._jvm.classes.org.apache.hadoop.yarn.client.api
+                self._yarn = package.YarnClient.createYarnClient()
+                self._yarn.init(bounded)
+                self._yarn.start()
+            self._bounded, self._staging_folder = bounded, staging
+            self._application: Any = None
+        except BaseException:
+            self._jvm.close()
+            raise
+
+    def close(self) -> None:
+        """End the JVM."""
+        self._jvm.close()
+
+    @property
+    def user(self) -> str:
+        """Who we are for Hadoop."""
+        return self.records.user()
+
+    def configuration_xml(self) -> str:
+        """The configuration as a file for the application master."""
+        writer = self._jvm.classes.java.io.StringWriter()
+        with hadoop("the configuration cannot be written"):
+            self.configuration.writeXml(writer)
+        return str(writer.toString())
+
+    def staging(self) -> Staging:
+        """Our folder on the cluster's file system; HeronError if that cannot be reached."""
+        return Staging(self._jvm, self._bounded, self._staging_folder)
+
+    def node_count(self) -> int:
+        """Node managers that are there; HeronError if the resource manager is not."""
+        with self._asking():
+            return int(self._yarn.getYarnClusterMetrics().getNumNodeManagers())
+
+    def version(self) -> str:
+        """The resource manager's Hadoop, which only its web server tells."""
+        address = str(self._bounded.get("yarn.resourcemanager.webapp.address") or "")
+        try:
+            url = f"http://{address}/ws/v1/cluster/info"
+            with urllib.request.urlopen(url, timeout=VERSION_SECS) as answer:
+                return f"Hadoop {json.load(answer)['clusterInfo']['resourceManagerVersion']}"
+        except (OSError, ValueError, KeyError):
+            return "Hadoop of a version that it does not tell"
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """HeronError in one line if nobody answers, HadoopError for what is refused."""
+        try:
+            with hadoop(f"the resource manager{self._where} does not answer as it should"):
+                yield
+        except HadoopError as error:
+            matched = _UNREACHABLE.search(error.said)
+            if matched is None:
+                raise
+            raise HeronError(
+                f"no resource manager answers{self._where} ({matched[0]}): start it, or correct "
+                f"yarn.resourcemanager.address in {self._conf_folder}"
+            ) from None
+
+    @property
+    def _where(self) -> str:
+        return f" at {self.address}" if self.address else ""
+
+    def nodes(self) -> list[Node]:
+        """The node managers that run."""
+        states = [self.records.api.NodeState.RUNNING]
+        with self._asking():
+            array = self._jvm.array(self.records.api.NodeState, states)
+            return [_node(each) for each in self._yarn.getNodeReports(array)]
+
+    def queue_problem(self, queue: str) -> str | None:
+        """Why nothing can be submitted to a queue, in one line."""
+        with self._asking():
+            info = self._yarn.getQueueInfo(queue)
+            if info is None:
+                known = ", ".join(self._leaves())
+                return f"YARN has no queue {queue!r} (its queues: {known}): set yarn: queue"
+            state = str(info.getQueueState().toString())
+            if state != RUNNING_QUEUE:
+                return f"the queue {queue} of YARN is {state.lower()}: set yarn: queue"
+            if not self._may_submit(queue):
+                return (
+                    f"{self.records.user()} may not submit to the queue {queue} of YARN: ask for "
+                    "it (its acl_submit_applications), or set yarn: queue"
+                )
+        return None
+
+    def _leaves(self) -> list[str]:
+        every = [str(each.getQueueName()) for each in self._yarn.getAllQueues()]
+        return [each for each in every if each != "root"]
+
+    def _may_submit(self, queue: str) -> bool:
+        short = queue.rpartition(".")[2]
+        for each in self._yarn.getQueueAclsInfo():
+            if str(each.getQueueName()).rpartition(".")[2] == short:
+                return "SUBMIT_APPLICATIONS" in {str(x.toString()) for x in each.getUserAcls()}
+        return True  # a scheduler that tells of no such thing
+
+    def queue_free(self, queue: str) -> Room | None:
+        """What the queue may still give, if the scheduler tells."""
+        with self._asking():
+            info = self._yarn.getQueueInfo(queue)
+            found = None if info is None else info.getQueueStatistics()
+            if found is None or found.getAvailableMemoryMB() < 0:
+                return None
+            return Room(int(found.getAvailableMemoryMB()), int(found.getAvailableVCores()))
+
+    def new_application(self) -> tuple[str, Ask]:
+        """An id for an application, and the largest container that YARN gives."""
+        with self._asking():
+            self._application = self._yarn.createApplication()
+            response = self._application.getNewApplicationResponse()
+            most = response.getMaximumResourceCapability()
+            largest = Ask(int(most.getMemorySize()), int(most.getVirtualCores()))
+            return str(response.getApplicationId().toString()), largest
+
+    def submit(
+        self,
+        name: str,
+        wishes: render.Wishes,
+        resources: Sequence[render.Resource],
+        command: str,
+        staging: Staging,
+    ) -> None:
+        """Submit the new application; HeronError with YARN's reason if it is refused."""
+        context = self._application.getApplicationSubmissionContext()
+        with hadoop(f"YARN does not take {name}"):
+            tokens = self.records.file_system_tokens(staging.file_system, self._bounded)
+            launch = self.records.launch(resources, dict(wishes.environment), command, tokens)
+            context.setApplicationName(name)
+            context.setApplicationType(render.TYPE)
+            context.setApplicationTags(set(render.tags(name)))
+            context.setQueue(wishes.queue)
+            context.setAMContainerSpec(launch)
+            context.setResource(self.records.resource(wishes.master))
+            context.setKeepContainersAcrossApplicationAttempts(True)
+            context.setAttemptFailuresValidityInterval(render.ATTEMPTS_WINDOW_MS)
+            if wishes.attempts is not None:
+                context.setMaxAppAttempts(wishes.attempts)
+        try:
+            with hadoop(f"YARN does not take {name}"):
+                self._yarn.submitApplication(context)
+        except HadoopError as error:
+            raise HeronError(f"YARN does not take {name}: {plain(error.said)}") from None
+
+    def report(self, application: str) -> Report | None:
+        """What YARN knows about an application; None if it knows none of that id."""
+        try:
+            with self._asking():
+                found = self._yarn.getApplicationReport(self._id(application))
+                return Report(
+                    str(found.getYarnApplicationState().toString()),
+                    str(found.getFinalApplicationStatus().toString()),
+                    last_words(str(found.getDiagnostics() or "")),
+                )
+        except HadoopError as error:
+            if error.kind.endswith("ApplicationNotFoundException"):
+                return None
+            raise
+
+    def kill(self, application: str) -> None:
+        """Have YARN kill an application and all its containers."""
+        try:
+            with hadoop(f"YARN does not kill {application}"):
+                self._yarn.killApplication(self._id(application))
+        except HadoopError as error:
+            if not error.kind.endswith("ApplicationNotFoundException"):
+                raise
+
+    def _id(self, application: str) -> Any:
+        return self.records.api.ApplicationId.fromString(application)
+
+    def named(self, name: str) -> Iterator[str]:
+        """Ids of the applications of ours with this name that are not over."""
+        with self._asking():
+            for each in self._yarn.getApplications({render.TYPE}):
+                over = str(each.getYarnApplicationState().toString()) in ENDED
+                if not over and str(each.getName()) == name:
+                    yield str(each.getApplicationId().toString())
+
+
+def _node(report: Any) -> Node:
+    total, used = report.getCapability(), report.getUsed()
+    memory, vcores = int(total.getMemorySize()), int(total.getVirtualCores())
+    taken = (0, 0) if used is None else (int(used.getMemorySize()), int(used.getVirtualCores()))
+    free = Room(memory - taken[0], vcores - taken[1])
+    return Node(Room(memory, vcores), free)
+
+
+def plain(said: str) -> str:
+    """YARN's reason without its ids and class names."""
+    words = re.sub(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): ?", "", said)
+    return re.sub(r"^Failed to submit (application_\d+_\d+) to YARN ?: ?", "", words)
+
+
+def check_queue(client: Client, queue: str) -> None:
+    """UsageError if nothing can be submitted to the queue."""
+    problem = client.queue_problem(queue)
+    if problem is not None:
+        raise UsageError(problem)

@@ -1,0 +1,76 @@
+"""Hadoop's configuration, from the folder that a cluster's file names, with bounded patience."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from heron_core.errors import UsageError
+from scheduler.backends.yarn.jvm import Jvm
+
+FOLDER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+SITE = "yarn-site.xml"
+FILES = ("core-site.xml", "hdfs-site.xml", SITE)
+PATIENCE: Mapping[str, str] = {
+    # Hadoop's own defaults add up to a quarter of an hour before it says that nobody is there.
+    "yarn.resourcemanager.connect.max-wait.ms": "15000",
+    "yarn.resourcemanager.connect.retry-interval.ms": "1000",
+    "yarn.client.failover-max-attempts": "6",
+    "yarn.client.application-client-protocol.poll-timeout-ms": "60000",
+    "ipc.client.connect.max.retries": "2",
+    "ipc.client.connect.retry.interval": "1000",
+    "ipc.client.connect.max.retries.on.timeouts": "2",
+    "ipc.client.connect.timeout": "5000",
+}
+"""For whoever waits at a command line, and for the application master's loop, which tries again."""
+
+
+def conf_folder(given: str | None, key: str) -> str:
+    """The folder with yarn-site.xml: the cluster file's, else HADOOP_CONF_DIR; UsageError if it is
+    not there or if one of its files is no configuration. `key` is where to set it."""
+    named = next((os.environ[x] for x in FOLDER_VARIABLES if os.environ.get(x)), None)
+    if given is None and named is None:
+        raise UsageError(f"YARN is not known: set {key}, or HADOOP_CONF_DIR")
+    folder = os.path.abspath(os.path.expanduser(given or named or ""))
+    if not os.path.isfile(os.path.join(folder, SITE)):
+        raise UsageError(f"{folder} has no {SITE}: set {key}")
+    for each in FILES:
+        _check_xml(os.path.join(folder, each))
+    return folder
+
+
+def _check_xml(path: str) -> None:
+    if not os.path.exists(path):
+        return
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        raise UsageError(f"{path} is no XML: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if root.tag != "configuration":
+        raise UsageError(f"{path} begins with <{root.tag}>, not with <configuration>")
+
+
+def from_folder(jvm: Jvm, folder: str) -> Any:
+    """A YarnConfiguration of the folder's files."""
+    found = [os.path.join(folder, each) for each in FILES]
+    return from_files(jvm, [each for each in found if os.path.exists(each)])
+
+
+def from_files(jvm: Jvm, files: list[str]) -> Any:
+    """A YarnConfiguration of files."""
+    configuration = jvm.classes.org.apache.hadoop.yarn.conf.YarnConfiguration()
+    for each in files:
+        configuration.addResource(jvm.classes.org.apache.hadoop.fs.Path(f"file://{each}"))
+    # Kerberos or not, as Hadoop is configured.
+    jvm.classes.org.apache.hadoop.security.UserGroupInformation.setConfiguration(configuration)
+    return configuration
+
+
+def patient(jvm: Jvm, configuration: Any) -> Any:
+    """A copy that gives up in time for somebody who waits."""
+    copy = jvm.classes.org.apache.hadoop.yarn.conf.YarnConfiguration(configuration)
+    for key, value in PATIENCE.items():
+        copy.set(key, value)
+    return copy

@@ -1,0 +1,339 @@
+"""What the application master decides: which containers to ask for, start, replace and end. Pure.
+
+Every container of the packing plan has a slot. A slot is asked for with a priority of its own, so a
+container that YARN gives belongs to one slot, and so does one that still runs from an earlier
+attempt of the master: it is kept. A container that is lost is asked for again, alone: at once if
+the cluster took it away, by the restart policy if it ended by itself. Containers end in order: what
+is published tells them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from heron_core.algorithms.backoff import RestartPolicy
+from scheduler.backends.yarn.events import (
+    Allocated,
+    Ask,
+    AskFor,
+    Completed,
+    EndMaster,
+    EndWished,
+    Event,
+    Grant,
+    Instruction,
+    MasterEnded,
+    NotStarted,
+    PlanChanged,
+    Publish,
+    Recovered,
+    Registered,
+    Release,
+    RestartWished,
+    Start,
+    Started,
+    StartMaster,
+    Status,
+    TakeBack,
+    Tell,
+    Tick,
+    Unregister,
+)
+
+GRACE_SECS = 15.0
+"""A container's processes get 8 s, and what it hears through the state store takes its time."""
+GAVE_UP_CODE, ENDED_CODE = 4, 5
+"""Of scheduler.container.executor, which would import what decisions do not need."""
+TAKEN_AWAY: Mapping[int, str] = {
+    -100: "its node is lost",
+    -101: "its node's disks have failed",
+    -102: "the scheduler took it for somebody else (pre-emption)",
+    -105: "the application master stopped it",
+    -106: "the resource manager killed it",
+    -108: "the node manager's scheduler killed it",
+}
+"""ContainerExitStatus of YARN: it is not the container's fault, so no attempt is counted."""
+
+
+class Phase(Enum):
+    """Where a slot is."""
+
+    RESTING = "resting"
+    """It failed, and waits before it is asked for again."""
+    ASKED = "asked"
+    STARTING = "starting"
+    RUNNING = "running"
+    ENDING = "ending"
+
+
+@dataclass(slots=True)
+class Slot:
+    """One container of the packing plan."""
+
+    number: int
+    ask: Ask
+    policy: RestartPolicy
+    phase: Phase = Phase.RESTING
+    grant: Grant | None = None
+    since: float = 0.0
+    """When it was started."""
+    due: float = 0.0
+    """When it is asked for again, or when it must have ended."""
+    wanted: bool = True
+
+
+@dataclass
+class Core:
+    """The slots, and how it all ends."""
+
+    restart_limit: int
+    slots: dict[int, Slot] = field(default_factory=dict)
+    _master: RestartPolicy = field(init=False)
+    _master_since: float | None = None
+    _master_due: float | None = None
+    _master_wished: bool = False
+    _end: Unregister | None = None
+    _end_by: float = 0.0
+    _registered: bool = False
+
+    def __post_init__(self) -> None:
+        self._master = RestartPolicy(self.restart_limit)
+
+    def handle(self, event: Event, now: float) -> list[Instruction]:
+        """What to do about an event."""
+        handler = _HANDLERS[type(event)]
+        return [*handler(self, event, now), *self._ended()]
+
+    def number_of(self, container: str) -> int | None:
+        """Which container of the packing plan a container of YARN's is."""
+        slot = self._of(container)
+        return None if slot is None else slot.number
+
+    def _of(self, container: str) -> Slot | None:
+        found = (x for x in self.slots.values() if x.grant is not None and x.grant.id == container)
+        return next(found, None)
+
+    def _on_registered(self, event: Registered, now: float) -> list[Instruction]:
+        self._registered = True
+        done: list[Instruction] = []
+        for grant in event.previous:
+            done += self._adopt(grant, now)
+        for slot in self.slots.values():
+            if slot.grant is None and slot.phase is Phase.RESTING:
+                done += self._ask(slot)
+        return [*done, Publish(), *self._start_master(now)]
+
+    def _on_recovered(self, event: Recovered, now: float) -> list[Instruction]:
+        return [*self._adopt(event.grant, now), Publish()]
+
+    def _adopt(self, grant: Grant, now: float) -> list[Instruction]:
+        """Keep what runs already, unless its slot is gone or has another container."""
+        slot = self.slots.get(grant.number)
+        if slot is None or slot.grant is not None or self._end is not None:
+            return [Release(grant.id)]
+        back: list[Instruction] = []
+        if slot.phase is Phase.ASKED:
+            back.append(TakeBack(slot.number))
+        slot.phase, slot.grant, slot.since = Phase.RUNNING, grant, now
+        line = f"container {slot.number} still runs: {grant.id} on {grant.host}"
+        return [*back, Tell(line)]
+
+    def _on_allocated(self, event: Allocated, now: float) -> list[Instruction]:
+        grant = event.grant
+        slot = self.slots.get(grant.number)
+        if slot is None or slot.phase is not Phase.ASKED:
+            return [Release(grant.id)]
+        slot.phase, slot.grant, slot.since = Phase.STARTING, grant, now
+        return [TakeBack(slot.number), Publish(), Start(grant)]
+
+    def _on_started(self, event: Started, now: float) -> list[Instruction]:
+        slot = self._of(event.id)
+        if slot is None or slot.phase is not Phase.STARTING:
+            return []
+        slot.phase, slot.since = Phase.RUNNING, now
+        assert slot.grant is not None
+        return [Tell(f"container {slot.number} runs: {event.id} on {slot.grant.host}"), Publish()]
+
+    def _on_not_started(self, event: NotStarted, now: float) -> list[Instruction]:
+        slot = self._of(event.id)
+        if slot is None:
+            return []
+        return [Release(event.id), *self._failed(slot, f"it does not start: {event.why}", now)]
+
+    def _on_completed(self, event: Completed, now: float) -> list[Instruction]:
+        slot = self._of(event.id)
+        if slot is None:  # a surplus one, or of an attempt before this
+            return []
+        if slot.phase is Phase.ENDING:
+            return self._vacated(slot)
+        if event.status in TAKEN_AWAY:
+            why = f"{TAKEN_AWAY[event.status]}: {event.words}".removesuffix(": ")
+            return [Tell(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
+        if event.status == GAVE_UP_CODE:
+            slot.grant = None
+            slot.phase = Phase.RESTING
+            return self._finish(Status.FAILED, event.words or "a component kept failing", now)
+        return self._failed(slot, event.words or f"its exit code was {event.status}", now)
+
+    def _vacated(self, slot: Slot) -> list[Instruction]:
+        """Its container is gone, as was to be expected or at least not its own fault."""
+        slot.grant, slot.phase = None, Phase.RESTING
+        if not slot.wanted:
+            del self.slots[slot.number]
+            return [Tell(f"container {slot.number} is removed"), Publish()]
+        if self._end is not None:
+            return [Publish()]
+        return [*self._ask(slot), Publish()]
+
+    def _failed(self, slot: Slot, why: str, now: float) -> list[Instruction]:
+        slot.grant, slot.phase = None, Phase.RESTING
+        if self._end is not None:
+            return []
+        pause = slot.policy.pause_secs(now - slot.since)
+        if pause is None:
+            text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
+            return self._finish(Status.FAILED, text, now)
+        slot.due = now + pause
+        lost = Tell(f"container {slot.number} ended: {why}")
+        return [lost, Publish(), *self._on_tick(Tick(), now)]
+
+    def _ask(self, slot: Slot) -> list[Instruction]:
+        slot.phase = Phase.ASKED
+        return [AskFor(slot.number, slot.ask)]
+
+    def _on_plan(self, event: PlanChanged, now: float) -> list[Instruction]:
+        if self._end is not None:
+            return []
+        done: list[Instruction] = []
+        for number, ask in event.asks.items():
+            done += self._wanted(number, ask)
+        for number in [each for each in self.slots if each not in event.asks]:
+            done += self._unwanted(self.slots[number], now)
+        return done
+
+    def _wanted(self, number: int, ask: Ask) -> list[Instruction]:
+        slot = self.slots.get(number)
+        if slot is None:
+            slot = Slot(number, ask, RestartPolicy(self.restart_limit))
+            self.slots[number] = slot
+            return self._ask(slot) if self._registered else []
+        slot.wanted = True
+        if slot.ask == ask:
+            return []
+        slot.ask = ask
+        if slot.phase is Phase.ASKED:
+            return [TakeBack(number), *self._ask(slot)]
+        return []  # it counts when the container is started again
+
+    def _unwanted(self, slot: Slot, now: float) -> list[Instruction]:
+        if slot.grant is None:
+            del self.slots[slot.number]
+            return [TakeBack(slot.number)] if slot.phase is Phase.ASKED else []
+        if not slot.wanted:
+            return []
+        slot.wanted = False
+        return self._let_end(slot, now)
+
+    def _let_end(self, slot: Slot, now: float) -> list[Instruction]:
+        """In order; `due` says by when."""
+        slot.phase, slot.due = Phase.ENDING, now + GRACE_SECS
+        return [Publish()]
+
+    def _on_restart(self, event: RestartWished, now: float) -> list[Instruction]:
+        done: list[Instruction] = []
+        for number in event.numbers:
+            slot = self.slots.get(number)
+            if slot is not None and slot.phase in (Phase.RUNNING, Phase.STARTING):
+                done += [Tell(f"container {number} is to be restarted"), *self._let_end(slot, now)]
+            elif number == 0 and self._master_since is not None:
+                self._master_wished = True
+                done += [Tell("the topology master is to be restarted"), EndMaster()]
+        return done
+
+    def _on_end(self, event: EndWished, now: float) -> list[Instruction]:
+        return self._finish(Status.KILLED, event.why, now)
+
+    def _on_master(self, event: MasterEnded, now: float) -> list[Instruction]:
+        ran_secs = now - (self._master_since or now)
+        self._master_since = None
+        if self._end is not None:
+            return []
+        if event.code == ENDED_CODE:
+            return self._finish(Status.SUCCEEDED, event.words or "the topology has ended", now)
+        if event.code == GAVE_UP_CODE:
+            return self._finish(Status.FAILED, event.words or "the topology master failed", now)
+        pause = 0.0 if self._master_wished else self._master.pause_secs(ran_secs)
+        self._master_wished = False
+        words = event.words or f"its exit code was {event.code}"
+        if pause is None:
+            text = f"the topology master ended {self._master.failures} times: {words}"
+            return self._finish(Status.FAILED, text, now)
+        self._master_due = now + pause
+        return [Tell(f"the topology master ended: {words}"), *self._on_tick(Tick(), now)]
+
+    def _start_master(self, now: float) -> list[Instruction]:
+        self._master_due, self._master_since = None, now
+        return [StartMaster()]
+
+    def _on_tick(self, _: Tick, now: float) -> list[Instruction]:
+        done: list[Instruction] = []
+        for slot in self.slots.values():
+            if slot.phase is Phase.RESTING and slot.due <= now and self._may_ask:
+                done += self._ask(slot)
+            elif slot.phase is Phase.ENDING and slot.due <= now and slot.grant is not None:
+                slot.due = float("inf")
+                done += [Tell(f"container {slot.number} does not end"), Release(slot.grant.id)]
+        if self._master_due is not None and self._master_due <= now and self._end is None:
+            done += self._start_master(now)
+        if self._end is not None and now >= self._end_by:
+            done += self._left_behind()
+        return done
+
+    @property
+    def _may_ask(self) -> bool:
+        return self._registered and self._end is None
+
+    def _left_behind(self) -> list[Instruction]:
+        """The end must not wait any longer: what still runs is killed by YARN."""
+        self._master_since = None
+        for slot in self.slots.values():
+            slot.grant = None
+        return []
+
+    def _finish(self, status: Status, reason: str, now: float) -> list[Instruction]:
+        """Everything ends in order, then the application; the first reason counts."""
+        if self._end is not None:
+            return []
+        self._end, self._end_by = Unregister(status, reason), now + GRACE_SECS
+        done: list[Instruction] = [Tell(f"the application ends, {status.value}: {reason}")]
+        for slot in self.slots.values():
+            if slot.phase is Phase.ASKED:
+                done.append(TakeBack(slot.number))
+            if slot.grant is not None:
+                slot.phase, slot.due = Phase.ENDING, self._end_by
+            else:
+                slot.phase = Phase.RESTING
+        return [*done, Publish(), EndMaster()]
+
+    def _ended(self) -> list[Instruction]:
+        """The last instruction, once nothing runs any more."""
+        busy = self._master_since is not None or any(x.grant for x in self.slots.values())
+        if self._end is None or busy or not self._registered:
+            return []
+        self._registered = False
+        return [self._end]
+
+
+_HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
+    Registered: Core._on_registered,
+    Recovered: Core._on_recovered,
+    Allocated: Core._on_allocated,
+    Started: Core._on_started,
+    NotStarted: Core._on_not_started,
+    Completed: Core._on_completed,
+    PlanChanged: Core._on_plan,
+    MasterEnded: Core._on_master,
+    RestartWished: Core._on_restart,
+    EndWished: Core._on_end,
+    Tick: Core._on_tick,
+}

@@ -1,0 +1,308 @@
+"""`python -m scheduler.backends.yarn.master ORDER`: the application master, on YARN.
+
+One thread and one loop: it runs the topology master's container as its child, keeps the resource
+manager informed with a heartbeat a second, follows the packing plan in the state store, and does
+what yarn.core says. When it dies its child and its JVM die with it; the containers run
+on, and the next attempt that YARN starts takes them over.
+"""
+
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from glob import glob
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
+from heron_core.state_tree import execution_path, scheduler_path, topology_path
+from heron_io.processes import Waker
+from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.yarn import events, render
+from scheduler.backends.yarn.container_agent import (
+    ID_VARIABLE,
+    UNSTARTED_CODE,
+    check_python,
+    logs_folder,
+    placed,
+    tell,
+)
+from scheduler.backends.yarn.core import Core, Phase
+from scheduler.backends.yarn.diagnostics import completed_words
+from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
+from scheduler.backends.yarn.render import Order
+from scheduler.backends.yarn.requests import FOLDER, rows, taken
+from scheduler.backends.yarn.rm import ResourceManager, Superseded
+from scheduler.container.container_process import ContainerProcess
+from scheduler.update_plans import Packings, read_packings
+
+log = logging.getLogger("yarn")
+
+HEARTBEAT_SECS = 1.0
+LOG = "application-master.log"
+STATES = {
+    events.Status.SUCCEEDED: TopologyState.ENDED,
+    events.Status.FAILED: "FAILED",
+    events.Status.KILLED: TopologyState.KILLED,
+}
+
+
+class Master:
+    """The loop."""
+
+    def __init__(self, order: Order, store: StateStore, rm: ResourceManager) -> None:
+        self._order, self._store, self._rm = order, store, rm
+        self._name = order.topology
+        self._core = Core(order.restart_limit)
+        self._waker = Waker()
+        self._child: ContainerProcess | None = None
+        self._packings: Packings | None = None
+        self._published = True
+        self._to_start: list[events.Grant] = []
+        self._code: int | None = None
+        self._silent = False
+        """Whether the resource manager does not answer now."""
+
+    def stop(self) -> None:
+        """YARN ends this attempt."""
+        self._code = 128 + signal.SIGTERM
+        self._waker.wake()
+
+    def run(self) -> int:
+        """Until the application has ended; returns the exit code."""
+        self._follow_plan()
+        self._handle(events.Registered(self._rm.register(socket.gethostname())))
+        try:
+            while self._code is None:
+                self._wait()
+                self._heartbeat()
+                self._guarded(self._look)
+                self._handle(events.Tick())
+                self._publish()
+        except Superseded as error:
+            log.warning("this attempt is replaced: %s", error)
+            self._code = 1
+        finally:
+            if self._child is not None:
+                self._child.close()
+        return self._code
+
+    def _wait(self) -> None:
+        """For the next heartbeat, or the end of the child."""
+        if self._child is None:
+            time.sleep(HEARTBEAT_SECS)
+            return
+        code = self._child.wait(HEARTBEAT_SECS, self._waker, self._order.silent_secs)
+        if code is not None:
+            words, self._child = self._child.words, None
+            self._handle(events.MasterEnded(code, words))
+
+    def _heartbeat(self) -> None:
+        try:
+            for each in self._rm.heartbeat():
+                self._handle(self._in_words(each))
+            self._silent = False
+        except HadoopError as error:
+            if error.kind == GONE:
+                raise  # the next attempt has another
+            if not self._silent:
+                log.warning("%s: the containers run on, we try again", error)
+            self._silent = True
+
+    def _in_words(self, event: events.Event) -> events.Event:
+        """A container's end, with the reason in one line."""
+        if not isinstance(event, events.Completed):
+            return event
+        if event.status:
+            log.info("%s ended with %d: %s", event.id, event.status, event.words)
+        plan = self._plan_of(event.id)
+        words = completed_words(event.status, event.words, plan, os.sysconf("SC_PAGE_SIZE"))
+        return events.Completed(event.id, event.status, words)
+
+    def _plan_of(self, container: str) -> ContainerPlan | None:
+        """What the packing plan says about a container of YARN's."""
+        number = self._core.number_of(container)
+        if number is None or self._packings is None:
+            return None
+        plan = self._packings.of(number)
+        return next((each for each in plan.containers if each.id == number), None)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        """The state store may be away for a while; nothing stops because of that."""
+        try:
+            call()
+        except HeronError as error:
+            log.warning("the state store: %s", error)
+
+    def _look(self) -> None:
+        """At what stands in the state store."""
+        if self._store.get(topology_path(self._name)) is None:
+            self._handle(events.EndWished("the topology is gone from the state store"))
+            return
+        self._follow_plan()
+        wish = taken(self._store, self._name)
+        if "restart" in wish:
+            self._handle(events.RestartWished(tuple(wish["restart"])))
+        if "end" in wish:
+            self._handle(events.EndWished(str(wish["end"])))
+
+    def _follow_plan(self) -> None:
+        """While the topology is scaled, the containers of both packing plans are to run."""
+        found = read_packings(self._store, self._name)
+        if found == self._packings:
+            return
+        self._packings = found
+        asks = {**render.asks(found.wanted), **render.asks(found.current)}
+        self._handle(events.PlanChanged(asks))
+
+    def _handle(self, event: events.Event) -> None:
+        for each in self._core.handle(event, time.monotonic()):
+            _DOERS[type(each)](self, each)
+
+    def _tell(self, order: events.Tell) -> None:
+        log.info("%s", order.line)
+
+    def _ask(self, order: events.AskFor) -> None:
+        log.info("container %d: asking for %s", order.number, order.ask)
+        self._rm.ask(order.number, order.ask)
+
+    def _take_back(self, order: events.TakeBack) -> None:
+        self._rm.take_back(order.number)
+
+    def _start(self, order: events.Start) -> None:
+        """Not before it is published: it would take itself for a stranger."""
+        self._to_start.append(order.grant)
+
+    def _release(self, order: events.Release) -> None:
+        try:
+            self._rm.release(order.id)
+        except HadoopError as error:
+            log.warning("%s", error)
+
+    def _is_to_be_published(self, _: events.Publish) -> None:
+        self._published = False
+
+    def _publish(self) -> None:
+        if not self._published:
+            self._guarded(self._write)
+        if self._published:
+            for grant in self._to_start:
+                self._start_now(grant)
+            self._to_start.clear()
+
+    def _write(self) -> None:
+        node = self._store.get(scheduler_path(self._name))
+        if node is not None:
+            own = {"id": os.environ[ID_VARIABLE], "phase": Phase.RUNNING.value,
+                   "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
+                   "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
+            found = {str(MASTER_CONTAINER): own, **rows(self._core.slots.values())}
+            known = {"containers": found, FOLDER: self._order.folder}
+            self._store.put(scheduler_path(self._name), {**node, **known})
+        self._published = True
+
+    def _start_now(self, grant: events.Grant) -> None:
+        try:
+            self._rm.start(grant)
+        except HadoopError as error:
+            self._handle(events.NotStarted(grant.id, str(error)))
+        else:
+            self._handle(events.Started(grant.id))
+
+    def _start_master(self, _: events.StartMaster) -> None:
+        words = [
+            "--store", self._order.store_url,
+            "--topology", self._name,
+            "--container", str(MASTER_CONTAINER),
+        ]  # fmt: skip
+        shutil.rmtree("sockets", ignore_errors=True)
+        self._child = ContainerProcess(placed(words, self._order.store_url))
+
+    def _end_master(self, _: events.EndMaster) -> None:
+        if self._child is not None:
+            self._child.end()
+
+    def _unregister(self, order: events.Unregister) -> None:
+        self._publish()
+        self._guarded(lambda: self._write_end(order))
+        calls: list[Callable[[], None]] = [
+            lambda: self._rm.unregister(order.status, order.reason),
+            self._rm.remove_files,
+        ]
+        for call in calls:
+            try:
+                call()
+            except HadoopError as error:
+                log.warning("%s", error)
+        self._code = 0
+
+    def _write_end(self, order: events.Unregister) -> None:
+        path = execution_path(self._name)
+        state = self._store.get(path)
+        if state is not None:
+            ended = {"state": STATES[order.status], "reason": order.reason}
+            self._store.put(path, {**state, **ended})
+
+
+_DOERS: Mapping[type, Callable[[Master, Any], None]] = {
+    events.Tell: Master._tell,
+    events.AskFor: Master._ask,
+    events.TakeBack: Master._take_back,
+    events.Start: Master._start,
+    events.Release: Master._release,
+    events.Publish: Master._is_to_be_published,
+    events.StartMaster: Master._start_master,
+    events.EndMaster: Master._end_master,
+    events.Unregister: Master._unregister,
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the application master; returns its exit code."""
+    logs = logs_folder()
+    logging.basicConfig(
+        filename=os.path.join(logs, LOG),
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    try:
+        with open(words[0], encoding="utf-8") as file:
+            order = Order.from_json(json.load(file))
+        check_python(order.packed_for)
+        return _run(order, os.path.join(logs, "hadoop.log"))
+    except HeronError as error:
+        log.error("%s", error)
+        tell(str(error))
+        return UNSTARTED_CODE
+
+
+def _run(order: Order, hadoop_log: str) -> int:
+    environment = dict(order.environment)
+    if CREDENTIALS_VARIABLE in os.environ:
+        environment[CREDENTIALS_VARIABLE] = os.environ[CREDENTIALS_VARIABLE]
+    store = open_store(order.store_url)
+    try:
+        jvm = Jvm(sorted(glob("*.jar")), hadoop_log)
+        try:
+            master = Master(order, store, ResourceManager(jvm, order, environment))
+            signal.signal(signal.SIGTERM, lambda *_: master.stop())
+            code = master.run()
+        finally:
+            jvm.close()
+    finally:
+        store.close()
+    if code:
+        tell(f"the application master ends with {code}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

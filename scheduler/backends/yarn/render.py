@@ -1,0 +1,242 @@
+"""A packing plan and a cluster's file as an application of YARN's. Pure."""
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import UsageError
+from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
+from scheduler.backends.yarn.events import Ask
+
+TYPE = "HERON"
+"""As Heron's own launcher calls them; `yarn application -list -appTypes HERON` shows them."""
+PYTHON = "python3"
+QUEUE = "default"
+MASTER_RAM_BYTES = 1024 * MIB
+"""The topology master takes some 100 MB, the application master 60 MB, its JVM 250 MB."""
+MASTER_VCORES = 1
+MASTER = Ask(MASTER_RAM_BYTES // MIB, MASTER_VCORES)
+ATTEMPTS_WINDOW_MS = 3_600_000
+"""Attempts of the application master that failed longer ago are forgotten: a topology runs for
+months, and a node may be lost every week."""
+RUNTIME, PY4J, ORDER, CONFIG = "runtime", "py4j.zip", "order.json", "hadoop.xml"
+"""Names of localised resources in a container's folder."""
+ARCHIVE, FILE = "ARCHIVE", "FILE"
+"""LocalResourceType: YARN unpacks an archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the cluster's file says about applications."""
+
+    queue: str = QUEUE
+    python: str = PYTHON
+    master: Ask = MASTER
+    attempts: int | None = None
+    """Of the application master; None: what the cluster allows."""
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that YARN puts into a container's folder."""
+
+    link: str
+    uri: str
+    kind: str
+    shared: bool
+    """Kept on a node for all applications of the user."""
+    size: int = 0
+    timestamp: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the order."""
+        return {
+            "link": self.link, "uri": self.uri, "kind": self.kind, "shared": self.shared,
+            "size": self.size, "timestamp": self.timestamp,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the application master is told when it starts; the rest is in the state store."""
+
+    topology: str
+    store_url: str
+    packed_for: str
+    """Which Python the runtime's compiled parts are for."""
+    python: str
+    silent_secs: float
+    restart_limit: int
+    folder: str
+    """URI of the topology's own files, which go with it."""
+    code: tuple[str, ...]
+    """Folders where the topology was submitted; the n-th lies in code_n here."""
+    resources: tuple[Resource, ...]
+    """For every container."""
+    environment: tuple[tuple[str, str], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """For the application master."""
+        return {
+            "topology": self.topology,
+            "store_url": self.store_url,
+            "packed_for": self.packed_for,
+            "python": self.python,
+            "silent_secs": self.silent_secs,
+            "restart_limit": self.restart_limit,
+            "folder": self.folder,
+            "code": list(self.code),
+            "resources": [each.to_json() for each in self.resources],
+            "environment": dict(self.environment),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "Order":
+        """The inverse of `to_json`."""
+        given = dict(data)
+        given["code"] = tuple(given["code"])
+        given["resources"] = tuple(Resource(**each) for each in given["resources"])
+        given["environment"] = tuple(given["environment"].items())
+        return Order(**given)
+
+
+def asks(packing: PackingPlan) -> dict[int, Ask]:
+    """number -> how large the container has to be: the plan's memory, its cores rounded up."""
+    return {
+        each.id: Ask(
+            max(1, math.ceil(each.resource.ram_bytes / MIB)), max(1, math.ceil(each.resource.cpu))
+        )
+        for each in packing.containers
+    }
+
+
+def check_largest(packing: PackingPlan, master: Ask, largest: Ask) -> None:
+    """UsageError if a container is larger than any that the cluster gives: YARN would refuse it
+    when the application runs already."""
+    for number, ask in {MASTER_CONTAINER: master, **asks(packing)}.items():
+        who = "the application master" if number == MASTER_CONTAINER else f"container {number}"
+        cure = "yarn: master" if number == MASTER_CONTAINER else "use more containers (-w), or set "
+        for what, wanted, most, key, setting in (
+            ("MB of memory", ask.memory_mb, largest.memory_mb, "ram", "memory-mb"),
+            ("vcores", ask.vcores, largest.vcores, "cpu", "vcores"),
+        ):
+            if wanted > most:
+                where = cure + (f".{key}" if number == MASTER_CONTAINER
+                                else f"topology.container.{key}")  # fmt: skip
+                raise UsageError(
+                    f"{who} needs {wanted} {what}, and YARN gives at most {most} "
+                    f"(yarn.scheduler.maximum-allocation-{setting}): {where}"
+                )
+
+
+def python_path(*names: str) -> str:
+    """PYTHONPATH of a container's process, for the shell."""
+    return ":".join(f'"$PWD"/{each}' for each in names)
+
+
+def moved_words(code: tuple[str, ...]) -> list[str]:
+    """Words of scheduler.container: where the topology's folders are here."""
+    return [
+        f'--moved {shlex.quote(root)} "$PWD"/code_{number}/project'
+        for number, root in enumerate(code)
+    ]
+
+
+def container_words(order: Order, number: int) -> list[str]:
+    """Words of scheduler.container, as far as they are the same on every machine."""
+    return [
+        f"--store {shlex.quote(order.store_url)}",
+        f"--topology {shlex.quote(order.topology)}",
+        f"--container {number}",
+    ]
+
+
+def container_command(order: Order, number: int) -> str:
+    """The line with which YARN starts a container."""
+    words = [
+        f"exec env PYTHONPATH={python_path('runtime/project')}",
+        shlex.quote(order.python),
+        "-m scheduler.backends.yarn.container_agent",
+        f"--python {shlex.quote(order.packed_for)}",
+        f"--silent-secs {order.silent_secs:g}",
+        "--",
+        *container_words(order, number),
+        *moved_words(order.code),
+    ]
+    return " ".join(words)
+
+
+def master_command(python: str) -> str:
+    """The line with which YARN starts the application master."""
+    path = python_path("runtime/project", PY4J)
+    words = [
+        f"exec env PYTHONPATH={path}",
+        shlex.quote(python),
+        "-m scheduler.backends.yarn.master",
+        ORDER,
+    ]
+    return " ".join(words)
+
+
+def in_script(command: str) -> str:
+    """A command as YARN wants it, which writes it between double quotes into its launch script."""
+    return f"{in_double_quotes(command)} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
+
+
+def in_double_quotes(text: str) -> str:
+    """What stands for `text` between double quotes in a shell script."""
+    return re.sub(r'[\\$`"]', r"\\\g<0>", text)
+
+
+def check_words(order: Order) -> None:
+    """UsageError if something has in it what YARN would replace by a variable's value."""
+    named = {"the state store": order.store_url, "python": order.python,
+             **{f"the folder {each}": each for each in order.code}}  # fmt: skip
+    for what, word in named.items():
+        for mark in ("{{", "}}", "<LOG_DIR>", "<CPS>"):
+            if mark in word:
+                raise UsageError(f"{what} has {mark} in it, which YARN would replace: use another")
+
+
+def preview(name: str, wishes: Wishes, order: Order, packing: PackingPlan) -> str:
+    """The application as JSON, for --dry-run and for a person."""
+    shown = {
+        "application": {
+            "name": name,
+            "type": TYPE,
+            "queue": wishes.queue,
+            "tags": tags(name),
+            "attempts": wishes.attempts or "the cluster's yarn.resourcemanager.am.max-attempts",
+            "attempts_window_ms": ATTEMPTS_WINDOW_MS,
+            "keep_containers_across_attempts": True,
+        },
+        "master": {
+            "memory_mb": wishes.master.memory_mb,
+            "vcores": wishes.master.vcores,
+            "command": master_command(order.python),
+        },
+        "containers": [
+            {
+                "priority": number,
+                "memory_mb": ask.memory_mb,
+                "vcores": ask.vcores,
+                "command": container_command(order, number),
+            }
+            for number, ask in asks(packing).items()
+        ],
+        "environment": dict(order.environment),
+        "resources": [
+            {"link": each.link, "uri": each.uri, "kind": each.kind} for each in order.resources
+        ],
+    }
+    return json.dumps(shown, indent=1)
+
+
+def tags(name: str) -> list[str]:
+    """By which the resource manager finds it; it takes ASCII of at most 100 characters."""
+    return ["heronpy", *([name.lower()] if name.isascii() and len(name) <= 100 else [])]

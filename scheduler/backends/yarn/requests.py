@@ -1,0 +1,86 @@
+"""What application master, containers and command line tell each other through the state store.
+
+The scheduler's node says which container of YARN's belongs to which container of the packing plan.
+A container whose number was given to another one, or that is to end, ends in order by itself: also
+one that nobody can reach any more, because its node manager is gone. Wishes of the command line
+stand in a node that the application master takes away.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from heron_core.plans import MASTER_CONTAINER
+from heron_core.state_tree import scheduler_path, wishes_path
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.yarn.core import Phase, Slot
+
+Place = dict[str, Any]
+FOLDER = "folder"
+"""In the scheduler's node: URI of the topology's own files."""
+
+
+def rows(slots: Iterable[Slot]) -> dict[str, Place]:
+    """number -> where it is, for the scheduler's node."""
+    return {
+        str(each.number): {
+            "id": each.grant.id,
+            "host": each.grant.host,
+            "http": each.grant.http,
+            "phase": each.phase.value,
+        }
+        for each in slots
+        if each.grant is not None
+    }
+
+
+def containers_of(node: Mapping[str, Any] | None) -> dict[int, Place]:
+    """number -> where it is, by the scheduler's node; the application master's is number 0."""
+    found = (node or {}).get("containers", {})
+    return {int(number): place for number, place in found.items()}
+
+
+def verdict(node: Mapping[str, Any] | None, number: int, container: str) -> str | None:
+    """Why the container `container` of YARN's is to end, by the scheduler's node; None: it is not.
+
+    Pure. It was published before it was started, so it need not wait until it is there.
+    """
+    if node is None:
+        return "the topology is gone from the state store"
+    place = containers_of(node).get(number)
+    if place is None:
+        return f"container {number} is no more in the application master's books"
+    if place["id"] != container:
+        return f"container {number} is {place['id']} now"
+    if place["phase"] == Phase.ENDING.value:
+        return "the application master wants it to end"
+    return None
+
+
+def running(node: Mapping[str, Any] | None) -> int:
+    """How many containers of the packing plan run."""
+    places = containers_of(node).items()
+    return sum(
+        place["phase"] == Phase.RUNNING.value
+        for number, place in places
+        if number != MASTER_CONTAINER
+    )
+
+
+def wish(store: StateStore, name: str, wished: Mapping[str, Any]) -> None:
+    """Tell the application master, which may be about to start."""
+    store.put(wishes_path(name), dict(wished))
+
+
+def taken(store: StateStore, name: str) -> Mapping[str, Any]:
+    """The wish that stands there, which is taken away; empty if there is none."""
+    found = store.get(wishes_path(name))
+    if found is None:
+        return {}
+    store.delete(wishes_path(name))
+    return dict(found)
+
+
+def node_of(store: StateStore, name: str) -> dict[str, Any] | None:
+    """The scheduler's node."""
+    found: dict[str, Any] | None = store.get(scheduler_path(name))
+    return found

@@ -1,0 +1,137 @@
+"""The application master's line to YARN: AMRMClient for containers, NMClient to start them."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from scheduler.backends.yarn import render
+from scheduler.backends.yarn.configuration import from_files, patient
+from scheduler.backends.yarn.events import (
+    Allocated,
+    Ask,
+    Completed,
+    Event,
+    Grant,
+    Recovered,
+    Status,
+)
+from scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop
+from scheduler.backends.yarn.records import Records
+
+NO_PORT = -1
+UNTRACKED = ""
+"""The topology has no web page of its own."""
+LOST_ATTEMPT = ("ApplicationAttemptNotFoundException", "InvalidApplicationMasterRequestException")
+"""What the resource manager throws at an application master that it has replaced."""
+
+
+class Superseded(Exception):
+    """The resource manager has another application master for the application, or none."""
+
+
+class ResourceManager:
+    """Synchronous: every call returns when YARN has answered, or raises HadoopError in seconds."""
+
+    def __init__(self, jvm: Jvm, order: render.Order, environment: dict[str, str]) -> None:
+        self._order = order
+        self._environment = environment
+        self._records = Records(jvm)
+        self._asked: dict[int, Any] = {}
+        self._containers: dict[str, Any] = {}
+        """YARN's records of the containers that it gave us."""
+        with hadoop("Hadoop's configuration cannot be used"):
+            configuration = patient(jvm, from_files(jvm, [os.path.abspath(render.CONFIG)]))
+            self._api = jvm.classes.org.apache.hadoop.yarn.client.api
+            self._rm = self._api.AMRMClient.createAMRMClient()
+            self._nm = self._api.NMClient.createNMClient()
+            # What it started runs on when it ends: the next attempt takes it over.
+            self._nm.cleanupRunningContainersOnStop(False)
+            for each in (self._rm, self._nm):
+                each.init(configuration)
+                each.start()
+            self.file_system = jvm.classes.org.apache.hadoop.fs.FileSystem.get(configuration)
+            self._path = jvm.classes.org.apache.hadoop.fs.Path
+
+    def register(self, host: str) -> tuple[Grant, ...]:
+        """Make ourselves known; returns the containers of earlier attempts that still run."""
+        with hadoop("the resource manager does not register us"):
+            answer = self._rm.registerApplicationMaster(host, NO_PORT, UNTRACKED)
+            return tuple(_grant(each) for each in answer.getContainersFromPreviousAttempts())
+
+    def heartbeat(self) -> Iterator[Event]:
+        """Say that we live and what we want; yields what the resource manager has for us.
+
+        Superseded if it wants nothing of us any more, HadoopError if it does not answer.
+        """
+        try:
+            with hadoop("the resource manager does not answer"):
+                answer = self._rm.allocate(0.5)
+        except HadoopError as error:
+            if error.kind.rpartition(".")[2] in LOST_ATTEMPT:
+                raise Superseded(error.said) from None
+            raise
+        for each in answer.getContainersFromPreviousAttempts():
+            yield Recovered(_grant(each))
+        for each in answer.getCompletedContainersStatuses():
+            yield self._completed(each)
+        for each in answer.getAllocatedContainers():
+            grant = _grant(each)
+            self._containers[grant.id] = each
+            yield Allocated(grant)
+
+    def _completed(self, status: Any) -> Completed:
+        container = str(status.getContainerId().toString())
+        self._containers.pop(container, None)
+        text = str(status.getDiagnostics() or "")
+        return Completed(container, int(status.getExitStatus()), text)
+
+    def ask(self, number: int, ask: Ask) -> None:
+        """From the next heartbeat on."""
+        priority = self._records.api.Priority.newInstance(number)
+        request = self._api.AMRMClient.ContainerRequest(
+            self._records.resource(ask), None, None, priority
+        )
+        self._rm.addContainerRequest(request)
+        self._asked[number] = request
+
+    def take_back(self, number: int) -> None:
+        """Ask for it no more; also after it was given, or YARN would give another one."""
+        request = self._asked.pop(number, None)
+        if request is not None:
+            self._rm.removeContainerRequest(request)
+
+    def start(self, grant: Grant) -> None:
+        """Have its node manager start container `grant.number`; HadoopError if it refuses."""
+        launch = self._records.launch(
+            self._order.resources,
+            self._environment,
+            render.container_command(self._order, grant.number),
+            self._records.own_tokens(),
+        )
+        with hadoop(f"{grant.host} does not start {grant.id}"):
+            self._nm.startContainer(self._containers[grant.id], launch)
+
+    def release(self, container: str) -> None:
+        """Give a container back; its node manager kills what runs in it."""
+        with hadoop(f"{container} cannot be given back"):
+            self._rm.releaseAssignedContainer(self._records.api.ContainerId.fromString(container))
+
+    def unregister(self, status: Status, reason: str) -> None:
+        """The application has ended."""
+        final = getattr(self._records.api.FinalApplicationStatus, status.value)
+        with hadoop("the resource manager does not take our end"):
+            self._rm.unregisterApplicationMaster(final, reason, UNTRACKED)
+
+    def remove_files(self) -> None:
+        """The topology's own files on the cluster's file system."""
+        with hadoop(f"{self._order.folder} cannot be removed"):
+            self.file_system.delete(self._path(self._order.folder), True)
+
+
+def _grant(container: Any) -> Grant:
+    return Grant(
+        str(container.getId().toString()),
+        int(container.getPriority().getPriority()),
+        str(container.getNodeId().toString()),
+        str(container.getNodeHttpAddress()),
+    )

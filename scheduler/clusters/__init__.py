@@ -1,0 +1,1 @@
+"""Clusters by name: their files, and the back end that each leads to."""

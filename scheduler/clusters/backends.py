@@ -1,0 +1,52 @@
+"""From a cluster's file to the back end that its topologies run on."""
+
+import os
+from collections.abc import Callable, Mapping
+
+from scheduler.backends.protocol import Backend
+from scheduler.backends.registry import local_backend, spark_backend
+from scheduler.clusters.config import Cluster
+
+YARN_CONF_VARIABLE = "HADOOP_CONF_DIR"
+YARN_QUEUE = "spark.yarn.queue"
+
+
+def backend_of(cluster: Cluster) -> Backend:
+    """The back end; UsageError if what the file says about it cannot be."""
+    return _BACKENDS[cluster.scheduler](cluster)
+
+
+def _local(_: Cluster) -> Backend:
+    return local_backend()
+
+
+def _spark(cluster: Cluster) -> Backend:
+    """Spark on YARN finds YARN through an environment variable."""
+    options = cluster.options
+    folder, queue = options.get("conf_dir"), options.get("queue")
+    if folder is not None:
+        os.environ[YARN_CONF_VARIABLE] = os.path.abspath(os.path.expanduser(folder))
+    settings = {**({} if queue is None else {YARN_QUEUE: queue}), **options.get("settings", {})}
+    words = tuple(f"{key}={value}" for key, value in settings.items())
+    master = options.get("master", "local[*]")
+    return spark_backend(master, words, options.get("python"), options.get("gang", False))
+
+
+def _yarn(cluster: Cluster) -> Backend:
+    from scheduler.backends.yarn.backend import YarnBackend
+
+    return YarnBackend(cluster)
+
+
+def _aurora(cluster: Cluster) -> Backend:
+    from scheduler.backends.aurora.backend import AuroraBackend
+
+    return AuroraBackend(cluster)
+
+
+_BACKENDS: Mapping[str, Callable[[Cluster], Backend]] = {
+    "local": _local,
+    "spark": _spark,
+    "yarn": _yarn,
+    "aurora": _aurora,
+}

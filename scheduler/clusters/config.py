@@ -1,0 +1,199 @@
+"""Clusters by name: NAME.yaml in ~/.heronpy/clusters says how topologies get to one.
+
+    scheduler: aurora                      local, spark, aurora or yarn
+    state: zk://zk1:2181,zk2:2181/heron    or file:///folder, which only one machine sees
+    packing: {algorithm: round_robin, containers: 4, container: {cpu: 4, ram: 8GB}, padding: {…}}
+    resources: {cpu: 16, ram: 32GB}        the largest container that the cluster can give
+    config: {topology.max.spout.pending: 500}
+    archives: {folder: /mnt/heronpy, uri: https://files/heronpy, fetch: …, limit: 200MB}
+    aurora: {cluster: west, role: www, env: prod, …}    only the section of the scheduler
+
+`config` and `packing` are layers below a topology's own config. Every error names file and line.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heron_core.errors import TopologyError, UsageError
+from heron_core.plans import MIB, PackingPlan
+from heron_core.validation import choices
+from scheduler.clusters.schema import SCHEDULERS, SECTIONS, read_section
+from scheduler.user_folder import Home
+
+ENDING = ".yaml"
+FETCH = "curl -fsSL -o {file} {uri}"
+"""How a worker gets one archive; curl reads file:// as well."""
+PACKING_KEYS = {
+    "algorithm": "topology.packing.algorithm",
+    "containers": "topology.stmgrs",
+    "container.cpu": "topology.container.cpu",
+    "container.ram": "topology.container.ram",
+    "container.disk": "topology.container.disk",
+    "container.instances": "topology.container.max.instances",
+    "padding.cpu": "topology.container.cpu.padding",
+    "padding.ram": "topology.container.ram.padding",
+    "padding.percentage": "topology.container.padding.percentage",
+}
+"""Key below `packing` -> key of a topology's config."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archives:
+    """Where archives are put, and how workers get them."""
+
+    folder: str
+    """On the machine that submits: a shared file system, or what a web server serves."""
+    uri: str
+    """The same place as workers see it; a file is at URI/FILE."""
+    fetch: str = FETCH
+    """Command line of a worker's shell; {uri} and {file} stand for the archive and the new file."""
+    limit_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a cluster's file says."""
+
+    name: str
+    file: str
+    scheduler: str
+    store_url: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """A layer below the config of its topologies."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """cpu (cores), ram, disk (bytes) of the largest container; what is not said is not limited."""
+    archives: Archives | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The section of its scheduler."""
+
+    def lacks(self, what: str) -> UsageError:
+        """The error of a file without something that its scheduler needs."""
+        return UsageError(f"{self.file}: scheduler {self.scheduler} needs {what}: add it")
+
+
+def folder_of(config_path: str | None) -> str:
+    """--config-path, or the user's own folder of clusters."""
+    if config_path is not None:
+        return os.path.abspath(os.path.expanduser(config_path))
+    return os.path.join(Home.of_user().path, "clusters")
+
+
+def names_in(folder: str) -> list[str]:
+    """The clusters that have a file, sorted."""
+    try:
+        files = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(each.removesuffix(ENDING) for each in files if each.endswith(ENDING))
+
+
+def cluster_of(name: str, config_path: str | None = None) -> Cluster:
+    """The cluster called `name`; UsageError if there is none, or with file and line of what is
+    wrong in its file."""
+    folder = folder_of(config_path)
+    names = names_in(folder)
+    if name not in names:
+        hint = choices("clusters", name, names)
+        raise UsageError(f"there is no cluster {name!r} in {folder}; {hint}")
+    path = os.path.join(folder, name + ENDING)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    return parse(text, name, path)
+
+
+def parse(text: str, name: str, path: str) -> Cluster:
+    """The cluster that a file's text describes; UsageError with file and line."""
+    from heronpy_compat.flux import documents  # its YAML costs 15 ms, and only clusters need it
+
+    try:
+        located = documents.parse(text, path, [])
+        found = read_section(located, SECTIONS)
+        scheduler = found.get("scheduler")
+        if scheduler is None:
+            raise located.place.wrong(f"there is no key 'scheduler' ({' or '.join(SCHEDULERS)})")
+        for other in SCHEDULERS:
+            if other != scheduler and other in found:
+                place = located.value[other].place
+                raise place.wrong(f"{other} says nothing here: the scheduler is {scheduler}")
+    except TopologyError as error:
+        raise UsageError(str(error)) from None
+    cluster = Cluster(
+        name,
+        path,
+        scheduler,
+        _store_url(found, scheduler, path),
+        {**found.get("config", {}), **_packing(found.get("packing", {}))},
+        found.get("resources", {}),
+        _archives(found.get("archives")),
+        found.get(scheduler, {}),
+    )
+    _check_required(cluster)
+    return cluster
+
+
+def _store_url(found: Mapping[str, Any], scheduler: str, path: str) -> str:
+    given = found.get("state")
+    if given is None and scheduler in ("aurora", "yarn"):
+        raise UsageError(f"{path}: scheduler {scheduler} needs state: zk://HOST:PORT/ROOT: add it")
+    return given or Home.of_user().store_url
+
+
+def _packing(found: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {
+        (f"{key}.{inner}" if inner else key): value
+        for key, each in found.items()
+        for inner, value in (each.items() if isinstance(each, dict) else [("", each)])
+    }
+    return {PACKING_KEYS[key]: value for key, value in flat.items()}
+
+
+def _archives(found: Mapping[str, Any] | None) -> Archives | None:
+    if found is None:
+        return None
+    folder = os.path.abspath(os.path.expanduser(found["folder"]))
+    uri = found.get("uri", Path(folder).as_uri()).rstrip("/")
+    return Archives(folder, uri, found.get("fetch", FETCH), found.get("limit"))
+
+
+def _check_required(cluster: Cluster) -> None:
+    """Aurora's section has keys without a default."""
+    if cluster.scheduler != "aurora":
+        return
+    for key in ("cluster", "role"):
+        if key not in cluster.options:
+            raise cluster.lacks(f"aurora: {key}")
+    if cluster.archives is None:
+        raise cluster.lacks("archives: folder")
+
+
+def words_of(command: str) -> tuple[str, ...]:
+    """A command line as words, ~ expanded in the first."""
+    program, *rest = shlex.split(command)
+    return (os.path.expanduser(program), *rest)
+
+
+def check_fits(cluster: Cluster, packing: PackingPlan) -> None:
+    """UsageError if a container of the plan is larger than any that the cluster can give: on a
+    cluster such a container would wait for ever."""
+    for key, largest in cluster.resources.items():
+        attribute = key if key == "cpu" else f"{key}_bytes"
+        for container in packing.containers:
+            wanted = getattr(container.resource, attribute)
+            if wanted > largest:
+                raise UsageError(
+                    f"container {container.id} needs {key} {_shown(key, wanted)}, and "
+                    f"{cluster.file} says that {cluster.name} gives at most "
+                    f"{_shown(key, largest)}: use more containers (-w), or set "
+                    f"topology.container.{key}"
+                )
+
+
+def _shown(key: str, amount: float) -> str:
+    return f"{amount:g}" if key == "cpu" else f"{amount / MIB:.0f}MB"

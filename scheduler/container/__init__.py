@@ -1,0 +1,1 @@
+"""One container: its executor, the supervisor of its processes, its entry point."""

@@ -1,0 +1,7 @@
+"""`python -m scheduler.container`: one container, on any machine that reaches the state store."""
+
+import sys
+
+from scheduler.container.main import main
+
+sys.exit(main())

@@ -1,0 +1,164 @@
+"""`python -m scheduler.container`: one container of a topology, as any cluster back end starts it.
+
+It reads topology, packing plan and keys from the state store and supervises the container's
+processes. Whatever starts it should hold the other end of a pipe at its stdin: when that closes,
+the container ends, and on Linux the kernel kills it with its parent. A pipe at its stdout is its
+voice: zero bytes are heartbeats, anything else is why it ends. Exit codes: those of
+scheduler.container.executor, and UNSTARTED_CODE if it could not even begin.
+"""
+
+import argparse
+import os
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from setproctitle import setproctitle
+
+from heron_core.errors import HeronError
+from heron_core.plans import MASTER_CONTAINER, PackingPlan
+from heron_core.state_tree import keys_path, packing_path, topology_path
+from heron_core.topology import TopologySpec, topology_from_json
+from heron_io.processes import Ties, die_with_parent
+from heron_io.security import Keys
+from heron_io.state_store.opening import open_store
+from scheduler.container import executor
+from scheduler.update_plans import read_packings
+from scheduler.user_folder import sockets_folder
+
+UNSTARTED_CODE = 3
+"""The container could not begin: what it needs is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the state store has of a topology."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    keys: Keys
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the container until it ends; returns its exit code."""
+    die_with_parent(os.getppid())
+    given = _parser().parse_args(words)
+    ties = _ties()
+    try:
+        known = read(given.store, given.topology, given.container)
+        if given.container != MASTER_CONTAINER:
+            known.packing.container(given.container)
+        topology = moved(known.topology, given.moved)
+    except KeyError:
+        ties.say(f"the packing plan of {given.topology} has no container {given.container}")
+        return UNSTARTED_CODE
+    except HeronError as error:
+        ties.say(str(error))
+        return UNSTARTED_CODE
+    setproctitle(f"heron: container {given.container} ({given.topology})")
+    sockets = given.sockets or sockets_folder()
+    place = executor.Place(
+        topology,
+        known.packing,
+        given.container,
+        given.store,
+        known.keys,
+        given.logs,
+        sockets,
+        _console(given.console),
+        given.bind_host,
+    )
+    try:
+        return executor.run(place, ties)
+    finally:
+        if given.sockets is None:
+            shutil.rmtree(sockets, ignore_errors=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m scheduler.container", description=__doc__)
+    parser.add_argument("--store", required=True, metavar="URL", help="the state store")
+    parser.add_argument("--topology", required=True, metavar="NAME")
+    parser.add_argument("--container", required=True, type=int, metavar="N")
+    parser.add_argument("--logs", required=True, metavar="DIR", help="folder of the log files")
+    parser.add_argument("--bind-host", default="127.0.0.1", metavar="H", help="own address")
+    parser.add_argument("--sockets", metavar="DIR", help="folder of the socket files")
+    parser.add_argument("--console", metavar="PATH", help="pipe for what components print")
+    parser.add_argument(
+        "--moved",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("OLD", "NEW"),
+        help="what lay below OLD where the topology was submitted lies below NEW here",
+    )
+    return parser
+
+
+def _ties() -> Ties:
+    """A lifeline at stdin and a voice at stdout, as far as these are pipes.
+
+    Both are copies: stdin is nobody's business any more, and stdout will be the log.
+    """
+    if _is_pipe(0):
+        lifeline = os.dup(0)
+    else:
+        lifeline, _never_closed = os.pipe()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    voice = None
+    if _is_pipe(1):
+        voice = os.dup(1)
+        os.set_blocking(voice, False)
+    return Ties(lifeline, voice)
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(number).st_mode)
+    except OSError:
+        return False
+
+
+def _console(path: str | None) -> int | None:
+    if path is None:
+        return None
+    try:
+        return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:  # nobody looks any more
+        return None
+
+
+def read(store_url: str, name: str, container: int) -> Known:
+    """Topology, the packing plan for one container and keys; HeronError naming what the store does
+    not have."""
+    store = open_store(store_url)
+    try:
+        topology, keys = store.get(topology_path(name)), store.get(keys_path(name))
+        if topology is None or keys is None or store.get(packing_path(name)) is None:
+            raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
+        packing = read_packings(store, name).of(container)
+    finally:
+        store.close()
+    return Known(topology_from_json(topology), packing, Keys.from_json(keys))
+
+
+def moved(topology: TopologySpec, folders: Sequence[tuple[str, str]]) -> TopologySpec:
+    """The topology with its paths as they are on this machine: what lay below the first folder of a
+    pair lies below the second; other paths stay."""
+    return replace(
+        topology,
+        search_paths=tuple(_moved(each, folders) for each in topology.search_paths),
+        main_file=_moved(topology.main_file, folders),
+    )
+
+
+def _moved(path: str, folders: Sequence[tuple[str, str]]) -> str:
+    for old, new in folders:
+        if path == old:
+            return new
+        if path.startswith(old.rstrip(os.sep) + os.sep):
+            return os.path.join(new, os.path.relpath(path, old))
+    return path

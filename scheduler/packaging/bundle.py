@@ -1,0 +1,213 @@
+"""What a container needs on a machine where nothing of ours is installed, as archives.
+
+The runtime: our packages and the installed distributions that they need, compiled ones included, so
+the other machine needs the same version of Python for the same system, and nothing else. The
+user's code: every folder of the topology's search paths. Both are archives of packaging.archive,
+unpacked once a machine into folders named after their contents. Their names do not end in .tar.gz,
+because Spark would unpack them as well.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron_core.errors import HeronError
+from scheduler.packaging.archive import Entry, Manifest, this_python, unpacked, write_archive
+
+OURS = (
+    "heron_core", "heron_io", "heronpy_compat", "heron_instance", "stream_manager",
+    "topology_master", "scheduler",
+)  # fmt: skip
+DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "PyYAML", "pyzmq", "setproctitle")
+"""What a container's processes import; the command line's own needs stay at home."""
+SKIPPED_ENDINGS = (".pyc", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c", ".cpp", ".in", ".typed")
+SKIPPED_FOLDERS = frozenset({"__pycache__", "tests"})
+RUNTIME = "heronpy-runtime"
+RUNTIME_LEVEL = 1
+"""Of compression: an engine's runtime has 120 MB of compiled code, and more effort takes twice as
+long for a tenth less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a runtime has."""
+
+    name: str
+    packages: tuple[str, ...]
+    """Ours."""
+    distributions: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    """Words in names of files that nobody needs."""
+
+
+CONTAINER_KIT = Kit(RUNTIME, OURS, DISTRIBUTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Archives on the machine of the scheduler."""
+
+    runtime: str
+    code: tuple[tuple[str, str], ...]
+    """(folder here, its archive)"""
+    python: str
+    """Which Python the runtime's compiled parts are for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A bundle, unpacked on a machine of a container."""
+
+    runtime: str
+    """For PYTHONPATH."""
+    moved: tuple[tuple[str, str], ...]
+    """(folder where the topology was submitted, the same here)"""
+
+
+def bundled(
+    search_paths: Iterable[str], cache: str, folder: str, kit: Kit = CONTAINER_KIT
+) -> Bundle:
+    """Pack a topology's code into `folder`, and the runtime into `cache` unless it is there.
+
+    UsageError if the code is too much to be code, HeronError if a package cannot be packed.
+    """
+    os.makedirs(cache, mode=0o700, exist_ok=True)
+    code = []
+    for number, root in enumerate(topmost(search_paths)):
+        path = os.path.join(folder, f"heronpy-code-{number}.packed")
+        name = os.path.basename(root) or "code"
+        write_archive(path, _manifest(name), root, None)
+        code.append((root, path))
+    return Bundle(packed_runtime(cache, kit), tuple(code), this_python())
+
+
+def topmost(paths: Iterable[str]) -> list[str]:
+    """The folders among `paths` that lie in no other of them."""
+    every = list(dict.fromkeys(each for each in paths if os.path.isdir(each)))
+    return [each for each in every if not any(_is_below(each, other) for other in every)]
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path != folder and path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _manifest(name: str) -> Manifest:
+    version = importlib.metadata.version("heronpy-topologies")
+    return Manifest(name, (Entry(name, name),), (), this_python(), version)
+
+
+def packed_runtime(cache: str, kit: Kit) -> str:
+    """The runtime's archive; its name tells whether any of its files has changed since."""
+    files = sorted(runtime_files(kit))
+    path = os.path.join(cache, f"{kit.name}-{_fingerprint(files)}.packed")
+    if os.path.exists(path):
+        return path
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as folder:
+        staged = os.path.join(folder, "runtime")
+        for name, source in files:
+            target = os.path.join(staged, name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copyfile(source, target)
+        new = os.path.join(folder, "new.tar.gz")
+        write_archive(new, _manifest(kit.name), staged, None, RUNTIME_LEVEL)
+        _forget_older(cache, kit.name)
+        os.replace(new, path)
+    return path
+
+
+def _forget_older(cache: str, name: str) -> None:
+    """Runtimes of earlier versions."""
+    for each in os.listdir(cache):
+        if each.startswith(f"{name}-"):
+            os.unlink(os.path.join(cache, each))
+
+
+def _fingerprint(files: Iterable[tuple[str, str]]) -> str:
+    found = hashlib.sha256(this_python().encode())
+    for name, source in files:
+        status = os.stat(source)
+        found.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return found.hexdigest()[:32]
+
+
+def runtime_files(kit: Kit) -> Iterator[tuple[str, str]]:
+    """(path in the runtime, path here) of all that a container imports besides user code."""
+    yield from our_files(kit.packages)
+    for each in kit.distributions:
+        for name, source in _distribution_files(each):
+            if not any(word in name for word in kit.without):
+                yield name, source
+
+
+def our_files(packages: Iterable[str] = OURS) -> Iterator[tuple[str, str]]:
+    """(path in the runtime, path here) of our own packages."""
+    root = Path(__file__).resolve().parents[2]
+    for package in packages:
+        for path in (root / package).rglob("*"):
+            name = str(path.relative_to(root))
+            if path.is_file() and _is_wanted(name):
+                yield name, str(path)
+
+
+def _distribution_files(name: str) -> Iterator[tuple[str, str]]:
+    try:
+        files = importlib.metadata.files(name)
+    except importlib.metadata.PackageNotFoundError:
+        files = None
+    if not files:
+        raise HeronError(
+            f"the files of the package {name} are not known, so it cannot be sent to the workers: "
+            f"install it with pip (pip install --force-reinstall {name})"
+        )
+    for each in files:
+        if _is_wanted(str(each)) and ".." not in each.parts:
+            yield str(each), str(each.locate())
+
+
+def _is_wanted(name: str) -> bool:
+    return not name.endswith(SKIPPED_ENDINGS) and SKIPPED_FOLDERS.isdisjoint(name.split(os.sep))
+
+
+def zipped_packages(folder: str) -> str:
+    """Our packages as a zip in `folder`, for a process that has to import them to unpack the rest;
+    returns its path."""
+    path = os.path.join(folder, "heronpy.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, source in our_files():
+            made.write(source, name)
+    return path
+
+
+def installed(
+    runtime: str, code: Sequence[tuple[str, str]], python: str, caches: Sequence[str]
+) -> Installed:
+    """Unpack a bundle's archives here, unless that is done.
+
+    `code` has (folder there, archive here). The first of `caches` that can be written to is taken.
+    HeronError if this Python cannot run what was packed.
+    """
+    if this_python() != python:
+        raise HeronError(
+            f"its Python is {this_python()}, but the topology was submitted with {python}: install "
+            "that there, or name another one by --python or PYSPARK_PYTHON"
+        )
+    cache = _first_writable(caches)
+    moved = tuple((root, unpacked(path, cache).folder) for root, path in code)
+    return Installed(unpacked(runtime, cache).folder, moved)
+
+
+def _first_writable(folders: Sequence[str]) -> str:
+    for each in folders:
+        try:
+            os.makedirs(each, mode=0o700, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(each, os.W_OK):
+            return each
+    raise HeronError(f"no folder to unpack into: {' or '.join(folders)} cannot be written to")

@@ -1,0 +1,71 @@
+"""Sends to local instances, also to one whose connection is still being made.
+
+An instance has two connections, and its Hello may arrive on the one before zmq has greeted the
+other: what goes there waits a moment instead of being lost. One that stays away has died.
+"""
+
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+import zmq
+
+from heron_core.wire.frames import Frames
+
+log = logging.getLogger("stream_manager")
+
+RETRY_SECS = 0.002
+"""Between two tries: greeting a connection takes less than a millisecond of an idle machine."""
+GIVE_UP_SECS = 2.0
+"""A live process is connected by then, however busy the machine; the tuples of a dead one are
+accounted for when its successor registers."""
+
+
+@dataclass(slots=True)
+class Unreached:
+    """Messages for a connection that is not there, in order; the window bounds their bytes."""
+
+    give_up_at: float
+    messages: deque[Frames] = field(default_factory=deque)
+
+
+class LocalSender:
+    """Sends through the ROUTER to the connection called `name`."""
+
+    def __init__(self, router: "zmq.Socket[bytes]") -> None:
+        self._router = router
+        self._unreached: dict[bytes, Unreached] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether `retry` has something to do."""
+        return bool(self._unreached)
+
+    def send(self, name: bytes, frames: Frames) -> None:
+        """Send now, or as soon as the connection is there."""
+        unreached = self._unreached.get(name)
+        if unreached is None:
+            if self._try(name, frames):
+                return
+            unreached = Unreached(time.monotonic() + GIVE_UP_SECS)
+            self._unreached[name] = unreached
+        unreached.messages.append(frames)
+
+    def retry(self, now: float) -> None:
+        """Send what waits to whoever has come; forget what waits for those who stay away."""
+        for name, each in list(self._unreached.items()):
+            while each.messages and self._try(name, each.messages[0]):
+                each.messages.popleft()
+            if each.messages and now >= each.give_up_at:
+                log.info("dropped %d messages for a process that is gone", len(each.messages))
+                each.messages.clear()
+            if not each.messages:
+                del self._unreached[name]
+
+    def _try(self, name: bytes, frames: Frames) -> bool:
+        try:
+            self._router.send_multipart([name, *frames], zmq.NOBLOCK)
+        except zmq.ZMQError:  # "Host unreachable": no connection of that name
+            return False
+        return True
