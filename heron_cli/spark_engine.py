@@ -16,7 +16,7 @@ from heron_core.errors import UsageError
 from heron_core.state_tree import scheduler_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
-from heron_io.processes import Ties, start_pulse
+from heron_io.processes import SupervisorLink, start_pulse
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
@@ -112,7 +112,7 @@ class SparkEngine:
             f", continued after batch {done}" if done >= 0 else ""
         )
 
-    def _run(self, launch: "Launch", sockets: str, ties: Ties) -> int:
+    def _run(self, launch: "Launch", sockets: str, ties: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
         from heron_spark.command_server import DeskPlace
         from heron_spark.detached import How, run_detached

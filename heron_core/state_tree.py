@@ -39,7 +39,7 @@ def scheduler_path(name: str) -> str:
     return _named("schedulers", name)
 
 
-def wishes_path(name: str) -> str:
+def restart_requests_path(name: str) -> str:
     """Where the command line says what it wants of a scheduler elsewhere, which takes it away: a
     restart of containers, or an end."""
     return _named("wishes", name)

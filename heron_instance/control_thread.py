@@ -69,13 +69,13 @@ class Main(Protocol):
     control: Control
     beat_secs: float
 
-    def hello(self) -> messages.Hello:
+    def hello(self) -> messages.RegisterInstance:
         """Who we are."""
 
-    def beat(self) -> messages.Beat:
+    def beat(self) -> messages.InstanceHeartbeat:
         """The newest snapshot."""
 
-    def counts(self, wave: int) -> messages.Counts:
+    def counts(self, wave: int) -> messages.QuiescenceReport:
         """What was sent and processed so far."""
 
     def plan_changed(self, epoch: int, fenced: bool) -> None:
@@ -110,9 +110,9 @@ class SideThread(threading.Thread):
             messages.Plan: self._plan,
             messages.Pause: self._pause,
             messages.Resync: self._resync,
-            messages.Probe: self._probe,
+            messages.QuiescenceProbe: self._probe,
             messages.FinishBolts: lambda each: self._control.call(main.finish_bolt),
-            messages.Stop: self._stop,
+            messages.Superseded: self._stop,
         }
 
     def tell(self, message: messages.FromInstance) -> None:
@@ -161,8 +161,8 @@ class SideThread(threading.Thread):
         known = self._addresses
         replaced = known is not None and is_replaced(known, addresses)
         if replaced:
-            # One of them is new. It also asks who we are, unless our Hello to one that died before
-            # it was still on its way; in any case trees are gone.
+            # One of them is new. It also asks who we are, unless our registration with one that
+            # died was still on its way; in any case trees are gone.
             control.call(self._main.trees_lost)
         self._addresses = addresses
         control.epoch = message.plan["epoch"]
@@ -172,7 +172,7 @@ class SideThread(threading.Thread):
         control.call(self._main.take_plan)
         control.update()
 
-    def _probe(self, message: messages.Probe) -> None:
+    def _probe(self, message: messages.QuiescenceProbe) -> None:
         counts = self._main.counts(message.wave)
         self._send(self._main.beat())
         self._send(counts)
@@ -181,7 +181,7 @@ class SideThread(threading.Thread):
         self._control.paused = message.on
         self._control.update()
 
-    def _stop(self, message: messages.Stop) -> None:
+    def _stop(self, message: messages.Superseded) -> None:
         """We are a zombie: nothing that we do counts any more, so nothing is worth finishing."""
         log.error("this process ends: %s", message.reason)
         os._exit(EXIT_SUPERSEDED)

@@ -24,7 +24,7 @@ from heron_instance.input.spout import SpoutCore
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.factory import World, build, incarnation_number
 from heron_instance.runtime.watchdog import Stuck, main_thread_stack
-from heron_io.processes import Ties, start_pulse
+from heron_io.processes import SupervisorLink, start_pulse
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 
 log = logging.getLogger("heron_instance")
@@ -226,11 +226,11 @@ class Server:
             self._core.finish()
             self._side.tell(messages.BoltFinished(self._task))
 
-    def hello(self) -> messages.Hello:
+    def hello(self) -> messages.RegisterInstance:
         """Who we are."""
-        return messages.Hello(self._task, self._incarnation, os.getpid())
+        return messages.RegisterInstance(self._task, self._incarnation, os.getpid())
 
-    def beat(self) -> messages.Beat:
+    def beat(self) -> messages.InstanceHeartbeat:
         """The newest snapshot."""
         now = time.monotonic()
         snapshot: dict[str, Any] = self._core.statistics()
@@ -240,14 +240,14 @@ class Server:
             self._core.metrics.last_error = f"a call has not returned for {lasted:.0f} s"
             log.warning("a call has not returned for %.0f s; it is at:\n%s", lasted,
                         main_thread_stack())  # fmt: skip
-        return messages.Beat(
+        return messages.InstanceHeartbeat(
             self._task,
             {**snapshot, "at": now, "incarnation": self._incarnation, "pid": os.getpid()},
         )
 
-    def counts(self, wave: int) -> messages.Counts:
+    def counts(self, wave: int) -> messages.QuiescenceReport:
         """What was sent and processed so far."""
-        return messages.Counts(self._task, wave, *self._core.counts(), self._epoch_taken)
+        return messages.QuiescenceReport(self._task, wave, *self._core.counts(), self._epoch_taken)
 
     def _close(self) -> None:
         """The last calls of user code, then let what was sent leave."""
@@ -267,7 +267,7 @@ def _milliseconds_until(when: float) -> int:
     return LOOK_UP_MS if left > LOOK_UP_MS / 1000 else max(0, int(left * 1000) + 1)
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties) -> int:
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink) -> int:
     """The instance of one task until it is told to end; returns the exit code.
 
     What the user's class raises when it is loaded or initialised passes through.

@@ -34,7 +34,7 @@ EXIT_ORPHANED = 70
 
 
 @dataclass(slots=True)
-class Ties:
+class SupervisorLink:
     """A child's ties to its supervisor: a lifeline to read, a voice to beat and speak on."""
 
     lifeline: int
@@ -67,7 +67,7 @@ class Ties:
                 pass
 
 
-def start_pulse(ties: Ties) -> None:
+def start_pulse(ties: SupervisorLink) -> None:
     """A thread that beats whatever the main thread does, and ends the process with its parent."""
 
     def pulse() -> None:

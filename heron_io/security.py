@@ -57,12 +57,12 @@ class Keys:
         sock.curve_secretkey = self.secret.encode("ascii")
 
     def use_as_server(self, sock: "zmq.Socket[bytes]") -> None:
-        """Let a socket accept clients; `Door` says which."""
+        """Let a socket accept clients; `CurveAuthenticator` says which."""
         self._own(sock)
         sock.curve_server = True
 
 
-class Door:
+class CurveAuthenticator:
     """Lets clients with the topology's key into the guarded sockets of one context.
 
     It answers zmq's questions about clients (ZAP, RFC 27) from the process's own poll loop, so it

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import zmq
 
-from heron_io.security import Door, Keys
+from heron_io.security import CurveAuthenticator, Keys
 
 DATA = b"d"
 CONTROL = b"c"
@@ -48,7 +48,11 @@ def local_router(context: "zmq.Context[zmq.Socket[bytes]]", path: str) -> "zmq.S
 
 
 def tcp_router(
-    context: "zmq.Context[zmq.Socket[bytes]]", host: str, hwm: int, bytes_max: int, door: Door
+    context: "zmq.Context[zmq.Socket[bytes]]",
+    host: str,
+    hwm: int,
+    bytes_max: int,
+    door: CurveAuthenticator,
 ) -> "tuple[zmq.Socket[bytes], str]":
     """A ROUTER on a free port of `host`, and its address; `bytes_max` limits one frame."""
     router = context.socket(zmq.ROUTER)

@@ -22,7 +22,7 @@ from heron_core.state_tree import execution_path, master_path
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_io.processes import started_at
-from heron_io.security import Door, Keys
+from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain, tcp_router
@@ -164,7 +164,7 @@ def _serve(
     desk: Desk, store: StateStore, name: str, place: DeskPlace, over: threading.Event
 ) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    door = Door(context, place.keys)
+    door = CurveAuthenticator(context, place.keys)
     router, address = tcp_router(context, place.bind_host, HWM, COMMAND_BYTES_MAX, door)
     poller = zmq.Poller()
     for each in (router, *door.sockets):

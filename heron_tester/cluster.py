@@ -80,7 +80,7 @@ class Cluster:
         self.wait_secs = wait_secs
         self._numbers = count(1).__next__
         self._options = Options.of(shared.topology.config)
-        identity = messages.Register(CONTAINER, 1, ADDRESS, ADDRESS, 0, 0)
+        identity = messages.RegisterStreamManager(CONTAINER, 1, ADDRESS, ADDRESS, 0, 0)
         self._manager = stream_manager.StreamManager(
             shared.topology, shared.packing, identity, self._options
         )
@@ -118,7 +118,7 @@ class Cluster:
         return Instance(self.shared, self, task, self._numbers(), rng)
 
     def _greet(self, instance: Instance) -> None:
-        hello = messages.Hello(instance.task, instance.incarnation, 0)
+        hello = messages.RegisterInstance(instance.task, instance.incarnation, 0)
         self._handle(events.FromInstanceControl(instance.task, instance.incarnation, hello))
 
     # --- what instances do --------------------------------------------------------------------

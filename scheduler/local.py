@@ -31,13 +31,13 @@ from heron_core.state_tree import (
     master_path,
     packing_path,
     physical_path,
+    restart_requests_path,
     scheduler_path,
     topology_path,
-    wishes_path,
 )
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_io.logs import log_to
-from heron_io.processes import Child, Ties, fork_child, started_at
+from heron_io.processes import Child, SupervisorLink, fork_child, started_at
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
@@ -215,7 +215,7 @@ def _supervise(launch: Launch, lifeline: int, sockets: str) -> Outcome:
     silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
     return Supervisor(
         jobs,
-        Ties(lifeline),
+        SupervisorLink(lifeline),
         EXECUTOR_RESTARTS,
         executor.GAVE_UP_CODE,
         silent_secs,
@@ -326,7 +326,7 @@ def forget(store: StateStore, name: str) -> None:
         physical_path,
         packing_path,
         keys_path,
-        wishes_path,
+        restart_requests_path,
         scheduler_path,
         execution_path,
     ):

@@ -17,7 +17,7 @@ class Results:
         self._places = places
         self._options = options
         self._untold: dict[int, list[Frames]] = {}
-        """What became of roots of a spout whose tuples came before its Hello."""
+        """What became of roots of a spout whose tuples came before its registration."""
         self._next_rotation: float | None = None
         self.epoch = 0
         """Of the plan, for the frames."""
@@ -58,7 +58,7 @@ class Results:
             out.append(events.ToLocal(task, incarnation, frames))
 
     def hello(self, task: int, incarnation: int, out: Out) -> None:
-        """A spout registers: it is told what came before its Hello."""
+        """A spout registers: it is told what came before its registration."""
         for untold in self._untold.pop(task, ()):
             out.append(events.ToLocal(task, incarnation, untold))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from heron_core.config import SPOUT, STAGE
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_core.wire.messages import Paused
+from heron_core.wire.messages import PauseStatistics
 
 
 def upstream_of(topology: TopologySpec) -> dict[str, frozenset[str]]:
@@ -62,25 +62,25 @@ class Pauses:
     """When the first process of the task came; None: not yet."""
 
     def this_secs(self, now: float) -> float:
-        """Paused for so long without a break until now."""
+        """PauseStatistics for so long without a break until now."""
         return now - self.since if self.causes else 0.0
 
     def secs(self, now: float) -> float:
-        """Paused for so long in all."""
+        """PauseStatistics for so long in all."""
         return self.total_secs + self.this_secs(now)
 
     def share(self, now: float) -> float:
-        """Paused for which share of the time since it was first seen: 0 to 1.
+        """PauseStatistics for which share of the time since it was first seen: 0 to 1.
 
         A task is also paused while no process serves it, so more than all of the time may come out.
         """
         known_secs = 0.0 if self.seen is None else now - self.seen
         return min(1.0, self.secs(now) / known_secs) if known_secs > 0 else 0.0
 
-    def paused(self, now: float) -> Paused:
+    def paused(self, now: float) -> PauseStatistics:
         """For the master."""
         causes = tuple(sorted({cause for _, cause in self.causes}))
-        return Paused(causes, self.secs(now), self.this_secs(now), self.share(now))
+        return PauseStatistics(causes, self.secs(now), self.this_secs(now), self.share(now))
 
 
 class BackPressure:
@@ -171,7 +171,7 @@ class BackPressure:
         if self._pauses[task].seen is None:
             self._pauses[task].seen = now
 
-    def statistics(self, now: float) -> dict[int, Paused]:
+    def statistics(self, now: float) -> dict[int, PauseStatistics]:
         """local instance -> its pauses, if it ever was paused."""
         return {
             task: pauses.paused(now)

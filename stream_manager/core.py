@@ -51,7 +51,7 @@ class StreamManager:
         self,
         topology: TopologySpec,
         packing: PackingPlan,
-        identity: messages.Register,
+        identity: messages.RegisterStreamManager,
         options: Options,
     ) -> None:
         self.options = options
@@ -74,7 +74,7 @@ class StreamManager:
         self._snapshots: dict[int, messages.Json] = {}
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
-        self._wave: messages.Probe | None = None
+        self._wave: messages.QuiescenceProbe | None = None
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
@@ -134,7 +134,9 @@ class StreamManager:
         self.counters["superseded"] += 1
         out.append(
             events.ToLocalControl(
-                task, incarnation, messages.Stop(f"task {task} is served by another process now")
+                task,
+                incarnation,
+                messages.Superseded(f"task {task} is served by another process now"),
             )
         )
         return True
@@ -183,7 +185,7 @@ class StreamManager:
             out.append(events.ToLocal(task, queue.incarnation or 0, frames))
         elif queue.waiting_bytes > self.options.high_water_bytes and task not in self._causes:
             self._causes.add(task)
-            self._announce(messages.Cause(task, True), out)
+            self._announce(messages.BackPressureCause(task, True), out)
 
     def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
         """One batch for several tasks of one container: split there, each with its own edges."""
@@ -284,27 +286,27 @@ class StreamManager:
             out.append(events.ToLocal(task, queue.incarnation or 0, waiting))
         if task in self._causes and queue.waiting_bytes <= self.options.low_water_bytes:
             self._causes.remove(task)
-            self._announce(messages.Cause(task, False), out)
+            self._announce(messages.BackPressureCause(task, False), out)
 
     # --- back-pressure ------------------------------------------------------------------------
 
-    def _announce(self, cause: messages.Cause, out: Out) -> None:
+    def _announce(self, cause: messages.BackPressureCause, out: Out) -> None:
         """A cause of ours appears or is lifted: all peers hear of it, and our own instances."""
         for container in self._peers:
             self._to_peer(container, 0, self._cause_frames(cause), out)
         self._apply_cause(self.container, cause, out)
 
-    def _cause_frames(self, cause: messages.Cause) -> Frames:
+    def _cause_frames(self, cause: messages.BackPressureCause) -> Frames:
         first = header(Kind.CONTROL, self.epoch, self.container, cause.task, 1)
         return [first, messages.encode(cause)]
 
     def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
         message = messages.decode(frames[1])
-        if not isinstance(message, messages.Cause) or head.source not in self._peers:
+        if not isinstance(message, messages.BackPressureCause) or head.source not in self._peers:
             raise ProtocolError(f"no word of a peer: {message!r:.100} from {head.source}")
         self._apply_cause(head.source, message, out)
 
-    def _apply_cause(self, announcer: int, cause: messages.Cause, out: Out) -> None:
+    def _apply_cause(self, announcer: int, cause: messages.BackPressureCause, out: Out) -> None:
         change = self._pressure.on if cause.on else self._pressure.off
         for task in change(announcer, cause.task, self._now):
             self._control(task, messages.Pause(cause.on), out)
@@ -318,7 +320,7 @@ class StreamManager:
     def _tell_causes(self, container: int, out: Out) -> None:
         """A peer has to hear of the causes that we have named."""
         for task in sorted(self._causes | self._peers.causes):
-            frames = self._cause_frames(messages.Cause(task, True))
+            frames = self._cause_frames(messages.BackPressureCause(task, True))
             self._to_peer(container, 0, frames, out)
 
     # --- control plane ------------------------------------------------------------------------
@@ -342,11 +344,11 @@ class StreamManager:
         match message:
             case _ if getattr(message, "task", None) != event.task:
                 self._malformed(f"task {event.task} speaks for another: {message!r:.100}", out)
-            case messages.Hello():
+            case messages.RegisterInstance():
                 self._hello(message, out)
-            case messages.Beat(task, metrics):
+            case messages.InstanceHeartbeat(task, metrics):
                 self._beat(task, event.incarnation, metrics, out)
-            case messages.Counts(task):
+            case messages.QuiescenceReport(task):
                 # The numbers that the master shows at the end are those it counted.
                 latest = {task: self._snapshots[task]} if task in self._snapshots else {}
                 out.append(events.ToMaster(self._beat_of(latest)))
@@ -365,13 +367,13 @@ class StreamManager:
             # It was served by the stream manager that died before us.
             out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
 
-    def _hello(self, hello: messages.Hello, out: Out) -> None:
+    def _hello(self, hello: messages.RegisterInstance, out: Out) -> None:
         queue = self._queues[hello.task]
         if queue.incarnation == hello.incarnation:
             return
         if hello.task in self._trees and queue.incarnation is not None:
             # Whatever the predecessor emitted, nobody is there to be told of it any more. Trees
-            # from before a first Hello are its own: data and control are two connections.
+            # from before a first registration are its own: data and control are two connections.
             self._trees[hello.task] = Trees(self.options.expiry_buckets)
         lost = queue.replaced(hello.incarnation)
         for frames in lost:
@@ -406,16 +408,16 @@ class StreamManager:
                     self._take_plan(plan, out)
                 except ProtocolError as error:
                     self._malformed(str(error), out)
-            case messages.Probe() as probe:
+            case messages.QuiescenceProbe() as probe:
                 self._wave = probe
                 self._to_all(probe, out)
             case messages.FinishBolts(tasks):
                 for task in set(tasks) & set(self._queues):
                     self._finishing.add(task)
                     self._control(task, messages.FinishBolts((task,)), out)
-            case messages.AreYouThere():
-                out.append(events.ToMaster(messages.IAmHere(self.container)))
-            case messages.Refused(reason):
+            case messages.Ping():
+                out.append(events.ToMaster(messages.Pong(self.container)))
+            case messages.RegistrationRejected(reason):
                 out.append(events.Exit(f"the topology master refused us: {reason}", 3))
 
     def _take_plan(self, data: messages.Json, out: Out) -> None:
@@ -459,7 +461,7 @@ class StreamManager:
         lifted = change.lifted | (self._causes & change.removed)
         self._causes -= change.removed
         for task in sorted(lifted - self._causes - self._peers.causes):
-            self._announce(messages.Cause(task, False), out)
+            self._announce(messages.BackPressureCause(task, False), out)
         for task in self._pressure.repack(packing, self._now):
             self._control(task, messages.Pause(False), out)
         for container in change.new_peers:

@@ -1,6 +1,6 @@
 """Sends to local instances, also to one whose connection is still being made.
 
-An instance has two connections, and its Hello may arrive on the one before zmq has greeted the
+An instance has two connections, and may register on the one before zmq has greeted the
 other: what goes there waits a moment instead of being lost. One that stays away has died.
 """
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from heron_core.config import DROP
 from heron_core.wire.frames import Frames
-from heron_core.wire.messages import Cause
+from heron_core.wire.messages import BackPressureCause
 from stream_manager import events
 from stream_manager.options import Options
 from stream_manager.queues import PeerQueue
@@ -53,7 +53,7 @@ class Peers(dict[int, PeerQueue]):
         queue.put(destination, frames)
         return True
 
-    def changed_causes(self, container: int, newest: set[int]) -> Sequence[Cause]:
+    def changed_causes(self, container: int, newest: set[int]) -> Sequence[BackPressureCause]:
         """What a queue names as causes, or lifts, after a change.
 
         Over its mark it names all tasks that it holds something for. Until it is below its
@@ -62,10 +62,10 @@ class Peers(dict[int, PeerQueue]):
         queue = self[container]
         if queue.causes and queue.waiting_bytes <= self._options.low_water_bytes:
             lifted, queue.causes = queue.causes, set()
-            return [Cause(task, False) for task in sorted(lifted)]
+            return [BackPressureCause(task, False) for task in sorted(lifted)]
         if queue.causes or queue.waiting_bytes > self._options.high_water_bytes:
             held = newest if queue.causes else {task for task, _ in queue.waiting}
             fresh = held - queue.causes - {0}
             queue.causes |= fresh
-            return [Cause(task, True) for task in sorted(fresh)]
+            return [BackPressureCause(task, True) for task in sorted(fresh)]
         return ()

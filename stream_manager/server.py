@@ -25,8 +25,8 @@ from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
 from heron_io import container_plan
-from heron_io.processes import EXIT_ORPHANED, Ties
-from heron_io.security import Door, Keys
+from heron_io.processes import EXIT_ORPHANED, SupervisorLink
+from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, StateStore
 from heron_io.transport import (
@@ -69,7 +69,7 @@ class Server:
     """The process around one StreamManager."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties
+        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink
     ) -> None:
         self._context = zmq.Context()
         self._topology = topology
@@ -78,16 +78,16 @@ class Server:
         self._session = CONNECTED
         self._local = local_router(self._context, place.socket_path)
         self._to_locals = LocalSender(self._local)
-        self._door = Door(self._context, place.keys)
+        self._authenticator = CurveAuthenticator(self._context, place.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
-            self._context, place.bind_host, PEER_HWM, options.frame_bytes_max, self._door
+            self._context, place.bind_host, PEER_HWM, options.frame_bytes_max, self._authenticator
         )
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         self._master: zmq.Socket[bytes] | None = None
         self._master_address = ""
         self._look_for_master_at = 0.0
-        register = messages.Register(
+        register = messages.RegisterStreamManager(
             place.container,
             random.getrandbits(63),
             address,
@@ -97,7 +97,7 @@ class Server:
         )
         self.core = StreamManager(topology, packing, register, options)
         self._poller = zmq.Poller()
-        for each in (self._local, self._peers_in, *self._door.sockets):
+        for each in (self._local, self._peers_in, *self._authenticator.sockets):
             self._poller.register(each, zmq.POLLIN)
         self._ties = ties
         self._poller.register(ties.lifeline, zmq.POLLIN)
@@ -146,9 +146,9 @@ class Server:
         if self._ties.lifeline in ready:
             self._end(events.Exit("the parent process is gone", EXIT_ORPHANED))
             return
-        self._door.serve(ready, time.monotonic())
-        self.core.counters["refused"] = self._door.refused
-        self.core.counters["disconnected"] = self._door.disconnected
+        self._authenticator.serve(ready, time.monotonic())
+        self.core.counters["refused"] = self._authenticator.refused
+        self.core.counters["disconnected"] = self._authenticator.disconnected
         if self._local in ready:
             for message in drain(self._local, DRAIN_MESSAGES):
                 self._from_local(message)
@@ -300,6 +300,6 @@ class Server:
             self._exit = each
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties) -> int:
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink) -> int:
     """The stream manager of one container until it is told to end; returns the exit code."""
     return Server(topology, packing, place, ties).run()

@@ -36,7 +36,7 @@ class Manager:
     """A registered stream manager."""
 
     connection: bytes
-    who: messages.Register
+    who: messages.RegisterStreamManager
     since: float
 
 
@@ -44,7 +44,7 @@ Candidate = Manager
 """One that offers itself for a container that has one already."""
 
 
-def _taken(who: messages.Register) -> str:
+def _taken(who: messages.RegisterStreamManager) -> str:
     return f"container {who.container} is served by pid {who.pid} on {who.host}"
 
 
@@ -78,13 +78,13 @@ class TopologyMaster:
         self._managers: dict[int, Manager] = {}
         self._candidates: dict[int, Candidate] = {}
         self._addresses = dict(previous.stream_managers) if previous else {}
-        self._paused: dict[int, dict[int, messages.Paused]] = {}
+        self._paused: dict[int, dict[int, messages.PauseStatistics]] = {}
         """container -> its instances that were ever paused"""
         self._manager_stats: dict[int, Any] = {}
         self._errors: dict[int, str] = {}
         self._tell_malformed_at = float("-inf")
         self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
-        """Messages that were dropped; and, counted by the server (heron_io.security.Door),
+        """Messages that were dropped; and, counted by the server (CurveAuthenticator),
         connections without the key, and those that have ended."""
         self.rollup = RollUp(topology, self.packing)
         self._former = self.packing
@@ -134,13 +134,13 @@ class TopologyMaster:
 
     def _received(self, sender: bytes, message: object, now: float, out: Out) -> None:
         match message:
-            case messages.Register():
+            case messages.RegisterStreamManager():
                 self._register(sender, message, now, out)
             case messages.Heartbeat():
                 self._heartbeat(sender, message, now, out)
-            case messages.IAmHere(container):
+            case messages.Pong(container):
                 self._still_there(sender, container, out)
-            case messages.Counts():
+            case messages.QuiescenceReport():
                 self.waves.answer(message, now)
                 self._scaling.answer(message)
                 self._go_on(now, out)
@@ -191,13 +191,15 @@ class TopologyMaster:
     def _expected(self) -> set[int]:
         return self._served | containers_of(self._scaling.target)
 
-    def _register(self, sender: bytes, who: messages.Register, now: float, out: Out) -> None:
+    def _register(
+        self, sender: bytes, who: messages.RegisterStreamManager, now: float, out: Out
+    ) -> None:
         if who.container not in self._expected:
             if self._scaling.number:
                 return  # it was removed, and will be ended
             known = ", ".join(map(str, sorted(self._expected)))
             reason = f"container {who.container} is not in the packing plan (containers: {known})"
-            out.append(events.Send(sender, messages.Refused(reason)))
+            out.append(events.Send(sender, messages.RegistrationRejected(reason)))
             return
         held = self._managers.get(who.container)
         if held is None or held.connection == sender:
@@ -205,9 +207,11 @@ class TopologyMaster:
         else:
             # Has it died, or are there two? The one that we have is asked, and has a moment.
             self._candidates[who.container] = Candidate(sender, who, now)
-            self._send(who.container, messages.AreYouThere(), out)
+            self._send(who.container, messages.Ping(), out)
 
-    def _accept(self, sender: bytes, who: messages.Register, now: float, out: Out) -> None:
+    def _accept(
+        self, sender: bytes, who: messages.RegisterStreamManager, now: float, out: Out
+    ) -> None:
         was_complete = self.registered >= self._served
         self._managers[who.container] = Manager(sender, who, now)
         if who.epoch > self.epoch:
@@ -236,10 +240,10 @@ class TopologyMaster:
         candidate = self._candidates.get(container)
         if manager is not None and candidate is not None and manager.connection == sender:
             del self._candidates[container]
-            refused = messages.Refused(_taken(manager.who))
+            refused = messages.RegistrationRejected(_taken(manager.who))
             out.append(events.Send(candidate.connection, refused))
 
-    def _plan_if_complete(self, newest: messages.Register | None, out: Out) -> None:
+    def _plan_if_complete(self, newest: messages.RegisterStreamManager | None, out: Out) -> None:
         """Publish a plan if all are there; an unchanged one is for `newest`, None: for all."""
         if not self.registered >= self._served:
             return
@@ -303,15 +307,15 @@ class TopologyMaster:
         if manager is None:
             if self._scaling.number:
                 # Of a container that was removed: it is to wait for its end in peace.
-                out.append(events.Send(sender, messages.HeartbeatSeen()))
+                out.append(events.Send(sender, messages.HeartbeatAck()))
             return
         if manager.connection != sender:
             candidate = self._candidates.get(beat.container)
             if candidate is None or candidate.connection != sender:
                 # A zombie: it was stopped, and another has taken its place since.
-                out.append(events.Send(sender, messages.Refused(_taken(manager.who))))
+                out.append(events.Send(sender, messages.RegistrationRejected(_taken(manager.who))))
             return
-        out.append(events.Send(sender, messages.HeartbeatSeen()))
+        out.append(events.Send(sender, messages.HeartbeatAck()))
         if beat.container not in self._served:
             return
         self._take_metrics(beat)
@@ -324,7 +328,7 @@ class TopologyMaster:
 
     def _take_metrics(self, beat: messages.Heartbeat) -> None:
         check_manager_metrics(beat.metrics)
-        paused = {task: messages.Paused(*found) for task, found in beat.paused.items()}
+        paused = {task: messages.PauseStatistics(*found) for task, found in beat.paused.items()}
         named = {*paused, *(cause for each in paused.values() for cause in each.causes)}
         if not named <= {task for plan in self._plans for task in plan.instances}:
             raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
@@ -453,7 +457,7 @@ class TopologyMaster:
         ending = self.phase in (Phase.COUNTING, Phase.LAST_WORDS)
         counting = self.draining or self._scaling.holds or ending
         if counting and not self._level_left and self.waves.due(now, self.options.wave_secs):
-            self._to_all(messages.Probe(self.waves.send(now)), out)
+            self._to_all(messages.QuiescenceProbe(self.waves.send(now)), out)
 
     def _go_on(self, now: float, out: Out) -> None:
         """One step towards the end, if its condition holds."""

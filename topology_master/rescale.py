@@ -22,7 +22,7 @@ from heron_core.plans import (
     packing_to_json,
 )
 from heron_core.topology import TopologySpec
-from heron_core.wire.messages import Counts, Json
+from heron_core.wire.messages import Json, QuiescenceReport
 from topology_master import events
 from topology_master.options import Options
 from topology_master.termination import Phase, Waves
@@ -237,7 +237,7 @@ class Scaling:
             out.append(events.Log(f"update: switched, the epoch is {host.epoch}"))
             host.store_state(out)
 
-    def answer(self, counts: Counts) -> None:
+    def answer(self, counts: QuiescenceReport) -> None:
         """An instance answers a wave: perhaps it works by the new plan now."""
         update = self.now
         if update is None or update.step is not Step.INSTANCES:

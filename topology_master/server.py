@@ -28,8 +28,8 @@ from heron_core.state_tree import (
 )
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_io.processes import EXIT_ORPHANED, Ties, started_at
-from heron_io.security import Door, Keys
+from heron_io.processes import EXIT_ORPHANED, SupervisorLink, started_at
+from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
 from heron_io.transport import drain, tcp_router
@@ -64,19 +64,19 @@ class Server:
     """The process around one TopologyMaster."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties
+        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink
     ) -> None:
         self._topology = topology
         self._packing = packing
         self._store_url = place.store_url
         self._store: StateStore
         self._context = zmq.Context()
-        self._door = Door(self._context, place.keys)
+        self._authenticator = CurveAuthenticator(self._context, place.keys)
         self._router, self._address = tcp_router(
-            self._context, place.bind_host, 0, MESSAGE_BYTES_MAX, self._door
+            self._context, place.bind_host, 0, MESSAGE_BYTES_MAX, self._authenticator
         )
         self._poller = zmq.Poller()
-        for each in (self._router, *self._door.sockets):
+        for each in (self._router, *self._authenticator.sockets):
             self._poller.register(each, zmq.POLLIN)
         self._ties = ties
         self._poller.register(ties.lifeline, zmq.POLLIN)
@@ -244,9 +244,9 @@ class Server:
             ready = dict(self._poller.poll(int(TIMER_SECS * 1000)))
             if self._ties.lifeline in ready:
                 self._end("the parent process is gone", EXIT_ORPHANED)
-            self._door.serve(ready, now)
-            self._core.counters["refused"] = self._door.refused
-            self._core.counters["disconnected"] = self._door.disconnected
+            self._authenticator.serve(ready, now)
+            self._core.counters["refused"] = self._authenticator.refused
+            self._core.counters["disconnected"] = self._authenticator.disconnected
             if self._router in ready:
                 for message in drain(self._router, DRAIN_MESSAGES):
                     self._receive(message)
@@ -310,6 +310,6 @@ class Server:
             self._reason = (reason, code)
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Ties) -> int:
+def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink) -> int:
     """The topology master until it is told to end; returns the exit code."""
     return Server(topology, packing, place, ties).run()

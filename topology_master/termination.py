@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from heron_core.topology import TopologySpec
-from heron_core.wire.messages import Counts
+from heron_core.wire.messages import QuiescenceReport
 
 
 @dataclass
@@ -23,14 +23,14 @@ class Waves:
     quiet_secs: float
     wave: int = 0
     sent_at: float = 0.0
-    answers: dict[int, Counts] = field(default_factory=dict)
+    answers: dict[int, QuiescenceReport] = field(default_factory=dict)
     quiet: bool = False
     lost: int = 0
     """Deliveries that were sent and never processed, once quiet."""
     uncounted: int = 0
     """By how much more was sent than processed, as counted by those that are left, without anything
     being lost: instances that a scaling ended took their counts along."""
-    _latest: dict[int, Counts] = field(default_factory=dict)
+    _latest: dict[int, QuiescenceReport] = field(default_factory=dict)
     """The last answer of each task since `begin`, of whatever wave."""
     _last: tuple[int, int] | None = None
     _accepted: int = 0
@@ -75,7 +75,7 @@ class Waves:
         self.answers = {}
         return self.wave
 
-    def answer(self, counts: Counts, now: float) -> None:
+    def answer(self, counts: QuiescenceReport, now: float) -> None:
         """Take one answer; the last one of a wave decides."""
         complete = len(self.answers) == len(self.tasks)
         if counts.task in self.tasks:

@@ -18,7 +18,7 @@ from heron_cli.options.spark import ENGINE
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MASTER_CONTAINER, TopologyState
-from heron_core.state_tree import master_path, packing_path, wishes_path
+from heron_core.state_tree import master_path, packing_path, restart_requests_path
 from heron_io.processes import parent_of, signal_process
 from scheduler.backends.registry import LOCAL
 from scheduler.local import READY_SECS, is_alive
@@ -92,7 +92,7 @@ def _restart(topology: RunningTopology, container: int) -> None:
         _end_executor(topology, container, before[1])
     else:
         order = {"container": container, "order": secrets.token_hex(8)}
-        topology.store.put(wishes_path(name), order)
+        topology.store.put(restart_requests_path(name), order)
     _wait_until_back(topology, container, before)
 
 

@@ -25,7 +25,7 @@ ERROR_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class RegisterInstance:
     """An instance's first word to its stream manager, on its control socket."""
 
     task: int
@@ -34,7 +34,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class InstanceHeartbeat:
     """An instance lives; `metrics` is its cumulative snapshot (heron_instance.runtime.metrics)."""
 
     task: int
@@ -42,8 +42,8 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Answer to Probe: deliveries sent and processed so far, and whether nothing is left to do."""
+class QuiescenceReport:
+    """Answer to QuiescenceProbe: deliveries sent, processed, and whether all is done."""
 
     task: int
     wave: int
@@ -93,12 +93,12 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Resync:
-    """The stream manager is new and does not know the instance yet: say Hello again."""
+    """The stream manager is new and does not know the instance yet: say RegisterInstance again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """Asks every instance for Counts; waves are numbered."""
+class QuiescenceProbe:
+    """Asks every instance for QuiescenceReport; waves are numbered."""
 
     wave: int
 
@@ -111,14 +111,14 @@ class FinishBolts:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Superseded:
     """End: another process has taken this one's place; `reason` says so in one line."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class BackPressureCause:
     """Between stream managers: the queue towards `task` passed its high or its low water mark."""
 
     task: int
@@ -126,7 +126,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
+class RegisterStreamManager:
     """A stream manager offers itself to the topology master."""
 
     container: int
@@ -139,13 +139,13 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RegistrationRejected:
     """The master does not take this stream manager, and why (it names the one it has)."""
 
     reason: str
 
 
-class Paused(NamedTuple):
+class PauseStatistics(NamedTuple):
     """One instance's pauses by back-pressure; on the wire an array in this order."""
 
     causes: tuple[int, ...]
@@ -155,7 +155,7 @@ class Paused(NamedTuple):
     this_pause_secs: float
     """Of them the pause that lasts; 0 if it runs."""
     share: float
-    """Paused seconds of all since it was first seen, 0 to 1."""
+    """PauseStatistics seconds of all since it was first seen, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +165,24 @@ class Heartbeat:
     container: int
     metrics: Json
     instances: Mapping[int, Json]
-    paused: Mapping[int, Paused]
+    paused: Mapping[int, PauseStatistics]
     """task id -> its pauses, for those that ever had any (plain tuples when decoded)"""
 
 
 @dataclass(frozen=True, slots=True)
-class AreYouThere:
-    """Somebody else offers itself for your container: answer by IAmHere if you live."""
+class Ping:
+    """Somebody else offers itself for your container: answer by Pong if you live."""
 
 
 @dataclass(frozen=True, slots=True)
-class IAmHere:
+class Pong:
     """The answer of a stream manager that lives."""
 
     container: int
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatSeen:
+class HeartbeatAck:
     """The master lives."""
 
 
@@ -202,20 +202,42 @@ class Reply:
     data: Json
 
 
-FromInstance = Hello | Beat | Counts | SpoutFinished | BoltFinished | InstanceFailed
-ToInstance = Plan | Pause | Resync | Probe | FinishBolts | Stop
-FromStreamManager = (
-    Register | Heartbeat | IAmHere | Counts | SpoutFinished | BoltFinished | InstanceFailed
+FromInstance = (
+    RegisterInstance
+    | InstanceHeartbeat
+    | QuiescenceReport
+    | SpoutFinished
+    | BoltFinished
+    | InstanceFailed
 )
-ToStreamManager = Plan | Probe | FinishBolts | Refused | AreYouThere | HeartbeatSeen
-Message = FromInstance | ToInstance | FromStreamManager | ToStreamManager | Cause | Command | Reply
+ToInstance = Plan | Pause | Resync | QuiescenceProbe | FinishBolts | Superseded
+FromStreamManager = (
+    RegisterStreamManager
+    | Heartbeat
+    | Pong
+    | QuiescenceReport
+    | SpoutFinished
+    | BoltFinished
+    | InstanceFailed
+)
+ToStreamManager = Plan | QuiescenceProbe | FinishBolts | RegistrationRejected | Ping | HeartbeatAck
+Message = (
+    FromInstance
+    | ToInstance
+    | FromStreamManager
+    | ToStreamManager
+    | BackPressureCause
+    | Command
+    | Reply
+)
 
 _CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        Hello, Beat, Counts, SpoutFinished, BoltFinished, InstanceFailed, Plan, Pause, Probe,
-        FinishBolts, Resync, Stop, Cause, Register, Refused, Heartbeat, HeartbeatSeen, Command,
-        Reply, AreYouThere, IAmHere,
+        RegisterInstance, InstanceHeartbeat, QuiescenceReport, SpoutFinished, BoltFinished,
+        InstanceFailed, Plan, Pause, QuiescenceProbe, FinishBolts, Resync, Superseded,
+        BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat, HeartbeatAck,
+        Command, Reply, Ping, Pong,
     )
 }  # fmt: skip
 _FIELDS = {
@@ -236,7 +258,7 @@ def _is_json(value: object) -> bool:
 
 
 def _is_paused(value: object) -> bool:
-    if type(value) is not tuple or len(value) != len(Paused._fields):
+    if type(value) is not tuple or len(value) != len(PauseStatistics._fields):
         return False
     causes, *numbers = value
     return _are_whole(causes) and all(type(each) in (float, int) for each in numbers)
@@ -258,7 +280,7 @@ _CHECKS: dict[Any, Callable[[object], bool]] = {
     Json: _is_json,
     tuple[int, ...]: _are_whole,
     Mapping[int, Json]: _by_number(_is_json),
-    Mapping[int, Paused]: _by_number(_is_paused),
+    Mapping[int, PauseStatistics]: _by_number(_is_paused),
 }
 _FIELD_CHECKS = {
     name: tuple((field, _CHECKS[kind]) for field, kind in get_type_hints(each).items())

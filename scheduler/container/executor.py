@@ -23,7 +23,7 @@ from heron_core.topology import TopologySpec
 from heron_io import container_plan
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
-from heron_io.processes import Ties
+from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
 from scheduler.container.supervisor import Job, Outcome, Supervisor
@@ -56,7 +56,7 @@ class Place:
     bind_host: str = "127.0.0.1"
 
 
-def run(place: Place, ties: Ties) -> int:
+def run(place: Place, ties: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
     log_to(_log_file(place, f"container-{place.container}"), f"container {place.container}")
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
@@ -76,7 +76,7 @@ def run(place: Place, ties: Ties) -> int:
     return outcome.code
 
 
-def _reloaded(place: Place, ties: Ties) -> list[Job]:
+def _reloaded(place: Place, ties: SupervisorLink) -> list[Job]:
     """The topology is scaled. The topology master says so when the state store has another plan,
     which is for whoever runs the containers; a stream manager when it works by another plan."""
     if place.container == MASTER_CONTAINER:
@@ -116,8 +116,10 @@ def _socket(place: Place) -> str:
     return os.path.join(place.sockets, f"container-{place.container}.sock")
 
 
-def _service(place: Place, log_name: str, serve: Callable[[Ties], int]) -> Callable[[Ties], int]:
-    def main(ties: Ties) -> int:
+def _service(
+    place: Place, log_name: str, serve: Callable[[SupervisorLink], int]
+) -> Callable[[SupervisorLink], int]:
+    def main(ties: SupervisorLink) -> int:
         log_to(_log_file(place, log_name), log_name)
         try:
             return serve(ties)
@@ -133,7 +135,7 @@ def _instance_job(place: Place, plan: InstancePlan) -> Job:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.Place(plan.task, _socket(place))
 
-    def main(ties: Ties) -> int:
+    def main(ties: SupervisorLink) -> int:
         path = _log_file(place, label)
         shown = f"{plan.component}[{plan.index}]"
         log_to(path, shown, debug=_debug(place.topology), console=place.console)

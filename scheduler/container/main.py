@@ -20,7 +20,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.state_tree import keys_path, packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
-from heron_io.processes import Ties, die_with_parent
+from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from scheduler.container import executor
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _ties() -> Ties:
+def _ties() -> SupervisorLink:
     """A lifeline at stdin and a voice at stdout, as far as these are pipes.
 
     Both are copies: stdin is nobody's business any more, and stdout will be the log.
@@ -112,7 +112,7 @@ def _ties() -> Ties:
     if _is_pipe(1):
         voice = os.dup(1)
         os.set_blocking(voice, False)
-    return Ties(lifeline, voice)
+    return SupervisorLink(lifeline, voice)
 
 
 def _is_pipe(number: int) -> bool:

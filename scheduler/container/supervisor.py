@@ -21,7 +21,7 @@ from heron_io.processes import (
     REASON_BYTES_MAX,
     RELOAD,
     Child,
-    Ties,
+    SupervisorLink,
     Waker,
     fork_child,
     signal_process,
@@ -43,7 +43,7 @@ class Job:
 
     name: str
     title: str
-    main: Callable[[Ties], int]
+    main: Callable[[SupervisorLink], int]
     """Runs in the child; returns its exit code."""
     grace_secs: float
     killed_with_parent: bool
@@ -84,7 +84,7 @@ class Supervisor:
     """The children of this process."""
 
     jobs: Sequence[Job]
-    ties: Ties
+    ties: SupervisorLink
     """To our own supervisor."""
     restart_limit: int
     gave_up_code: int
@@ -218,7 +218,7 @@ class Supervisor:
             # A sibling's lifeline must end with our parent, not with us.
             for number in (*closing, voice, self.ties.lifeline):
                 os.close(number)
-            return job.main(Ties(lifeline, theirs))
+            return job.main(SupervisorLink(lifeline, theirs))
 
         each.child = fork_child(job.title, main, killed_with_parent=job.killed_with_parent)
         os.close(theirs)

@@ -21,9 +21,9 @@ from heron_core.state_tree import (
     master_path,
     packing_path,
     physical_path,
+    restart_requests_path,
     scheduler_path,
     topology_path,
-    wishes_path,
 )
 from heron_io.state_store.opening import open_store
 from tests.conformance.report import PROPERTY
@@ -39,7 +39,7 @@ FLOWING_LINES = 50
 CONTAINERS = 2
 ADDED = 3
 NODES = (topology_path, packing_path, physical_path, execution_path, master_path, scheduler_path,
-         keys_path, wishes_path)  # fmt: skip
+         keys_path, restart_requests_path)  # fmt: skip
 
 
 @dataclass

@@ -46,9 +46,20 @@ def manager_steps(rng: Random) -> list[Any]:
 
 
 def _beginning() -> list[Any]:
-    hellos = [("control", task, 100 + task, messages.encode(messages.Hello(task, 100 + task, 1)))
-              for task in LOCAL]  # fmt: skip
-    return [("connected",), ("master", messages.encode(messages.Plan(world.plan()))), *hellos]
+    registrations = [
+        (
+            "control",
+            task,
+            100 + task,
+            messages.encode(messages.RegisterInstance(task, 100 + task, 1)),
+        )
+        for task in LOCAL
+    ]
+    return [
+        ("connected",),
+        ("master", messages.encode(messages.Plan(world.plan()))),
+        *registrations,
+    ]
 
 
 def _step(rng: Random) -> Any:
@@ -95,7 +106,7 @@ class Fake:
             known.message_timeout_secs, known.backpressure, known.high_water_bytes,
             known.low_water_bytes, known.frame_bytes_max, window_bytes=WINDOW_BYTES,
         )  # fmt: skip
-        register = messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)
+        register = messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)
         self.core = StreamManager(self.topology, world.PACKING, register, options)
         self.now = 0.0
         self.full = False
@@ -213,7 +224,7 @@ def _validate_pauses(core: Any, now: float) -> None:
 
 
 def _still_works(fake: Fake) -> None:
-    """New processes say Hello; a batch arrives, is acked, and its spout hears of it."""
+    """New processes register; a batch arrives, is acked, and its spout hears of it."""
     core = fake.core
     fake.full = False
     for _ in range(ROUNDS_MAX):
@@ -222,7 +233,7 @@ def _still_works(fake: Fake) -> None:
         fake.handle(events.PeerWritable(2))
     assert not core.blocked_peers(), "the peer's queue does not empty"
     for task in LOCAL:
-        hello = messages.Hello(task, INCARNATION, 1)
+        hello = messages.RegisterInstance(task, INCARNATION, 1)
         fake.handle(events.FromInstanceControl(task, INCARNATION, hello))
         _consume(fake, task)
     root, edge = (world.SPOUT << 44) + 12345, 99

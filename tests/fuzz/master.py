@@ -21,7 +21,11 @@ def master_steps(rng: Random) -> list[Any]:
     """What arrives, from whom, and how time passes."""
     steps: list[Any] = []
     if rng.randrange(4):
-        registers = [each for each in world.control_messages() if type(each) is messages.Register]
+        registers = [
+            each
+            for each in world.control_messages()
+            if type(each) is messages.RegisterStreamManager
+        ]
         steps = [(SENDERS[at], messages.encode(each)) for at, each in enumerate(registers)]
     for _ in range(rng.randrange(1, STEPS_MAX)):
         if rng.randrange(5) == 0:
@@ -98,7 +102,9 @@ def _still_works(fake: Fake) -> None:
     """New stream managers get their places, and `stats` shows them."""
     core = fake.core
     for container in (1, 2):
-        register = messages.Register(container, 9, f"tcp://127.0.0.1:{container}", "new", 1, 0)
+        register = messages.RegisterStreamManager(
+            container, 9, f"tcp://127.0.0.1:{container}", "new", 1, 0
+        )
         fake.receive(b"new-%d" % container, messages.encode(register))
     fake.passes(1.0)
     assert {each.connection for each in core._managers.values()} == {b"new-1", b"new-2"}

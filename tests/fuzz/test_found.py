@@ -16,8 +16,11 @@ from heron_core.wire.values import pack_fields, packer, unpack
 from . import world
 from .targets import TARGETS
 
-HELLO_3 = ("control", 3, 103, messages.encode(messages.Hello(3, 103, 1)))
-REGISTER_1 = (b"one", messages.encode(messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)))
+HELLO_3 = ("control", 3, 103, messages.encode(messages.RegisterInstance(3, 103, 1)))
+REGISTER_1 = (
+    b"one",
+    messages.encode(messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)),
+)
 
 
 def _packed(*fields: Any) -> bytes:
@@ -50,21 +53,21 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "lost batch with broken ids": ("manager", [
         HELLO_3,
         ("instance", 2, 102, [header(Kind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
-        ("control", 3, 104, messages.encode(messages.Hello(3, 104, 1))),
+        ("control", 3, 104, messages.encode(messages.RegisterInstance(3, 104, 1))),
     ]),
     "report of a task that is elsewhere": ("manager", [
         ("instance", 6, 106, [b"H\x01\x09\x00\x00\x00\x05\x00" + bytes(16)]),
     ]),
-    "Hello for another task": ("manager", [
-        ("control", 2, 102, messages.encode(messages.Hello(127, 102, 2))),
+    "registration for another task": ("manager", [
+        ("control", 2, 102, messages.encode(messages.RegisterInstance(127, 102, 2))),
     ]),
     # Nobody could ever have lifted it: the spout would have been paused for good.
     "cause named by a stranger": ("manager", [
         ("instance", 3, 103, [header(Kind.CONTROL, 2, 2054, 6, 1),
-                              messages.encode(messages.Cause(6, True))]),
+                              messages.encode(messages.BackPressureCause(6, True))]),
     ]),
     "cause of a type that has no hash": ("manager", [
-        ("peer", [header(Kind.CONTROL, 3, 2, 6, 1), _packed("Cause", {}, True)]),
+        ("peer", [header(Kind.CONTROL, 3, 2, 6, 1), _packed("BackPressureCause", {}, True)]),
     ]),
     # It was delivered to the first of its tasks before the second one was found wrong.
     "fan-out with too few ids": ("manager", [
@@ -78,8 +81,8 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
         _plan(stream_managers={"1": "tcp://127.0.0.1:1", "2": 7}),
     ]),
     "FinishBolts of a number": ("manager", [("master", _packed("FinishBolts", 15))]),
-    "Hello of a process without number": ("manager", [
-        ("control", 3, 103, _packed("Hello", 3, "a", 1)),
+    "registration of a process without number": ("manager", [
+        ("control", 3, 103, _packed("RegisterInstance", 3, "a", 1)),
     ]),
     # The stream manager could decode it, but its master not the heartbeat with it inside.
     "metrics that nest 1,022 deep": ("manager", [
@@ -154,5 +157,5 @@ def test_a_refused_message_is_not_logged_whole() -> None:
     # Its field was put into the error as it was: a line of a megabyte in the log.
     deep = {str(at): {str(inner): ["x" * 50] * 50 for inner in range(50)} for at in range(50)}
     with pytest.raises(ProtocolError) as refused:
-        messages.decode(_packed("Hello", deep, 1, 2))
+        messages.decode(_packed("RegisterInstance", deep, 1, 2))
     assert len(str(refused.value)) < 400

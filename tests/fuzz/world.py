@@ -201,7 +201,7 @@ def frames_to_managers() -> tuple[Frames, ...]:
             every.core.deliver(frames)
             every.core.flush()
     found += every.sent
-    cause = messages.encode(messages.Cause(SPLIT + SIBLING, True))
+    cause = messages.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
     found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
@@ -260,10 +260,10 @@ def control_messages() -> tuple[messages.Message, ...]:
     """One or two of each class."""
     snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
     return (
-        *(messages.Hello(task, 100 + task, task) for task in (SPOUT, SPLIT, EVERY)),
-        *(messages.Beat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
-        messages.Counts(SPOUT, 1, 10, 0, True, 1),
-        messages.Counts(SPLIT, 1, 10, 10, True, 1),
+        *(messages.RegisterInstance(task, 100 + task, task) for task in (SPOUT, SPLIT, EVERY)),
+        *(messages.InstanceHeartbeat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
+        messages.QuiescenceReport(SPOUT, 1, 10, 0, True, 1),
+        messages.QuiescenceReport(SPLIT, 1, 10, 10, True, 1),
         messages.SpoutFinished(SPOUT, True),
         messages.SpoutFinished(SPOUT + SIBLING, True),
         messages.BoltFinished(SPLIT),
@@ -272,23 +272,23 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.Plan(plan(EPOCH + 1, stream_managers={"1": "tcp://a:1", "2": "tcp://b:2"})),
         messages.Pause(True),
         messages.Resync(),
-        messages.Probe(1),
+        messages.QuiescenceProbe(1),
         messages.FinishBolts((SPLIT, EVERY)),
-        messages.Stop("somebody else came"),
-        messages.Cause(SPLIT + SIBLING, True),
-        messages.Register(1, 5, "tcp://127.0.0.1:1", "here", 7, 0),
-        messages.Register(2, 6, "tcp://127.0.0.1:2", "here", 8, 0),
-        messages.Refused("no"),
-        messages.AreYouThere(),
-        messages.IAmHere(1),
+        messages.Superseded("somebody else came"),
+        messages.BackPressureCause(SPLIT + SIBLING, True),
+        messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0),
+        messages.RegisterStreamManager(2, 6, "tcp://127.0.0.1:2", "here", 8, 0),
+        messages.RegistrationRejected("no"),
+        messages.Ping(),
+        messages.Pong(1),
         messages.Heartbeat(
             1, {"waiting_bytes": {SPLIT: 10}, "malformed": 0}, snapshots,
-            {SPLIT: messages.Paused((SPLIT + SIBLING,), 1.5, 0.5, 0.25)},
+            {SPLIT: messages.PauseStatistics((SPLIT + SIBLING,), 1.5, 0.5, 0.25)},
         ),
         messages.Heartbeat(
             2, {"waiting_bytes": {}}, {SPOUT + SIBLING: snapshot(SPOUT + SIBLING)}, {}
         ),
-        messages.HeartbeatSeen(),
+        messages.HeartbeatAck(),
         *(messages.Command(name, {"component": "split"}) for name in
           ("stats", "activate", "deactivate", "drain", "nonsense")),
         messages.Command("update", {"packing": packing_to_json(SCALED)}),

@@ -10,7 +10,7 @@ from heron_core.plans import packing_from_json
 from heron_core.state_tree import keys_path, packing_path, topology_path
 from heron_core.topology import topology_from_json
 from heron_io.logs import log_to
-from heron_io.processes import Ties
+from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 
@@ -24,7 +24,7 @@ def main(store_url: str, name: str, log_file: str) -> int:
     keys = Keys.from_json(store.get(keys_path(name)) or {})
     store.close()
     place = topology_master.server.Place(store_url, keys)
-    return topology_master.server.run(topology, packing, place, Ties(sys.stdin.fileno()))
+    return topology_master.server.run(topology, packing, place, SupervisorLink(sys.stdin.fileno()))
 
 
 if __name__ == "__main__":

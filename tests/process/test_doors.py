@@ -209,7 +209,7 @@ def test_garbage_of_a_peer_is_dropped_counted_and_told_of_once(topology: Topolog
 def test_garbage_to_the_master_is_dropped_counted_and_told_of_once(topology: Topology) -> None:
     """The same to the master; a word that only instances say is nonsense there as well."""
     with dealer(topology.master_address, topology.keys) as client:
-        for data in [b"garbage", b"", messages.encode(messages.Hello(1, 1, 1))] * TRIES:
+        for data in [b"garbage", b"", messages.encode(messages.RegisterInstance(1, 1, 1))] * TRIES:
             client.send(data)
         until(lambda: topology.stats()["master"]["malformed"] == 3 * TRIES, "they are counted")
     assert topology.told(topology.master_log(), "dropped a malformed message") == 1
@@ -233,12 +233,12 @@ def test_an_oversized_frame_cuts_its_connection_and_nothing_else(topology: Topol
 
 def _refused(topology: Topology, container: int) -> str:
     """Why the master does not take a stream manager for this container."""
-    register = messages.Register(container, 7, "tcp://127.0.0.1:1", "elsewhere", 1, 0)
+    register = messages.RegisterStreamManager(container, 7, "tcp://127.0.0.1:1", "elsewhere", 1, 0)
     with dealer(topology.master_address, topology.keys) as client:
         client.send(messages.encode(register))
         assert client.poll(ANSWER_MS), "no answer"
         answer = messages.decode(client.recv())
-    assert isinstance(answer, messages.Refused)
+    assert isinstance(answer, messages.RegistrationRejected)
     return answer.reason
 
 

@@ -72,8 +72,8 @@ class Instance:
         self._next_beat = 0.0
         self._say(self._hello())
 
-    def _hello(self) -> messages.Hello:
-        return messages.Hello(self.task, self.incarnation, 1)
+    def _hello(self) -> messages.RegisterInstance:
+        return messages.RegisterInstance(self.task, self.incarnation, 1)
 
     @property
     def may_send(self) -> bool:
@@ -124,8 +124,8 @@ class Instance:
             case messages.Resync():
                 self._say(self._hello())
                 self.todo.append(self._trees_lost)
-            case messages.Probe(wave):
-                counts = messages.Counts(self.task, wave, *self.core.counts(), self.taken)
+            case messages.QuiescenceProbe(wave):
+                counts = messages.QuiescenceReport(self.task, wave, *self.core.counts(), self.taken)
                 self._say(self._beat())
                 self._say(counts)
             case messages.FinishBolts():
@@ -133,10 +133,10 @@ class Instance:
             case _:
                 raise AssertionError(message)
 
-    def _beat(self) -> messages.Beat:
+    def _beat(self) -> messages.InstanceHeartbeat:
         now = self.cluster.clock.now
         more = {"at": now, "incarnation": self.incarnation, "pid": 1, "user": {}}
-        return messages.Beat(self.task, {**self.core.statistics(), **more})
+        return messages.InstanceHeartbeat(self.task, {**self.core.statistics(), **more})
 
     def _take_plan(self) -> None:
         packing = packing_from_json(self.plan["packing"])

@@ -49,7 +49,9 @@ class Manager:
         self.speed = 1.0
         self.incarnation = cluster.number()
         self.address = f"sim://{container}/{self.incarnation}"
-        register = messages.Register(container, self.incarnation, self.address, "here", 1, 0)
+        register = messages.RegisterStreamManager(
+            container, self.incarnation, self.address, "here", 1, 0
+        )
         options = replace(
             manager_options.Options.of(cluster.topology.config),
             window_bytes=cluster.manners.window_bytes,

@@ -21,7 +21,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
-from heron_io.processes import Ties, Waker, start_pulse
+from heron_io.processes import SupervisorLink, Waker, start_pulse
 from heron_io.state_store.embedded_zookeeper import find_java
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
@@ -82,7 +82,7 @@ class Driver:
     """The process of one Spark application."""
 
     place: DriverPlace
-    ties: Ties
+    ties: SupervisorLink
     first: bool = False
     """Whether the topology has had no application yet; not known before the state store answers."""
     _links: Links = field(init=False)

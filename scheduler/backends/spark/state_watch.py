@@ -6,7 +6,7 @@ from typing import Any
 
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
-from heron_core.state_tree import packing_path, physical_path, wishes_path
+from heron_core.state_tree import packing_path, physical_path, restart_requests_path
 from heron_io.master_client import MasterClient
 from heron_io.processes import Waker
 from heron_io.state_store.protocol import StateStore
@@ -31,7 +31,7 @@ class Board:
         """The last order to restart: a watch may be late, and show it once more."""
         for path in (packing_path(name), physical_path(name)):
             store.watch(path, self._plan_changed)
-        store.watch(wishes_path(name), self._restart_changed)
+        store.watch(restart_requests_path(name), self._restart_changed)
 
     # Both are called from a thread of the store.
 
@@ -61,7 +61,9 @@ class Board:
         if asked is None or asked["order"] == self._taken:
             return None
         try:
-            self._store.delete(wishes_path(self._name))  # first, so that it is not done twice
+            self._store.delete(
+                restart_requests_path(self._name)
+            )  # first, so that it is not done twice
         except HeronError as error:
             log.warning("the order to restart stays: %s", error)
             return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heron_core.plans import MASTER_CONTAINER
-from heron_core.state_tree import scheduler_path, wishes_path
+from heron_core.state_tree import restart_requests_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.yarn.core import Phase, Slot
 
@@ -68,15 +68,15 @@ def running(node: Mapping[str, Any] | None) -> int:
 
 def wish(store: StateStore, name: str, wished: Mapping[str, Any]) -> None:
     """Tell the application master, which may be about to start."""
-    store.put(wishes_path(name), dict(wished))
+    store.put(restart_requests_path(name), dict(wished))
 
 
 def taken(store: StateStore, name: str) -> Mapping[str, Any]:
     """The wish that stands there, which is taken away; empty if there is none."""
-    found = store.get(wishes_path(name))
+    found = store.get(restart_requests_path(name))
     if found is None:
         return {}
-    store.delete(wishes_path(name))
+    store.delete(restart_requests_path(name))
     return dict(found)
 
 

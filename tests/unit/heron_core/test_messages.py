@@ -29,7 +29,9 @@ _SAMPLES: dict[str, Any] = {
     "Json": {"a": [1, None, 2.5], "nested": {"b": "c"}},
     "tuple[int, ...]": (3, 4),
     "Mapping[int, Json]": {7: {"executed": 1}},
-    "Mapping[int, heron_core.wire.messages.Paused]": {7: messages.Paused((1, 2), 0.5, 0.25, 0.1)},
+    "Mapping[int, heron_core.wire.messages.PauseStatistics]": {
+        7: messages.PauseStatistics((1, 2), 0.5, 0.25, 0.1)
+    },
 }
 
 
@@ -69,7 +71,9 @@ def test_every_message_comes_back(kind: type) -> None:
 
 
 def test_there_are_messages_to_test() -> None:
-    assert {"Hello", "Register", "Plan", "Reply"} <= {each.__name__ for each in _CLASSES}
+    assert {"RegisterInstance", "RegisterStreamManager", "Plan", "Reply"} <= {
+        each.__name__ for each in _CLASSES
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,11 +84,11 @@ def test_there_are_messages_to_test() -> None:
         b"GET / HTTP/1.1",
         msgpack.packb(7),
         msgpack.packb([]),
-        msgpack.packb(["Hello"]),
-        msgpack.packb(["Hello", 1, 2, 3, 4]),
+        msgpack.packb(["RegisterInstance"]),
+        msgpack.packb(["RegisterInstance", 1, 2, 3, 4]),
         msgpack.packb(["NoSuchMessage", 1]),
-        msgpack.packb(["Hello", 1, 2, 3]) + b"more",
-        msgpack.packb([["Hello"], 1, 2, 3]),
+        msgpack.packb(["RegisterInstance", 1, 2, 3]) + b"more",
+        msgpack.packb([["RegisterInstance"], 1, 2, 3]),
     ],
     ids=repr,
 )

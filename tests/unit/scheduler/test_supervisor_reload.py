@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from heron_core.errors import StateStoreError
-from heron_io.processes import Ties, fork_child
+from heron_io.processes import SupervisorLink, fork_child
 from scheduler.container.supervisor import Job, Outcome, Supervisor
 
 END_SECS = 60.0
 """A deadline that nothing comes near."""
 
 
-def _until_terminated(ties: Ties) -> int:
+def _until_terminated(ties: SupervisorLink) -> int:
     """Live in order: beat, and end when told to."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
@@ -24,14 +24,14 @@ def _until_terminated(ties: Ties) -> int:
     return 0
 
 
-def _stubborn(ties: Ties) -> int:
+def _stubborn(ties: SupervisorLink) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         ties.beat()
         signal.sigtimedwait([], 0.05)
 
 
-def job(name: str, main: Callable[[Ties], int] = _until_terminated) -> Job:
+def job(name: str, main: Callable[[SupervisorLink], int] = _until_terminated) -> Job:
     """A child that stays."""
     return Job(name, f"test: {name}", main, 0.3, killed_with_parent=True)
 
@@ -63,7 +63,7 @@ def seen_by(first: list[Job], *answers: list[Job] | Exception) -> list[dict[str,
     script = Script(list(answers))
     readable, writable = os.pipe()
 
-    def asks(ties: Ties) -> int:
+    def asks(ties: SupervisorLink) -> int:
         """The child that says RELOAD until the script is over."""
         ended = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: ended.set())
@@ -74,7 +74,7 @@ def seen_by(first: list[Job], *answers: list[Job] | Exception) -> list[dict[str,
     asking = job("asks", asks)
 
     def main(lifeline: int) -> int:
-        supervisor = Supervisor([asking, *first], Ties(lifeline), 5, 4, END_SECS, script)
+        supervisor = Supervisor([asking, *first], SupervisorLink(lifeline), 5, 4, END_SECS, script)
         script.supervisor = supervisor
         script.answers = [
             each if isinstance(each, Exception) else [asking, *each] for each in script.answers

@@ -92,7 +92,7 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(Options.of(config), window_bytes=WINDOW_BYTES)
-        register = messages.Register(1, 77, "tcp://1", "here", 1, 0)
+        register = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
         self.core = StreamManager(topology, packing, register, options)
         self.packing = packing
         self.now = 0.0
@@ -109,7 +109,7 @@ class Manager:
 
     def hello(self, task: int, incarnation: int = 1) -> list[events.Instruction]:
         """A process says Hello."""
-        return self.control(task, messages.Hello(task, incarnation, 1), incarnation)
+        return self.control(task, messages.RegisterInstance(task, incarnation, 1), incarnation)
 
     def control(self, task: int, message: object, incarnation: int = 1) -> list[events.Instruction]:
         """A process says something on its control connection."""
@@ -131,7 +131,7 @@ class Manager:
     def cause(self, announcer: int, task: int, on: bool) -> list[events.Instruction]:
         """A peer names or lifts a cause."""
         head = header(Kind.CONTROL, self.core.epoch, announcer, task, 1)
-        return self.peer([head, messages.encode(messages.Cause(task, on))])
+        return self.peer([head, messages.encode(messages.BackPressureCause(task, on))])
 
 
 def batch(

@@ -9,7 +9,7 @@ import pytest
 from manager_support import packing_of, topology_of
 
 from heron_core.wire.frames import Frames
-from heron_io.processes import Ties
+from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
 from stream_manager import events, server
 
@@ -54,7 +54,7 @@ def served(tmp_path: Path) -> Iterator[server.Server]:
         topology_of({"spout": (), "bolt": ("spout",)}),
         packing_of({1: "spout"}, {2: "bolt"}),
         place,
-        Ties(lifeline),
+        SupervisorLink(lifeline),
     )
     yield made
     made._context.destroy(linger=0)

@@ -85,12 +85,14 @@ def test_share_of_time_counts_from_the_first_process() -> None:
     pressure = BackPressure(CHAIN, TOGETHER, 1)
     pressure.seen(1, now=100.0)
     pressure.on(1, 2, now=110.0)
-    assert pressure.statistics(115.0) == {1: messages.Paused((2,), 5.0, 5.0, 5 / 15)}
+    assert pressure.statistics(115.0) == {1: messages.PauseStatistics((2,), 5.0, 5.0, 5 / 15)}
     pressure.seen(1, now=116.0)  # it was restarted: its time goes on
     pressure.off(1, 2, now=120.0)
-    assert pressure.statistics(200.0) == {1: messages.Paused((), 10.0, 0.0, 0.1)}
+    assert pressure.statistics(200.0) == {1: messages.PauseStatistics((), 10.0, 0.0, 0.1)}
     pressure.on(1, 2, now=200.0)
-    assert pressure.statistics(300.0) == {1: messages.Paused((2,), 110.0, 100.0, 110 / 200)}
+    assert pressure.statistics(300.0) == {
+        1: messages.PauseStatistics((2,), 110.0, 100.0, 110 / 200)
+    }
 
 
 def test_share_of_a_task_that_nobody_serves() -> None:
@@ -103,7 +105,7 @@ def test_share_of_a_task_that_nobody_serves() -> None:
 
 
 def manager_of(packing: PackingPlan, container: int = 1, **options: object) -> StreamManager:
-    identity = messages.Register(container, 5, "tcp://here:1", "here", 77, 0)
+    identity = messages.RegisterStreamManager(container, 5, "tcp://here:1", "here", 77, 0)
     config = {f"topology.{key.replace('_', '.')}": value for key, value in options.items()}
     return StreamManager(CHAIN, packing, identity, Options.of(config))
 
@@ -120,10 +122,10 @@ def test_an_instance_hears_of_its_pause_before_the_plan() -> None:
     }
     manager.plan = object()  # type: ignore[assignment]
     manager._plan_message = messages.Plan(plan)
-    cause = messages.encode(messages.Cause(2, True))
+    cause = messages.encode(messages.BackPressureCause(2, True))
     manager.handle(events.FromPeer([header(Kind.CONTROL, 0, 2, 2, 1), cause]), 0.0)
     out: list[events.Instruction] = []
-    manager._hello(messages.Hello(1, 9, 78), out)
+    manager._hello(messages.RegisterInstance(1, 9, 78), out)
     told = [each.message for each in out if isinstance(each, events.ToLocalControl)]
     assert told[:2] == [messages.Pause(True), messages.Plan(plan)]
 

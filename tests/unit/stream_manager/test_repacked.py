@@ -119,7 +119,7 @@ def test_a_removed_instance_may_say_its_last_words() -> None:
     assert [parse_header(each.frames[0]).kind for each in of_type(events.ToLocal, out)] == [
         Kind.ACKED
     ]
-    assert made.control(NEAR, messages.Beat(NEAR, {})) == []
+    assert made.control(NEAR, messages.InstanceHeartbeat(NEAR, {})) == []
     assert made.consumed(NEAR, 1) == []
     assert made.core.counters["malformed"] == 0
 

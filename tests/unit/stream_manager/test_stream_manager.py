@@ -363,7 +363,7 @@ def test_a_newcomer_gets_the_plan_and_a_stranger_nothing() -> None:
 
 def test_who_was_served_by_a_dead_stream_manager_is_asked_for_its_name() -> None:
     made = manager(introduced=False)
-    beat = messages.Beat(SPOUT, {"incarnation": 5})
+    beat = messages.InstanceHeartbeat(SPOUT, {"incarnation": 5})
     out = made.control(SPOUT, beat, 5)
     assert out == [events.ToLocalControl(SPOUT, 5, messages.Resync())]
     made.hello(SPOUT, incarnation=5)
@@ -373,10 +373,10 @@ def test_who_was_served_by_a_dead_stream_manager_is_asked_for_its_name() -> None
 def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
     # A bolt is replaced while the end of the run is near: the master must not wait for ever.
     made = manager()
-    made.handle(events.FromMaster(messages.Probe(4)))
+    made.handle(events.FromMaster(messages.QuiescenceProbe(4)))
     made.handle(events.FromMaster(messages.FinishBolts((NEAR, FAR))))
     told = control(made.hello(NEAR, incarnation=2), NEAR)
-    assert messages.Probe(4) in told
+    assert messages.QuiescenceProbe(4) in told
     assert messages.FinishBolts((NEAR,)) in told
     made.control(NEAR, messages.BoltFinished(NEAR), 2)
     assert messages.FinishBolts((NEAR,)) not in control(made.hello(NEAR, incarnation=3), NEAR)
@@ -394,7 +394,9 @@ def test_a_silent_master_is_looked_up_again() -> None:
 
 
 def test_a_refusal_ends_the_process_with_its_reason() -> None:
-    (told,) = manager().handle(events.FromMaster(messages.Refused("pid 7 on host has it")))
+    (told,) = manager().handle(
+        events.FromMaster(messages.RegistrationRejected("pid 7 on host has it"))
+    )
     assert isinstance(told, events.Exit)
     assert "pid 7 on host has it" in told.reason
 
@@ -417,7 +419,9 @@ def test_a_zombie_is_told_to_end_and_not_listened_to() -> None:
     made = manager()
     made.hello(NEAR, incarnation=2)
     out = made.data(batch(FAR), NEAR, incarnation=1)
-    assert [type(each.message) for each in of_type(events.ToLocalControl, out)] == [messages.Stop]
+    assert [type(each.message) for each in of_type(events.ToLocalControl, out)] == [
+        messages.Superseded
+    ]
     assert not of_type(events.ToPeer, out)
     assert made.data(batch(FAR), NEAR, incarnation=2)
     assert made.hello(NEAR, incarnation=1) == out

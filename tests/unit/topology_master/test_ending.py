@@ -13,7 +13,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire.messages import Counts
+from heron_core.wire.messages import QuiescenceReport
 from topology_master.termination import Waves, finish_levels
 
 SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)
@@ -29,8 +29,8 @@ def waves() -> Waves:
 def wave(made: Waves, now: float, sent: int, processed: int, idle: bool = True) -> None:
     """One complete wave: task 1 sent, task 2 processed."""
     number = made.send(now)
-    made.answer(Counts(1, number, sent, 0, idle, 1), now)
-    made.answer(Counts(2, number, 0, processed, True, 1), now)
+    made.answer(QuiescenceReport(1, number, sent, 0, idle, 1), now)
+    made.answer(QuiescenceReport(2, number, 0, processed, True, 1), now)
 
 
 def test_two_equal_waves_are_needed() -> None:
@@ -94,23 +94,23 @@ def test_answers_of_an_older_wave_do_not_count() -> None:
     made = waves()
     old = made.send(0.0)
     number = made.send(2.5)
-    made.answer(Counts(1, old, 10, 0, True, 1), 2.6)
-    made.answer(Counts(2, number, 0, 10, True, 1), 2.6)
+    made.answer(QuiescenceReport(1, old, 10, 0, True, 1), 2.6)
+    made.answer(QuiescenceReport(2, number, 0, 10, True, 1), 2.6)
     assert set(made.answers) == {2}
 
 
 def test_an_answer_that_comes_twice_is_not_a_second_wave() -> None:
     made = waves()
     wave(made, 0.0, 10, 10)
-    made.answer(Counts(2, made.wave, 0, 10, True, 1), 0.1)
+    made.answer(QuiescenceReport(2, made.wave, 0, 10, True, 1), 0.1)
     assert not made.quiet
 
 
 def test_a_stranger_does_not_complete_a_wave() -> None:
     made = waves()
     number = made.send(0.0)
-    made.answer(Counts(1, number, 0, 0, True, 1), 0.0)
-    made.answer(Counts(99, number, 0, 0, True, 1), 0.0)
+    made.answer(QuiescenceReport(1, number, 0, 0, True, 1), 0.0)
+    made.answer(QuiescenceReport(99, number, 0, 0, True, 1), 0.0)
     assert set(made.answers) == {1}
 
 
@@ -164,7 +164,9 @@ class WavesMachine(RuleBasedStateMachine):
         if self.waves.quiet or self.waves.wave < 2:
             return
         sent, processed = (self.sent, 0) if task == 1 else (0, self.processed)
-        self.waves.answer(Counts(task, self.waves.wave, sent, processed, True, 1), self.now)
+        self.waves.answer(
+            QuiescenceReport(task, self.waves.wave, sent, processed, True, 1), self.now
+        )
 
     @invariant()
     def quiet_means_done(self) -> None:

@@ -74,7 +74,9 @@ class Made:
     ) -> list[events.Instruction]:
         """A stream manager offers itself."""
         address = f"tcp://{container}-{process}"
-        who = messages.Register(container, process, address, f"host{process}", 70 + process, 0)
+        who = messages.RegisterStreamManager(
+            container, process, address, f"host{process}", 70 + process, 0
+        )
         return self.receive(who, sender or b"%d-%d" % (container, process))
 
     def wait(self, secs: float) -> list[events.Instruction]:
@@ -92,7 +94,7 @@ class Made:
         for task in (SPOUT, FIRST, LAST):
             sent, processed, idle = counts.get(f"t{task}", (0, 0, True))
             out += self.receive(
-                messages.Counts(task, self.core.waves.wave, sent, processed, idle, 1)
+                messages.QuiescenceReport(task, self.core.waves.wave, sent, processed, idle, 1)
             )
         return out
 
@@ -117,14 +119,14 @@ def test_the_plan_comes_when_all_are_there() -> None:
 
 
 def test_a_container_that_nobody_planned_is_refused() -> None:
-    ((_, refused),) = sent(messages.Refused, Made().register(9))
+    ((_, refused),) = sent(messages.RegistrationRejected, Made().register(9))
     assert refused.reason == "container 9 is not in the packing plan (containers: 1, 2)"
 
 
 def test_a_dead_stream_managers_successor_gets_a_new_plan() -> None:
     made = Made()
     out = made.register(1, process=2)
-    assert sent(messages.AreYouThere, out) == [(b"1-1", messages.AreYouThere())]
+    assert sent(messages.Ping, out) == [(b"1-1", messages.Ping())]
     out = made.wait(1.0)
     plans = sent(messages.Plan, out)
     assert {receiver for receiver, _ in plans} == {b"1-2", b"2-1"}
@@ -135,7 +137,9 @@ def test_a_second_stream_manager_beside_a_living_one_is_refused() -> None:
     # Somebody starts the same topology twice, or a container on two machines.
     made = Made()
     made.register(1, process=2)
-    ((receiver, refused),) = sent(messages.Refused, made.receive(messages.IAmHere(1), b"1-1"))
+    ((receiver, refused),) = sent(
+        messages.RegistrationRejected, made.receive(messages.Pong(1), b"1-1")
+    )
     assert receiver == b"1-2"
     assert refused.reason == "container 1 is served by pid 71 on host1"
     assert not sent(messages.Plan, made.wait(2.0))
@@ -148,8 +152,8 @@ def test_a_zombie_is_refused_and_a_candidate_is_not() -> None:
     made.register(1, process=2)
     assert made.receive(beat, b"1-2") == []
     made.wait(1.0)
-    assert sent(messages.Refused, made.receive(beat, b"1-1"))
-    assert sent(messages.HeartbeatSeen, made.receive(beat, b"1-2"))
+    assert sent(messages.RegistrationRejected, made.receive(beat, b"1-1"))
+    assert sent(messages.HeartbeatAck, made.receive(beat, b"1-2"))
 
 
 def test_a_standby_that_takes_over_keeps_the_plan() -> None:
@@ -229,9 +233,9 @@ def test_a_spout_that_gets_a_fail_goes_on() -> None:
     made = Made()
     finished(made)
     finished(made, on=False)
-    assert not sent(messages.Probe, made.wait(1.0))
+    assert not sent(messages.QuiescenceProbe, made.wait(1.0))
     finished(made)
-    assert sent(messages.Probe, made.wait(1.0))
+    assert sent(messages.QuiescenceProbe, made.wait(1.0))
 
 
 def test_the_end_waits_for_a_busy_bolt() -> None:
@@ -293,4 +297,4 @@ def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
 
 
 def _is_probe(each: events.Instruction) -> bool:
-    return isinstance(each, events.Send) and isinstance(each.message, messages.Probe)
+    return isinstance(each, events.Send) and isinstance(each.message, messages.QuiescenceProbe)

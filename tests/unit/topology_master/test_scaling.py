@@ -50,7 +50,7 @@ def answers(made: Made, *tasks: int, **more: Any) -> list[Any]:
         out += made.wait(0.02)
         for task in tasks:
             counts = {"sent": 0, "processed": 0, "idle": True, "epoch": made.core.epoch, **more}
-            out += made.receive(messages.Counts(task, made.core.waves.wave, **counts))
+            out += made.receive(messages.QuiescenceReport(task, made.core.waves.wave, **counts))
     return out
 
 
@@ -159,7 +159,9 @@ def test_without_its_containers_an_update_is_given_up() -> None:
     assert not found["under_way"]
     assert found["reason"] == "container 3 did not come up within 600 s"
     assert not plans(out), "nothing was paused"
-    assert not sent(messages.Refused, made.register(3)), "it is left in peace until it is ended"
+    assert not sent(messages.RegistrationRejected, made.register(3)), (
+        "it is left in peace until it is ended"
+    )
 
 
 def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
@@ -243,4 +245,4 @@ def wave_of(made: Made, processed: int, times: int) -> None:
         made.wait(0.02)
         wave, epoch = made.core.waves.wave, made.core.epoch
         for counts in ((SPOUT, wave, 10, 0), (FIRST, wave, 10, 10), (LAST, wave, 0, processed)):
-            made.receive(messages.Counts(*counts, True, epoch))
+            made.receive(messages.QuiescenceReport(*counts, True, epoch))
