@@ -46,8 +46,8 @@ class StorePlan:
 
 @dataclass(frozen=True, slots=True)
 class StorePacking:
-    """Write the packing plan that is to be to the state store, and tell whoever runs the
-    containers."""
+    """Write the packing plan that is to be to the state store, and have the
+    containers adapted to it."""
 
     packing: dict[str, Any]
 
@@ -60,7 +60,7 @@ class StoreState:
     reason: str
     draining: bool = False
     update: dict[str, Any] = field(default_factory=dict)
-    """What a master that takes over has to know of an update (scaling.py)."""
+    """What a master that takes over has to know of an update (rescale.py)."""
 
 
 @dataclass(frozen=True, slots=True)
