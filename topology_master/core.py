@@ -6,10 +6,11 @@ Data never passes here, so losing the master stops nothing. Here stands which me
 lifecycle.py composes the parts that are changed.
 """
 
-from typing import Any, assert_never
+from typing import assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, PhysicalPlan
+from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from topology_master import events
@@ -46,7 +47,7 @@ class TopologyMaster:
         """Messages that were dropped; and, counted by the server (CurveAuthenticator),
         connections without the key, and those that have ended."""
         self._life = Lifecycle(topology, packing, options, previous, execution or {})
-        self._commands = Commands(self._life, self.stats)
+        self._commands = Commands(self._life, self)
         self._log_malformed_at = float("-inf")
 
     @property
@@ -89,7 +90,7 @@ class TopologyMaster:
         """How far an update is; None if none is under way."""
         return self._life.rescale.stage
 
-    def stats(self, component: str | None, now: float) -> dict[str, Any]:
+    def stats(self, component: str | None, now: float) -> TopologyStats:
         """All numbers; those of one component's instances too if it is given."""
         return topology_stats(self._life, self.counters, component, now)
 

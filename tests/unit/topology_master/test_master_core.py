@@ -10,6 +10,7 @@ from heron_core.plans import (
     TopologyState,
     physical_from_json,
 )
+from heron_core.stats import TopologyStats
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -309,3 +310,18 @@ def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
 
 def _is_probe(each: events.Instruction) -> bool:
     return isinstance(each, events.Send) and isinstance(each.message, messages.QuiescenceProbe)
+
+
+def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
+    made = Made()
+    beat = messages.Heartbeat(1, {"waiting_bytes": {SPOUT: 7}, "forwarded": 3}, {}, {SPOUT: (
+        (FIRST,), 2.0, 1.0, 0.5)})  # fmt: skip
+    made.receive(beat, b"1-1")
+    asked = made.receive(messages.Command("stats", {"component": "spout"}), b"cli")
+    ((_, reply),) = sent(messages.Reply, asked)
+    stats = TopologyStats.from_json(reply.data)
+    assert stats == made.core.stats("spout", made.now)
+    assert stats.to_json() == reply.data
+    assert stats.paused[SPOUT].because_of == ("first[0]",)
+    assert stats.components["spout"].queue_bytes == 7
+    assert stats.stream_managers[1].counters == {"forwarded": 3}
