@@ -74,12 +74,9 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
 
 def _announce(submission: Submission, backend: Supervised, sockets: str) -> None:
     """Say who schedules the topology, for kill and for whoever finds the name taken."""
-    store = open_store(submission.store_url)
-    try:
-        ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+    ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+    with open_store(submission.store_url) as store:
         store.put(scheduler_path(submission.topology.name), {**scheduler_node(backend), **ours})
-    finally:
-        store.close()
 
 
 def _supervise(submission: Submission, backend: Supervised, lifeline: int, sockets: str) -> Outcome:
@@ -97,11 +94,8 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
 
 def _jobs_of_both_plans(submission: Submission, backend: Supervised, sockets: str) -> list[Job]:
     """The topology is scaled: the jobs of both packing plans, each by the one it is to start by."""
-    store = open_store(submission.store_url)
-    try:
+    with open_store(submission.store_url) as store:
         packings = read_packings(store, submission.topology.name)
-    finally:
-        store.close()
     jobs: dict[str, Job] = {}
     for packing in (packings.current, packings.wanted):
         for job in backend.jobs(replace(submission, packing=packing), sockets):
