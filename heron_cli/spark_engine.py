@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from heron_cli.options.spark import ENGINE
 from heron_core import config as keys
 from heron_core.errors import UsageError
+from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
@@ -23,7 +24,6 @@ from heron_spark.compile import Plan, compile_topology
 from heron_spark.options import Archive, SparkOptions
 from heron_spark.run import end_told
 from heron_spark.session import check_environment, is_one_machine
-from scheduler.container import executor
 from scheduler.container.main import moved
 from scheduler.container.supervisor import Job
 from scheduler.packaging.archive import PROJECT
@@ -37,8 +37,6 @@ READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
 GRACE_SECS = 15.0
 """User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
-LOST_CODE = 1
-"""The scheduler starts another driver, which goes on."""
 ENGINE_KIT = Kit(
     "heronpy-engine",
     ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
@@ -89,7 +87,7 @@ class SparkEngine:
                 lambda ties: self._run(launch, sockets, ties),
                 GRACE_SECS,
                 killed_with_parent=True,
-                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+                final_codes=FINAL_CODES,
             )
         ]
 
@@ -135,9 +133,9 @@ class SparkEngine:
             shutil.rmtree(self._folder.path, ignore_errors=True)
         ties.say(end.why)
         return {
-            How.ENDED: executor.ENDED_CODE,
-            How.FAILED: executor.GAVE_UP_CODE,
-            How.LOST: LOST_CODE,
+            How.ENDED: ExitCode.ENDED,
+            How.FAILED: ExitCode.GAVE_UP,
+            How.LOST: ExitCode.FAILED,
             How.STOPPED: 0,
         }[end.how]
 

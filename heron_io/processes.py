@@ -19,18 +19,11 @@ from typing import NoReturn
 
 from setproctitle import setproctitle
 
+from heron_core.exit_codes import ExitCode
+from heron_core.supervision import HEARTBEAT, HEARTBEAT_SECS, REASON_BYTES_MAX, RELOAD
+
 PR_SET_PDEATHSIG = 1
-EXIT_FAILED = 1
-PULSE_MS = 1000
-BEAT = b"\0"
-RELOAD = b"\1"
-"""On a voice: the plan has changed, look at it again (a topology is scaled while it runs)."""
-REASON_BYTES_MAX = 4096
-"""What a child may say about its end; a pipe holds more, so writing it never blocks."""
-EXIT_SUPERSEDED = 6
-"""Exit code of a process that another one has replaced while it was stopped."""
-EXIT_ORPHANED = 70
-"""Exit code of a process whose parent died (EX_SOFTWARE of sysexits.h)."""
+LIFELINE_POLL_MS = 1000
 
 
 @dataclass(slots=True)
@@ -48,8 +41,8 @@ class SupervisorLink:
         """Say that this process is alive; does nothing if it just did."""
         now = time.monotonic()
         if now >= self.next_beat:
-            self.next_beat = now + PULSE_MS / 2000
-            self._write(BEAT)
+            self.next_beat = now + HEARTBEAT_SECS
+            self._write(HEARTBEAT)
 
     def reload(self) -> None:
         """Say that the plan has changed."""
@@ -73,9 +66,9 @@ def start_pulse(ties: SupervisorLink) -> None:
     def pulse() -> None:
         poll = select.poll()
         poll.register(ties.lifeline, select.POLLIN)
-        while not poll.poll(PULSE_MS):
+        while not poll.poll(LIFELINE_POLL_MS):
             ties.beat()
-        os._exit(EXIT_ORPHANED)
+        os._exit(ExitCode.ORPHANED)
 
     threading.Thread(target=pulse, name="pulse", daemon=True).start()
 
@@ -108,12 +101,12 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
             die_with_parent(ours)
         code = main(theirs)
     except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else EXIT_FAILED
+        code = error.code if isinstance(error.code, int) else ExitCode.FAILED
     except BaseException:
         import traceback
 
         traceback.print_exc()
-        code = EXIT_FAILED
+        code = ExitCode.FAILED
     return _exit_now(code)
 
 
@@ -142,7 +135,7 @@ def die_with_parent(parent: int) -> None:
         return
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between fork and prctl
-        os._exit(EXIT_ORPHANED)
+        os._exit(ExitCode.ORPHANED)
 
 
 def signal_process(pid: int, number: int) -> bool:

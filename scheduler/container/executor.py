@@ -18,6 +18,7 @@ import stream_manager.server
 import topology_master.server
 from heron_core import config as keys
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io import container_plan
@@ -28,9 +29,8 @@ from heron_io.security import Keys
 from heronpy_compat.loading import aliases
 from scheduler.container.supervisor import Job, Outcome, Supervisor
 
-GAVE_UP_CODE = 4
-"""A process of the container kept ending: the topology has failed."""
-ENDED_CODE = topology_master.server.ENDED_CODE
+GAVE_UP_CODE: int = ExitCode.GAVE_UP
+ENDED_CODE: int = ExitCode.ENDED
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
@@ -66,7 +66,7 @@ def run(place: Place, ties: SupervisorLink) -> int:
         jobs=_jobs(place),
         ties=ties,
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
-        gave_up_code=GAVE_UP_CODE,
+        gave_up_code=ExitCode.GAVE_UP,
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
         reload=lambda: _reloaded(place, ties),
     )
@@ -97,7 +97,7 @@ def _jobs(place: Place) -> list[Job]:
             Job("topology master", f"heron: topology master ({name})",
                 _service(place, "topology-master", lambda ties: topology_master.server.run(
                     place.topology, place.packing, master, ties)),
-                SERVICE_GRACE_SECS, True, frozenset({ENDED_CODE}))
+                SERVICE_GRACE_SECS, True, frozenset({ExitCode.ENDED}))
         ]  # fmt: skip
     manager = stream_manager.server.Place(
         place.container, _socket(place), place.store_url, place.keys, place.bind_host

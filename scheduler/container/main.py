@@ -4,7 +4,7 @@ It reads topology, packing plan and keys from the state store and supervises the
 processes. Whatever starts it should hold the other end of a pipe at its stdin: when that closes,
 the container ends, and on Linux the kernel kills it with its parent. A pipe at its stdout is its
 voice: zero bytes are heartbeats, anything else is why it ends. Exit codes: those of
-scheduler.container.executor, and UNSTARTED_CODE if it could not even begin.
+heron_core.exit_codes; UNSTARTED if it could not even begin.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from setproctitle import setproctitle
 
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.state_tree import keys_path, packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
@@ -26,9 +27,6 @@ from heron_io.state_store.opening import open_store
 from scheduler.container import executor
 from scheduler.update_plans import read_packings
 from scheduler.user_folder import sockets_folder
-
-UNSTARTED_CODE = 3
-"""The container could not begin: what it needs is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +50,10 @@ def main(words: Sequence[str] | None = None) -> int:
         topology = moved(known.topology, given.moved)
     except KeyError:
         ties.say(f"the packing plan of {given.topology} has no container {given.container}")
-        return UNSTARTED_CODE
+        return ExitCode.UNSTARTED
     except HeronError as error:
         ties.say(str(error))
-        return UNSTARTED_CODE
+        return ExitCode.UNSTARTED
     setproctitle(f"heron: container {given.container} ({given.topology})")
     sockets = given.sockets or sockets_folder()
     place = executor.Place(

@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
+from heron_core.supervision import HEARTBEAT, REASON_BYTES_MAX, RELOAD, STATUS_PIPE_BYTES
 from heron_io.processes import (
-    BEAT,
-    EXIT_ORPHANED,
-    REASON_BYTES_MAX,
-    RELOAD,
     Child,
     SupervisorLink,
     Waker,
@@ -29,8 +27,6 @@ from heron_io.processes import (
 
 log = logging.getLogger("supervisor")
 
-VOICE_BYTES = 65536
-"""All that a pipe may hold."""
 POLL_SECS = 1.0
 """Between two heartbeats of our own."""
 RELOAD_RETRY_SECS = 1.0
@@ -132,7 +128,7 @@ class Supervisor:
         ready = {number for number, _ in poll.poll(max(0, int(timeout_secs * 1000) + 1))}
         self._waker.clear()
         if self.ties.lifeline in ready:
-            self.end(Outcome(EXIT_ORPHANED, "the parent process is gone"))
+            self.end(Outcome(ExitCode.ORPHANED, "the parent process is gone"))
         for number in ready & set(voices):
             self._hear(voices[number])
 
@@ -145,13 +141,13 @@ class Supervisor:
     def _hear(self, each: Running) -> None:
         """Take in what a child's voice holds: heartbeats, RELOAD, and its last words."""
         try:
-            data = os.read(each.voice, VOICE_BYTES)
+            data = os.read(each.voice, STATUS_PIPE_BYTES)
         except BlockingIOError:
             return
         each.heard = time.monotonic()
         if RELOAD in data:
             self._reload_at = each.heard
-        words = data.replace(BEAT, b"").replace(RELOAD, b"").decode("utf-8", "replace")
+        words = data.replace(HEARTBEAT, b"").replace(RELOAD, b"").decode("utf-8", "replace")
         each.last_words = (each.last_words + words).strip()[:REASON_BYTES_MAX]
 
     def _reload_due(self) -> None:

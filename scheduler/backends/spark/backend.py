@@ -8,6 +8,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from heron_io.state_store.embedded_zookeeper import find_java
 from scheduler.backends.protocol import containers_told
@@ -15,7 +16,6 @@ from scheduler.backends.spark import render
 from scheduler.backends.spark.driver import Driver, DriverPlace, driver_address, settings_of
 from scheduler.backends.spark.masters import Kind, Master, parse_master
 from scheduler.backends.spark.slots import check_slots
-from scheduler.container import executor
 from scheduler.container.supervisor import Job
 from scheduler.local import container_job
 
@@ -70,7 +70,7 @@ class SparkBackend:
                 lambda ties: Driver(place, ties).run(),
                 DRIVER_GRACE_SECS,
                 killed_with_parent=True,
-                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+                final_codes=FINAL_CODES,
             ),
         ]
 

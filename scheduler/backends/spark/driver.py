@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core import config as keys
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
@@ -36,7 +37,6 @@ from scheduler.backends.spark.session import environment_of, executors, kill_chi
 from scheduler.backends.spark.slots import Registering, check_slots
 from scheduler.backends.spark.spark_home import spark_home
 from scheduler.backends.spark.state_watch import Board
-from scheduler.container import executor
 from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ CONTAINERS_GRACE_SECS = container_task.GRACE_SECS + 1.0
 LOOK_SECS = 0.5
 REGISTERING_LOOK_SECS = 0.1
 GANG_RESTARTS = 10
-FAILED_CODE = 1
-"""The application is lost: the scheduler starts another one."""
 END, RESTART = {"end": True}, {"restart": True}
 """What a task is told."""
 SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
@@ -145,8 +143,8 @@ class Driver:
 
     @property
     def _unstarted_code(self) -> int:
-        """What never ran is not tried again."""
-        return executor.GAVE_UP_CODE if self.first else FAILED_CODE
+        """What never ran is not tried again; of one that ran the scheduler starts another."""
+        return ExitCode.GAVE_UP if self.first else ExitCode.FAILED
 
     def _apply(self, folder: str, store: StateStore) -> None:
         self.place = place = _by_plan(self.place, self._board.plan())
@@ -245,7 +243,7 @@ class Driver:
         pause = self._policy.pause_secs(job.ran_secs) if self.place.wishes.gang else None
         log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
         if pause is None:
-            self._end(FAILED_CODE, f"the Spark application is lost: {job.problem}")
+            self._end(ExitCode.FAILED, f"the Spark application is lost: {job.problem}")
             return
         time.sleep(pause)
         self._jobs.start(job.containers)
