@@ -31,7 +31,7 @@ from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runti
 from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
@@ -59,7 +59,7 @@ class SparkEngine:
     kind = ENGINE
     ready_secs = READY_SECS
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, launch: "Submission") -> None:
         """HeronError in one line if the query cannot run here."""
         self.options.check()
         if self.remove_at_end and not is_one_machine(self.options.master):
@@ -78,7 +78,7 @@ class SparkEngine:
         assert self.options.checkpoint is not None
         return Folder(self.options.checkpoint)
 
-    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[Job]:
         """The driver."""
         return [
             Job(
@@ -95,22 +95,22 @@ class SparkEngine:
         """Master and checkpoint; the driver adds the application's id."""
         return {"master": self.options.master, "checkpoint": self._folder.path}
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, launch: "Submission") -> str:
         """In the user's folder."""
         return launch.home.logs(launch.topology.name)
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, launch: "Submission") -> str:
         """The query's levels."""
         return levels_text(compile_topology(launch.topology), self.options.master)
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, launch: "Submission") -> str:
         """Where the query goes on, for people, before it is started."""
         done = self._folder.committed()
         return f"checkpoint {self._folder.path}" + (
             f", continued after batch {done}" if done >= 0 else ""
         )
 
-    def _run(self, launch: "Launch", sockets: str, ties: SupervisorLink) -> int:
+    def _run(self, launch: "Submission", sockets: str, ties: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
         from heron_spark.command_server import DeskPlace
         from heron_spark.detached import How, run_detached
@@ -148,7 +148,7 @@ def engine_of(options: SparkOptions, name: str) -> SparkEngine:
     return SparkEngine(replace(options, checkpoint=checkpoint), remove_at_end=True)
 
 
-def _announce(launch: "Launch", application: str) -> None:
+def _announce(launch: "Submission", application: str) -> None:
     store = open_store(launch.store_url)
     try:
         path = scheduler_path(launch.topology.name)

@@ -24,7 +24,8 @@ from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.supervision import HEARTBEAT, REASON_BYTES_MAX, RELOAD, STATUS_PIPE_BYTES
 from scheduler.backends.spark.control_channel import Lines, connect
 from scheduler.packaging.bundle import Installed, installed
-from scheduler.user_folder import Home, sockets_folder
+from scheduler.socket_folders import sockets_folder
+from scheduler.user_folder import Home
 
 GRACE_SECS = 8.0
 """A container gives its instances 3 s and its stream manager 2 s."""

@@ -25,7 +25,7 @@ from scheduler.addresses import own_address
 from scheduler.backends.yarn.requests import verdict
 from scheduler.container.container_process import ContainerProcess
 from scheduler.packaging.archive import this_python
-from scheduler.user_folder import sockets_in
+from scheduler.socket_folders import sockets_in
 
 LOOK_SECS = 1.0
 ID_VARIABLE = "CONTAINER_ID"
