@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from scheduler.backends.protocol import containers_told
 from scheduler.container import executor
@@ -67,5 +68,5 @@ def container_job(
         lambda ties: executor.run(place, ties),
         EXECUTOR_GRACE_SECS,
         killed_with_parent=False,
-        final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+        final_codes=FINAL_CODES,
     )

@@ -29,8 +29,6 @@ from heron_io.security import Keys
 from heronpy_compat.loading import aliases
 from scheduler.container.supervisor import Job, Outcome, Supervisor
 
-GAVE_UP_CODE: int = ExitCode.GAVE_UP
-ENDED_CODE: int = ExitCode.ENDED
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
