@@ -17,7 +17,7 @@ from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
@@ -25,7 +25,7 @@ from heron_spark.options import Archive, SparkOptions
 from heron_spark.run import end_told
 from heron_spark.session import check_environment, is_one_machine
 from scheduler.container.main import moved
-from scheduler.container.supervisor import Job
+from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.packaging.archive import PROJECT
 from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
 from scheduler.user_folder import Home
@@ -78,10 +78,10 @@ class SparkEngine:
         assert self.options.checkpoint is not None
         return Folder(self.options.checkpoint)
 
-    def jobs(self, launch: "Submission", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The driver."""
         return [
-            Job(
+            ProcessSpec(
                 "Spark query",
                 f"heron: Spark query ({launch.topology.name})",
                 lambda ties: self._run(launch, sockets, ties),
@@ -118,7 +118,7 @@ class SparkEngine:
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
-        start_pulse(ties)
+        start_heartbeat_thread(ties)
         options = shipped(self.options, topology, launch.home, sockets)
         place = DeskPlace(launch.store_url, launch.keys)
         end = run_detached(
@@ -131,7 +131,7 @@ class SparkEngine:
         )
         if end.how is How.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        ties.say(end.why)
+        ties.report(end.why)
         return {
             How.ENDED: ExitCode.ENDED,
             How.FAILED: ExitCode.GAVE_UP,

@@ -18,7 +18,7 @@ from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
-from heron_io.processes import Waker
+from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 

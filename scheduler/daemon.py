@@ -17,7 +17,8 @@ from heron_io.logs import log_to
 from heron_io.processes import Child, SupervisorLink, fork_child, started_at
 from heron_io.state_store.opening import open_store
 from scheduler.backends.protocol import Supervised
-from scheduler.container.supervisor import Job, Outcome, Supervisor
+from scheduler.container.supervisor import Supervisor
+from scheduler.container.supervisor_events import Outcome, ProcessSpec
 from scheduler.registration import forget_submission, scheduler_node, write_outcome
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
@@ -89,20 +90,21 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
         backend.jobs(submission, sockets),
         SupervisorLink(lifeline),
         JOB_RESTARTS,
-        ExitCode.GAVE_UP,
         silent_secs,
-        lambda: _jobs_of_both_plans(submission, backend, sockets),
+        lambda _: _jobs_of_both_plans(submission, backend, sockets),
     ).run()
 
 
-def _jobs_of_both_plans(submission: Submission, backend: Supervised, sockets: str) -> list[Job]:
+def _jobs_of_both_plans(
+    submission: Submission, backend: Supervised, sockets: str
+) -> list[ProcessSpec]:
     """The topology is scaled: the jobs of both packing plans, each by the one it is to start by."""
     store = open_store(submission.store_url)
     try:
         packings = read_packings(store, submission.topology.name)
     finally:
         store.close()
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, ProcessSpec] = {}
     for packing in (packings.current, packings.wanted):
         for job in backend.jobs(replace(submission, packing=packing), sockets):
             jobs.setdefault(job.name, job)

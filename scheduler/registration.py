@@ -26,7 +26,7 @@ from heron_io.processes import started_at
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
-from scheduler.container.supervisor import Outcome
+from scheduler.container.supervisor_events import Outcome
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 

@@ -125,7 +125,7 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
-                self._ties.beat()
+                self._ties.heartbeat()
                 self._handle(events.Timer())
             self._look_for_master(now)
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
@@ -252,7 +252,7 @@ class Server:
     def _repacked(self, each: events.Repacked) -> None:
         """Our executor reads the plan and starts and ends what has changed here."""
         container_plan.write(self._place.socket_path, each.packing)
-        self._ties.reload()
+        self._ties.request_reload()
 
     # --- the master ---------------------------------------------------------------------------
 

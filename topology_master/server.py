@@ -124,7 +124,7 @@ class Server:
 
     def _rest(self) -> None:
         """A moment between two tries."""
-        self._ties.beat()
+        self._ties.heartbeat()
         if self._ties.lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
             self._end("the parent process is gone", ExitCode.ORPHANED)
 
@@ -217,7 +217,7 @@ class Server:
                 return
         if self._reload:
             self._reload = False
-            self._ties.reload()
+            self._ties.request_reload()
 
     def _serve(self) -> None:
         self._store.on_session(self._session_changed)
@@ -235,7 +235,7 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
-                self._ties.beat()
+                self._ties.heartbeat()
                 self._keep_node()
                 self._write_pending()
                 self._handle(events.Timer())

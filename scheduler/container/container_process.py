@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from heron_core.supervision import HEARTBEAT, REASON_BYTES_MAX, RELOAD, STATUS_PIPE_BYTES
-from heron_io.processes import Waker
+from heron_io.waker import Waker
 
 GRACE_SECS = 8.0
 """A container gives its instances 3 s and its stream manager 2 s."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from heron_core.exit_codes import ExitCode
-from heron_io.processes import Waker
+from heron_io.waker import Waker
 from scheduler.addresses import own_address
 from scheduler.container.container_process import ContainerProcess
 from scheduler.packaging.archive import this_python

@@ -22,10 +22,11 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink, Waker, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.embedded_zookeeper import find_java
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.waker import Waker
 from scheduler.addresses import LOOPBACK, own_address
 from scheduler.backends.spark import container_task, render
 from scheduler.backends.spark.class_archive import ClassArchive
@@ -80,7 +81,7 @@ class Driver:
     """The process of one Spark application."""
 
     place: DriverPlace
-    ties: SupervisorLink
+    link: SupervisorLink
     first: bool = False
     """Whether the topology has had no application yet; not known before the state store answers."""
     _links: Links = field(init=False)
@@ -105,7 +106,7 @@ class Driver:
     def run(self) -> int:
         """The application from its start to its end; returns the exit code and says why."""
         log_to(os.path.join(self.place.launch.home.logs(self._name), "spark.log"), "spark")
-        start_pulse(self.ties)
+        start_heartbeat_thread(self.link)
         signal.signal(signal.SIGTERM, self._terminated)
         folder = tempfile.mkdtemp(prefix="spark-", dir=self.place.sockets)
         tempfile.tempdir = folder  # pyspark's own files go with it, however this ends
@@ -126,7 +127,7 @@ class Driver:
             shutil.rmtree(folder, ignore_errors=True)
         assert self._outcome is not None
         log.info("the application ends: %s", self._outcome.reason)
-        self.ties.say(self._outcome.reason)
+        self.link.report(self._outcome.reason)
         return self._outcome.code
 
     def _terminated(self, *_: object) -> None:

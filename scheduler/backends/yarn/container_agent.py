@@ -19,8 +19,8 @@ from typing import Any
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
-from heron_io.processes import Waker
 from heron_io.state_store.opening import open_store
+from heron_io.waker import Waker
 from scheduler.addresses import own_address
 from scheduler.backends.yarn.requests import verdict
 from scheduler.container.container_process import ContainerProcess

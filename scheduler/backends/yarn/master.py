@@ -22,9 +22,9 @@ from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
-from heron_io.processes import Waker
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.waker import Waker
 from scheduler.backends.yarn import events, render
 from scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
