@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState, packing_to_json
 from heron_core.state_tree import (
     execution_path,
@@ -25,16 +26,15 @@ from heron_io.processes import started_at
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
-from scheduler.container import executor
-from scheduler.container.supervisor import Outcome
+from scheduler.container.supervisor_events import Outcome
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 log = logging.getLogger("scheduler")
 
-STATES_OF_CODES = {
-    executor.ENDED_CODE: TopologyState.ENDED,
-    executor.GAVE_UP_CODE: "FAILED",
+STATES_OF_CODES: dict[int, str] = {
+    ExitCode.ENDED: TopologyState.ENDED,
+    ExitCode.GAVE_UP: TopologyState.FAILED,
 }
 
 

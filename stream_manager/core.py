@@ -12,6 +12,7 @@ from typing import Any
 
 from heron_core.config import DROP
 from heron_core.errors import ProtocolError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
@@ -418,7 +419,9 @@ class StreamManager:
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self.container)))
             case messages.RegistrationRejected(reason):
-                out.append(events.Exit(f"the topology master refused us: {reason}", 3))
+                out.append(
+                    events.Exit(f"the topology master refused us: {reason}", ExitCode.UNSTARTED)
+                )
 
     def _take_plan(self, data: messages.Json, out: Out) -> None:
         plan = physical_from_json(data)
