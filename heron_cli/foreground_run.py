@@ -17,8 +17,10 @@ from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import Backend
-from scheduler.local import Launch, forget, outcome_of, register, start
+from scheduler.backends.protocol import Backend, Supervised
+from scheduler.daemon import start
+from scheduler.registration import forget, outcome_of, register
+from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 FRESH_SECS = 0.1
@@ -34,7 +36,7 @@ STOPPED_BY_USER = 130
 class Watching:
     """A run that was started; `until_end` shows it and cleans up."""
 
-    launch: Launch
+    launch: Submission
     scheduler: Child
     console: int
     store: StateStore
@@ -56,7 +58,7 @@ class Watching:
     ) -> "Watching":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
-        launch = Launch(
+        launch = Submission(
             topology,
             packing,
             url,
@@ -64,11 +66,11 @@ class Watching:
             foreground=True,
             console=theirs,
             remove_at_end=folders,
-            backend=backend,
         )
-        register(launch)
+        register(launch, backend)
         clock = Stopwatch()
-        scheduler = start(launch)
+        assert isinstance(backend, Supervised)
+        scheduler = start(launch, backend)
         os.close(theirs)
         # Only now: the fork came from a process without threads and sockets.
         store = open_store(url)

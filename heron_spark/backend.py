@@ -27,7 +27,7 @@ from scheduler.container.supervisor import Job
 from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
@@ -48,7 +48,7 @@ class SparkQueryBackend:
     kind = ENGINE
     ready_secs = READY_SECS
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, launch: "Submission") -> None:
         """HeronError in one line if the query cannot run here."""
         self.options.check()
         if self.remove_at_end and not is_one_machine(self.options.master):
@@ -67,7 +67,7 @@ class SparkQueryBackend:
         assert self.options.checkpoint is not None
         return Folder(self.options.checkpoint)
 
-    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[Job]:
         """The driver."""
         return [
             Job(
@@ -84,22 +84,22 @@ class SparkQueryBackend:
         """Master and checkpoint; the driver adds the application's id."""
         return {"master": self.options.master, "checkpoint": self._folder.path}
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, launch: "Submission") -> str:
         """In the user's folder."""
         return launch.home.logs(launch.topology.name)
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, launch: "Submission") -> str:
         """The query's levels."""
         return levels_text(compile_topology(launch.topology), self.options.master)
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, launch: "Submission") -> str:
         """Where the query goes on, for people, before it is started."""
         done = self._folder.committed()
         return f"checkpoint {self._folder.path}" + (
             f", continued after batch {done}" if done >= 0 else ""
         )
 
-    def _run(self, launch: "Launch", sockets: str, ties: SupervisorLink) -> int:
+    def _run(self, launch: "Submission", sockets: str, ties: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
         from heron_spark.command_server import DeskPlace
         from heron_spark.detached import How, run_detached
@@ -137,7 +137,7 @@ def query_backend(options: SparkOptions, name: str) -> SparkQueryBackend:
     return SparkQueryBackend(replace(options, checkpoint=checkpoint), remove_at_end=True)
 
 
-def _announce(launch: "Launch", application: str) -> None:
+def _announce(launch: "Submission", application: str) -> None:
     store = open_store(launch.store_url)
     try:
         path = scheduler_path(launch.topology.name)

@@ -16,9 +16,6 @@ PACKAGES = (
 )  # fmt: skip
 
 KNOWN_CIRCLES: dict[frozenset[str], str] = {
-    frozenset({"scheduler.backends.protocol", "scheduler.local"}): (
-        "goes when scheduler/local.py is divided into the submission and its registration"
-    ),
     frozenset(
         {"heronpy_compat.api.component.component_spec", "heronpy_compat.proto.definition"}
     ): "goes when values of a definition have a module of their own",

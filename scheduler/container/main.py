@@ -24,8 +24,8 @@ from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from scheduler.container import executor
+from scheduler.socket_folders import sockets_folder
 from scheduler.update_plans import read_packings
-from scheduler.user_folder import sockets_folder
 
 UNSTARTED_CODE = 3
 """The container could not begin: what it needs is not there."""

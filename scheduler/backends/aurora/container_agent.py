@@ -24,7 +24,7 @@ from heron_io.processes import Waker
 from scheduler.addresses import own_address
 from scheduler.container.container_process import ContainerProcess
 from scheduler.packaging.archive import this_python
-from scheduler.user_folder import sockets_in
+from scheduler.socket_folders import sockets_in
 
 UNSTARTED_CODE = 3
 """Of scheduler.container."""

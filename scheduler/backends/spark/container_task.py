@@ -22,7 +22,8 @@ from heron_core.algorithms.backoff import STABLE_SECS, RestartPolicy
 from heron_core.errors import HeronError
 from scheduler.backends.spark.control_channel import Lines, connect
 from scheduler.packaging.bundle import Installed, installed
-from scheduler.user_folder import Home, sockets_folder
+from scheduler.socket_folders import sockets_folder
+from scheduler.user_folder import Home
 
 FINAL_CODES = frozenset({4, 5})
 """GAVE_UP_CODE and ENDED_CODE of scheduler.container.executor, which is too much to import."""

@@ -42,7 +42,7 @@ from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 log = logging.getLogger("spark")
 
@@ -63,7 +63,7 @@ spark.executorEnv.NAME."""
 class DriverPlace:
     """What a driver runs."""
 
-    launch: "Launch"
+    launch: "Submission"
     master: Master
     wishes: render.SparkWishes
     sockets: str

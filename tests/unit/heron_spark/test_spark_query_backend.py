@@ -11,7 +11,7 @@ from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import one_container
 from heron_spark.options import SparkOptions
 from heron_spark.shipping import with_archives
-from scheduler.local import Launch
+from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 SPEC = TopologySpec("t", (ComponentSpec("words", True, "m.Words", 2),))
@@ -23,20 +23,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home.of_user()
 
 
-def launch(options: SparkOptions, home: Home) -> Launch:
-    backend = query_backend(options, "t")
-    return Launch(SPEC, one_container(SPEC), home.store_url, home, False, backend=backend)
+def submission(home: Home) -> Submission:
+    return Submission(SPEC, one_container(SPEC), home.store_url, home, False)
 
 
 def refusal(options: SparkOptions, home: Home) -> str:
-    made = launch(options, home)
     with pytest.raises(UsageError) as caught:
-        made.backend.check(made)
+        query_backend(options, "t").check(submission(home))
     return str(caught.value)
 
 
 def test_without_a_checkpoint_it_has_the_one_of_its_name(home: Home) -> None:
-    engine, made = query_backend(SparkOptions(), "t"), launch(SparkOptions(), home)
+    engine, made = query_backend(SparkOptions(), "t"), submission(home)
     assert engine.options.checkpoint == home.checkpoint("t")
     assert engine.told(made) == f"checkpoint {home.checkpoint('t')}"
     commits = Path(Folder(home.checkpoint("t")).query, "commits")
