@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from heron_core.algorithms.termination import finish_order
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.wire.frames import Flag, Frames, Kind, header, pairs, parse_header, tasks, words
 from heron_core.wire.values import unpack
@@ -19,7 +20,6 @@ from heronpy_compat.loading.submissions import captured
 from scheduler.packing import pack
 from stream_manager.acks import Trees
 from stream_manager.fanout import split
-from topology_master.termination import finish_levels
 
 EPOCH = 3
 LOOK_SECS = 0.001
@@ -148,7 +148,7 @@ class LocalCluster:
 
     def finish(self) -> "LocalCluster":
         """The last words of every bolt, level by level."""
-        for level in finish_levels(self.topology, self.packing.tasks_of):
+        for level in finish_order(self.topology, self.packing.tasks_of):
             for task in sorted(level):
                 self.instances[task].core.finish()
             self.settle()
