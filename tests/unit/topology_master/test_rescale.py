@@ -236,7 +236,7 @@ def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
 
 
 def rounds_of(made: Made, processed: int, times: int) -> None:
-    """Rounds of probes in which the spout and the first bolt have sent 10, and the last has got so many."""
+    """Probe rounds in which spout and first bolt have sent 10, and the last has processed some."""
     for _ in range(times):
         made.wait(0.02)
         number, epoch = made.core.probe_round, made.core.epoch
