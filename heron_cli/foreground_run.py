@@ -18,8 +18,10 @@ from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import Backend
-from scheduler.local import Launch, forget, outcome_of, register, start
+from scheduler.backends.protocol import Backend, Supervised
+from scheduler.daemon import start
+from scheduler.registration import forget, outcome_of, register
+from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 FRESH_SECS = 0.1
@@ -35,7 +37,7 @@ STOPPED_BY_USER = 130
 class Watching:
     """A run that was started; `until_end` shows it and cleans up."""
 
-    launch: Launch
+    launch: Submission
     scheduler: Child
     console: int
     store: StateStore
@@ -57,7 +59,7 @@ class Watching:
     ) -> "Watching":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
-        launch = Launch(
+        launch = Submission(
             topology,
             packing,
             url,
@@ -65,11 +67,11 @@ class Watching:
             foreground=True,
             console=theirs,
             remove_at_end=folders,
-            backend=backend,
         )
-        register(launch)
+        register(launch, backend)
         clock = Stopwatch()
-        scheduler = start(launch)
+        assert isinstance(backend, Supervised)
+        scheduler = start(launch, backend)
         os.close(theirs)
         # Only now: the fork came from a process without threads and sockets.
         store = open_store(url)
@@ -165,7 +167,7 @@ class Watching:
         name, outcome = self.launch.topology.name, self._outcome
         if self.stats is not None:
             self.screen.note(self._totals(self.stats))
-        if outcome.get("state") == "FAILED":
+        if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
         if not outcome:
             logs = self.launch.home.logs(name)

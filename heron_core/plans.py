@@ -106,12 +106,14 @@ def leaving(before: PackingPlan, after: PackingPlan) -> frozenset[int]:
 
 
 class TopologyState:
-    """States of a topology as Heron names them, and ENDED for one whose work is done."""
+    """States of a topology as Heron names them, ENDED for one whose work is done, and FAILED."""
 
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
     KILLED = "KILLED"
     ENDED = "ENDED"
+    FAILED = "FAILED"
+    """A process of it kept ending, or its cluster gave it up."""
 
 
 def initial_state(config: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import TopologyState
 from heron_io.processes import signal_process
 from scheduler.backends.protocol import SelfRunning
-from scheduler.local import forget, is_alive
+from scheduler.registration import forget, is_alive
 
 Found = TypeVar("Found")
 

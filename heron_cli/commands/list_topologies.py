@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 from heron_cli.options.common import ignored
-from heron_cli.options.find_topology import Place, place_options, running_names
+from heron_cli.options.find_topology import Place, place_options
+from heron_cli.running_topology import running_names
 from heron_cli.stats_text import text_table
 from heron_core.state_tree import execution_path, packing_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
-from scheduler.local import is_alive
+from scheduler.registration import is_alive
 
 NOTHING_RUNS = "No topologies found."
 LOST = "LOST"

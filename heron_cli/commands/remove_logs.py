@@ -11,7 +11,7 @@ from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError
 from heron_core.state_tree import scheduler_path
-from scheduler.local import is_alive
+from scheduler.registration import is_alive
 from scheduler.user_folder import Home
 
 LOG_PATH_KEY = LOG_KEYS["path"]

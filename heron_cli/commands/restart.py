@@ -14,14 +14,15 @@ import click
 
 from heron_cli.commands.control import self_running, until
 from heron_cli.options.find_topology import Target, target_options
-from heron_cli.options.spark import ENGINE
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import master_path, packing_path, restart_requests_path
 from heron_io.processes import parent_of, signal_process
+from heron_spark.options import ENGINE
+from scheduler.backends.local import READY_SECS
 from scheduler.backends.registry import LOCAL
-from scheduler.local import READY_SECS, is_alive
+from scheduler.registration import is_alive
 
 BACK_SECS = 120.0
 """How long a container on a cluster may take to be back; one of this machine READY_SECS."""

@@ -80,7 +80,7 @@ def run_command(
         _show(spec, spark, dry_run_format)
         return 0
     if spark.compiles:
-        from heron_cli.spark_engine import run_here
+        from heron_spark.backend import run_here
 
         return run_here(spec, spark.options(seconds or None))
     packing = spark.packing(spec)
@@ -93,14 +93,12 @@ def run_command(
 def _show(spec: TopologySpec, spark: OnSpark, form: str) -> None:
     from heron_cli.dry_run import show_plan
     from heron_cli.options.state_store import store_url
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
     packing, backend = spark.packing(spec), spark.backend(spec.name)
-    launch = Launch(
-        spec, packing, store_url(None), Home.of_user(), foreground=True, backend=backend
-    )
-    show_plan(launch, form)
+    launch = Submission(spec, packing, store_url(None), Home.of_user(), foreground=True)
+    show_plan(launch, backend, form)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The back ends by name, for the command line."""
 
+from scheduler.backends.local import LocalBackend
 from scheduler.backends.protocol import Backend
-from scheduler.local import LocalBackend
 
 LOCAL, SPARK = "local", "spark"
 KINDS = (LOCAL, SPARK)

@@ -13,7 +13,7 @@ from scheduler.addresses import own_address
 from scheduler.backends.aurora import container_agent
 from scheduler.backends.aurora.container_agent import Shard, health_server
 from scheduler.packaging.archive import this_python
-from scheduler.user_folder import sockets_in
+from scheduler.socket_folders import sockets_in
 
 SILENT_SECS = 10.0
 

@@ -6,52 +6,37 @@ is started again if it dies.
 
 import os
 import shutil
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from heron_cli.options.spark import ENGINE
 from heron_core import config as keys
 from heron_core.errors import UsageError
+from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
-from heron_spark.options import Archive, SparkOptions
+from heron_spark.options import ENGINE, SparkOptions
 from heron_spark.run import end_told
 from heron_spark.session import check_environment, is_one_machine
-from scheduler.container import executor
-from scheduler.container.main import moved
-from scheduler.container.supervisor import Job
-from scheduler.packaging.archive import PROJECT
-from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
+from heron_spark.shipping import with_archives
+from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
 GRACE_SECS = 15.0
 """User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
-LOST_CODE = 1
-"""The scheduler starts another driver, which goes on."""
-ENGINE_KIT = Kit(
-    "heronpy-engine",
-    ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
-    DISTRIBUTIONS,
-)
-ARROW_KIT = Kit(
-    "heronpy-arrow", (), ("pyarrow",), without=("flight", "pyarrow/include/", "pyarrow/src/")
-)
-"""By itself, as it is large and changes seldom."""
 
 
 @dataclass(frozen=True, slots=True)
-class SparkEngine:
+class SparkQueryBackend:
     """The back end of `submit --engine spark`."""
 
     options: SparkOptions
@@ -61,7 +46,7 @@ class SparkEngine:
     kind = ENGINE
     ready_secs = READY_SECS
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, launch: "Submission") -> None:
         """HeronError in one line if the query cannot run here."""
         self.options.check()
         if self.remove_at_end and not is_one_machine(self.options.master):
@@ -80,16 +65,16 @@ class SparkEngine:
         assert self.options.checkpoint is not None
         return Folder(self.options.checkpoint)
 
-    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The driver."""
         return [
-            Job(
+            ProcessSpec(
                 "Spark query",
                 f"heron: Spark query ({launch.topology.name})",
                 lambda ties: self._run(launch, sockets, ties),
                 GRACE_SECS,
                 killed_with_parent=True,
-                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+                final_codes=FINAL_CODES,
             )
         ]
 
@@ -97,22 +82,22 @@ class SparkEngine:
         """Master and checkpoint; the driver adds the application's id."""
         return {"master": self.options.master, "checkpoint": self._folder.path}
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, launch: "Submission") -> str:
         """In the user's folder."""
         return launch.home.logs(launch.topology.name)
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, launch: "Submission") -> str:
         """The query's levels."""
         return levels_text(compile_topology(launch.topology), self.options.master)
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, launch: "Submission") -> str:
         """Where the query goes on, for people, before it is started."""
         done = self._folder.committed()
         return f"checkpoint {self._folder.path}" + (
             f", continued after batch {done}" if done >= 0 else ""
         )
 
-    def _run(self, launch: "Launch", sockets: str, ties: SupervisorLink) -> int:
+    def _run(self, launch: "Submission", sockets: str, ties: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
         from heron_spark.command_server import DeskPlace
         from heron_spark.detached import How, run_detached
@@ -120,8 +105,8 @@ class SparkEngine:
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
-        start_pulse(ties)
-        options = shipped(self.options, topology, launch.home, sockets)
+        start_heartbeat_thread(ties)
+        options = with_archives(self.options, topology, launch.home, sockets)
         place = DeskPlace(launch.store_url, launch.keys)
         end = run_detached(
             topology,
@@ -133,24 +118,24 @@ class SparkEngine:
         )
         if end.how is How.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        ties.say(end.why)
+        ties.report(end.why)
         return {
-            How.ENDED: executor.ENDED_CODE,
-            How.FAILED: executor.GAVE_UP_CODE,
-            How.LOST: LOST_CODE,
+            How.ENDED: ExitCode.ENDED,
+            How.FAILED: ExitCode.GAVE_UP,
+            How.LOST: ExitCode.FAILED,
             How.STOPPED: 0,
         }[end.how]
 
 
-def engine_of(options: SparkOptions, name: str) -> SparkEngine:
+def query_backend(options: SparkOptions, name: str) -> SparkQueryBackend:
     """The back end; without a checkpoint it gets the one of this name in the user's folder."""
     if options.checkpoint is not None:
-        return SparkEngine(options, remove_at_end=False)
+        return SparkQueryBackend(options, remove_at_end=False)
     checkpoint = Home.of_user().checkpoint(name)
-    return SparkEngine(replace(options, checkpoint=checkpoint), remove_at_end=True)
+    return SparkQueryBackend(replace(options, checkpoint=checkpoint), remove_at_end=True)
 
 
-def _announce(launch: "Launch", application: str) -> None:
+def _announce(launch: "Submission", application: str) -> None:
     store = open_store(launch.store_url)
     try:
         path = scheduler_path(launch.topology.name)
@@ -169,37 +154,8 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> int:
         return run_on_spark(
             topology,
             options,
-            prepare=lambda checked: shipped(checked, topology, Home.of_user(), folder),
+            prepare=lambda checked: with_archives(checked, topology, Home.of_user(), folder),
         )
-
-
-def shipped(options: SparkOptions, topology: TopologySpec, home: Home, folder: str) -> SparkOptions:
-    """The options with archives of what workers import, the topology's code being packed into
-    `folder`; as they are if workers are on this machine and have our Python.
-
-    UsageError if the code is too much to be code.
-    """
-    if is_one_machine(options.master) and shutil.which(options.python) == sys.executable:
-        return options
-    bundle = bundled(topology.search_paths, home.archives, folder, ENGINE_KIT)
-    arrow = packed_runtime(home.archives, ARROW_KIT)
-    runtimes = [(bundle.runtime, ENGINE_KIT.name), (arrow, ARROW_KIT.name)]
-    code = [
-        (root, _archive(path, f"heronpy-code-{number}", on_path=False))
-        for number, (root, path) in enumerate(bundle.code)
-    ]
-    return replace(
-        options,
-        archives=(
-            *(_archive(path, name, on_path=True) for path, name in runtimes),
-            *(each for _, each in code),
-        ),
-        search_paths=moved(topology, [(root, each.inside) for root, each in code]).search_paths,
-    )
-
-
-def _archive(path: str, name: str, *, on_path: bool) -> Archive:
-    return Archive(path, name, f"{name}/{PROJECT}", on_path)
 
 
 def levels_text(plan: Plan, master: str) -> str:
