@@ -261,6 +261,20 @@ def test_an_update_that_is_given_up_says_why(world: World) -> None:
     assert (update().state, update().reason) == (State.FAILED, "t is not updated: no room")
 
 
+def test_a_master_that_dies_with_its_answer_is_not_asked_again(world: World) -> None:
+    """Its successor goes on with what it had stored."""
+    world.master.answers = False
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    assert update().progress == "waiting for the topology master"
+    world.store.put(packing_path(NAME), packing_to_json(NEW))
+    world.master.answers = True
+    world.master.end_update(NEW)
+    world.poll()
+    assert update().state is State.DONE
+    assert "update" not in world.master.commands
+
+
 def test_a_second_update_is_refused(world: World) -> None:
     world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
     with pytest.raises(HeronError, match="an update of t is under way: wait until it is done"):
