@@ -27,14 +27,13 @@ from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
+from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
-INSTANCE_GRACE_SECS = 3.0
-SERVICE_GRACE_SECS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
