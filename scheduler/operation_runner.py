@@ -1,9 +1,9 @@
 """Carries out the requests of operations on one topology: a process beside its containers.
 
 The scheduler's own process forks, so it may have no thread and no socket: this child of it reads
-the state store and talks to the topology master instead. It ends the topology by ending itself with
-ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on with what it
-finds in the state store.
+the state store and talks to the topology master instead. It ends the topology by ending itself
+with ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on
+with what it finds in the state store.
 """
 
 import logging
