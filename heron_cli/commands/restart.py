@@ -50,7 +50,7 @@ def restart_command(target: Target, container: int | None) -> None:
         if container is not None and container not in known:
             listed = ", ".join(map(str, known))
             raise UsageError(f"{name} has no container {container} (its containers: {listed})")
-        cluster = self_running(topology, target.place.config_path)
+        cluster = self_running(topology, target.store_options.config_path)
         chosen = known if container is None else [container]
         if cluster is not None:
             before = {each: _service(topology, each) for each in chosen}
