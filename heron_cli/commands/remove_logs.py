@@ -64,8 +64,8 @@ def _runs(target: Target, name: str) -> bool:
 
 
 def _files(folder: str) -> Iterator[str]:
-    for place, _, files in os.walk(folder):
-        yield from (os.path.join(place, each) for each in sorted(files))
+    for path, _, files in os.walk(folder):
+        yield from (os.path.join(path, file) for file in sorted(files))
 
 
 def _python_logs(target: Target, name: str) -> Iterator[str]:
