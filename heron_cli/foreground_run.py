@@ -166,7 +166,7 @@ class ForegroundRun:
         name, outcome = self.launch.topology.name, self._outcome
         if self.stats is not None:
             self.screen.note(self._totals(self.stats))
-        if outcome.get("state") == "FAILED":
+        if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
         if not outcome:
             logs = self.launch.home.logs(name)

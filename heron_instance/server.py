@@ -24,7 +24,7 @@ from heron_instance.input.spout import SpoutCore
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.factory import World, build, incarnation_number
 from heron_instance.runtime.watchdog import Stuck, main_thread_stack
-from heron_io.processes import SupervisorLink, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 
 log = logging.getLogger("heron_instance")
@@ -272,5 +272,5 @@ def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: Superv
 
     What the user's class raises when it is loaded or initialised passes through.
     """
-    start_pulse(ties)
+    start_heartbeat_thread(ties)
     return Server(topology, packing, place).run()

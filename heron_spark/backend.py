@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import UsageError
+from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
@@ -22,8 +23,7 @@ from heron_spark.options import ENGINE, SparkOptions
 from heron_spark.run import end_told
 from heron_spark.session import check_environment, is_one_machine
 from heron_spark.shipping import with_archives
-from scheduler.container import executor
-from scheduler.container.supervisor import Job
+from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
 GRACE_SECS = 15.0
 """User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
-LOST_CODE = 1
-"""The scheduler starts another driver, which goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +65,16 @@ class SparkQueryBackend:
         assert self.options.checkpoint is not None
         return Folder(self.options.checkpoint)
 
-    def jobs(self, launch: "Submission", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The driver."""
         return [
-            Job(
+            ProcessSpec(
                 "Spark query",
                 f"heron: Spark query ({launch.topology.name})",
                 lambda ties: self._run(launch, sockets, ties),
                 GRACE_SECS,
                 killed_with_parent=True,
-                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+                final_codes=FINAL_CODES,
             )
         ]
 
@@ -107,7 +105,7 @@ class SparkQueryBackend:
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
-        start_pulse(ties)
+        start_heartbeat_thread(ties)
         options = with_archives(self.options, topology, launch.home, sockets)
         place = DeskPlace(launch.store_url, launch.keys)
         end = run_detached(
@@ -120,11 +118,11 @@ class SparkQueryBackend:
         )
         if end.how is How.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        ties.say(end.why)
+        ties.report(end.why)
         return {
-            How.ENDED: executor.ENDED_CODE,
-            How.FAILED: executor.GAVE_UP_CODE,
-            How.LOST: LOST_CODE,
+            How.ENDED: ExitCode.ENDED,
+            How.FAILED: ExitCode.GAVE_UP,
+            How.LOST: ExitCode.FAILED,
             How.STOPPED: 0,
         }[end.how]
 

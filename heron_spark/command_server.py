@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from heron_core.errors import ProtocolError, StateStoreError
-from heron_core.plans import PackingPlan, TopologyState
+from heron_core.plans import PackingPlan, TopologyState, initial_state
 from heron_core.state_tree import execution_path, master_path
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
@@ -28,7 +28,6 @@ from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain, tcp_router
 from heron_spark.metrics import Numbers
 from heron_spark.progress import Progress
-from topology_master.options import Options
 
 if TYPE_CHECKING:
     from heron_spark.query import Query
@@ -80,7 +79,7 @@ class Desk:
         known = self._store.get(execution_path(self._name)) or {}
         if self._store.get(master_path(self._name)) is not None:
             return str(known.get("state", TopologyState.RUNNING))
-        state = Options.of(topology.config).initial_state
+        state = initial_state(topology.config)
         self._store.put(execution_path(self._name), {**known, "state": state})
         return state
 

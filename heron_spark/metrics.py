@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heron_core.algorithms.rollup import KINDS, RollUp
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_spark.progress import Progress
-from topology_master.metrics import KINDS, RollUp
 
 NOTHING_WAITS: Mapping[int, int] = {}
 """What a batch has not processed no queue holds."""

@@ -11,13 +11,14 @@ import shutil
 from dataclasses import replace
 
 from heron_core import config as keys
+from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
 from heron_io.processes import Child, SupervisorLink, fork_child, started_at
 from heron_io.state_store.opening import open_store
 from scheduler.backends.protocol import Supervised
-from scheduler.container import executor
-from scheduler.container.supervisor import Job, Outcome, Supervisor
+from scheduler.container.supervisor import Supervisor
+from scheduler.container.supervisor_events import Outcome, ProcessSpec
 from scheduler.registration import forget_submission, scheduler_node, write_outcome
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
@@ -54,13 +55,13 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
     name = submission.topology.name
     sockets = sockets_folder()
     log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler")
-    outcome = Outcome(executor.GAVE_UP_CODE, "the scheduler failed")
+    outcome = Outcome(ExitCode.GAVE_UP, "the scheduler failed")
     try:
         _announce(submission, backend, sockets)
         outcome = _supervise(submission, backend, lifeline, sockets)
     except Exception as error:
         log.exception("the scheduler fails")
-        outcome = Outcome(executor.GAVE_UP_CODE, f"the scheduler failed: {error}")
+        outcome = Outcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
         write_outcome(submission.home.outcome_file(name), outcome)
@@ -74,12 +75,9 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
 
 def _announce(submission: Submission, backend: Supervised, sockets: str) -> None:
     """Say who schedules the topology, for kill and for whoever finds the name taken."""
-    store = open_store(submission.store_url)
-    try:
-        ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+    ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+    with open_store(submission.store_url) as store:
         store.put(scheduler_path(submission.topology.name), {**scheduler_node(backend), **ours})
-    finally:
-        store.close()
 
 
 def _supervise(submission: Submission, backend: Supervised, lifeline: int, sockets: str) -> Outcome:
@@ -89,20 +87,18 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
         backend.jobs(submission, sockets),
         SupervisorLink(lifeline),
         JOB_RESTARTS,
-        executor.GAVE_UP_CODE,
         silent_secs,
-        lambda: _jobs_of_both_plans(submission, backend, sockets),
+        lambda _: _jobs_of_both_plans(submission, backend, sockets),
     ).run()
 
 
-def _jobs_of_both_plans(submission: Submission, backend: Supervised, sockets: str) -> list[Job]:
+def _jobs_of_both_plans(
+    submission: Submission, backend: Supervised, sockets: str
+) -> list[ProcessSpec]:
     """The topology is scaled: the jobs of both packing plans, each by the one it is to start by."""
-    store = open_store(submission.store_url)
-    try:
+    with open_store(submission.store_url) as store:
         packings = read_packings(store, submission.topology.name)
-    finally:
-        store.close()
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, ProcessSpec] = {}
     for packing in (packings.current, packings.wanted):
         for job in backend.jobs(replace(submission, packing=packing), sockets):
             jobs.setdefault(job.name, job)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState, packing_to_json
 from heron_core.state_tree import (
     execution_path,
@@ -25,16 +26,15 @@ from heron_io.processes import started_at
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
-from scheduler.container import executor
-from scheduler.container.supervisor import Outcome
+from scheduler.container.supervisor_events import Outcome
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 log = logging.getLogger("scheduler")
 
-STATES_OF_CODES = {
-    executor.ENDED_CODE: TopologyState.ENDED,
-    executor.GAVE_UP_CODE: "FAILED",
+STATES_OF_CODES: dict[int, str] = {
+    ExitCode.ENDED: TopologyState.ENDED,
+    ExitCode.GAVE_UP: TopologyState.FAILED,
 }
 
 
@@ -43,19 +43,17 @@ def register(submission: Submission, backend: Backend) -> None:
     cannot run it."""
     backend.check(submission)
     name = submission.topology.name
-    store = open_store(submission.store_url)
-    try:
+    with open_store(submission.store_url) as store:
         _remove_stale(store, name)
-        store.create(topology_path(name), topology_to_json(submission.topology))
+        try:
+            store.create(topology_path(name), topology_to_json(submission.topology))
+        except NameInUse:
+            raise _taken(name, store.get(scheduler_path(name)) or {}) from None
         if isinstance(backend, SelfRunning):
             store.put(scheduler_path(name), scheduler_node(backend))
         store.put(packing_path(name), packing_to_json(submission.packing))
         store.put(keys_path(name), submission.keys.to_json())
         store.put(execution_path(name), _first_state(submission))
-    except NameInUse:
-        raise _taken(name, store.get(scheduler_path(name)) or {}) from None
-    finally:
-        store.close()
 
 
 def _first_state(submission: Submission) -> dict[str, Any]:
@@ -113,11 +111,8 @@ def _remove_stale(store: StateStore, name: str) -> None:
 def forget_submission(submission: Submission) -> None:
     """Remove the topology's nodes, if the state store can be reached."""
     try:
-        store = open_store(submission.store_url)
-        try:
+        with open_store(submission.store_url) as store:
             forget(store, submission.topology.name)
-        finally:
-            store.close()
     except HeronError as error:
         log.warning("the topology's state could not be removed: %s", error)
 

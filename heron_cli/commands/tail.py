@@ -12,13 +12,14 @@ import click
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError, UsageError
+from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path, scheduler_path
 from scheduler.user_folder import Home
 
 LOOK_SECS = 0.2
 """Between two looks for new lines with -f."""
 YARN = "yarn"
-ENDED_STATES = ("ENDED", "FAILED", "KILLED")
+ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
 
 
 class Shown(Protocol):

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from scheduler.backends.protocol import containers_told
 from scheduler.container import executor
-from scheduler.container.supervisor import Job
+from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.submission import Submission
 
 EXECUTOR_GRACE_SECS = 8.0
@@ -23,7 +24,7 @@ class LocalBackend:
     def check(self, submission: Submission) -> None:
         """Nothing is needed but this machine."""
 
-    def jobs(self, submission: Submission, sockets: str) -> list[Job]:
+    def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
         """An executor for each container, the topology master's first."""
         containers = (MASTER_CONTAINER, *(each.id for each in submission.packing.containers))
         return [container_job(submission, each, sockets) for each in containers]
@@ -47,10 +48,10 @@ class LocalBackend:
 
 def container_job(
     submission: Submission, container: int, sockets: str, bind_host: str = "127.0.0.1"
-) -> Job:
+) -> ProcessSpec:
     """A container on this machine, as a job of the scheduler."""
     name = submission.topology.name
-    place = executor.Place(
+    place = executor.ContainerSpec(
         submission.topology,
         submission.packing,
         container,
@@ -61,11 +62,11 @@ def container_job(
         submission.console,
         bind_host,
     )
-    return Job(
+    return ProcessSpec(
         f"container {container}",
         f"heron: container {container} ({name})",
-        lambda ties: executor.run(place, ties),
+        lambda link: executor.run(place, link),
         EXECUTOR_GRACE_SECS,
         killed_with_parent=False,
-        final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+        final_codes=FINAL_CODES,
     )

@@ -10,7 +10,7 @@ before anything is written.
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from scheduler.container.supervisor import Job
+from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.submission import Submission
 
 
@@ -50,7 +50,7 @@ class Backend(Protocol):
 class Supervised(Backend, Protocol):
     """Our scheduler process runs the containers."""
 
-    def jobs(self, submission: Submission, sockets: str) -> list[Job]:
+    def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
         """The scheduler's own child processes. The topology's socket files go into `sockets`, which
         only its owner may enter and which is removed at the end."""
 

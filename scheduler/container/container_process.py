@@ -8,12 +8,11 @@ import sys
 import time
 from collections.abc import Sequence
 
-from heron_io.processes import BEAT, RELOAD, Waker
+from heron_core.supervision import HEARTBEAT, REASON_BYTES_MAX, RELOAD, STATUS_PIPE_BYTES
+from heron_io.waker import Waker
 
 GRACE_SECS = 8.0
 """A container gives its instances 3 s and its stream manager 2 s."""
-VOICE_BYTES = 65536
-WORDS_MAX = 4096
 REAP_SECS = 2.0
 
 
@@ -71,9 +70,11 @@ class ContainerProcess:
 
     def _hear(self) -> bool:
         """Take in heartbeats and last words; False once it has closed its voice."""
-        data = os.read(self._voice, VOICE_BYTES)
+        data = os.read(self._voice, STATUS_PIPE_BYTES)
         self.heard = time.monotonic()
-        self._said = (self._said + data.replace(BEAT, b"").replace(RELOAD, b""))[-WORDS_MAX:]
+        self._said = (self._said + data.replace(HEARTBEAT, b"").replace(RELOAD, b""))[
+            -REASON_BYTES_MAX:
+        ]
         return bool(data)
 
     def _reap(self) -> int:

@@ -20,16 +20,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from heron_io.processes import Waker
+from heron_core.exit_codes import ExitCode
+from heron_io.waker import Waker
 from scheduler.addresses import own_address
 from scheduler.container.container_process import ContainerProcess
 from scheduler.packaging.archive import this_python
 from scheduler.socket_folders import sockets_in
 
-UNSTARTED_CODE = 3
-"""Of scheduler.container."""
-ENDED_CODE = 5
-"""Of topology_master.server, which would import what is not needed here."""
 LOOK_SECS = 1.0
 HEALTH_PATH = "/health"
 END_PATHS = ("/quitquitquit", "/abortabortabort")
@@ -69,7 +66,7 @@ class Shard:
         print(f"the container ended with {code}: {process.words}", file=sys.stderr, flush=True)
         if self._ending:
             return 0
-        if code == ENDED_CODE:
+        if code == ExitCode.ENDED:
             self._rest()
             return 0
         return code if code > 0 else 1
@@ -140,7 +137,7 @@ def main(words: Sequence[str]) -> int:
             "install that on the workers, or name another by aurora: python in the cluster's file",
             file=sys.stderr,
         )
-        return UNSTARTED_CODE
+        return ExitCode.UNSTARTED
     store_url = container[container.index("--store") + 1]
     shutil.rmtree("sockets", ignore_errors=True)
     os.makedirs(container[container.index("--logs") + 1], exist_ok=True)

@@ -8,6 +8,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from heron_io.state_store.embedded_zookeeper import find_java
 from scheduler.backends.local import container_job
@@ -16,8 +17,7 @@ from scheduler.backends.spark import render
 from scheduler.backends.spark.driver import Driver, DriverPlace, driver_address, settings_of
 from scheduler.backends.spark.masters import Kind, Master, parse_master
 from scheduler.backends.spark.slots import check_slots
-from scheduler.container import executor
-from scheduler.container.supervisor import Job
+from scheduler.container.supervisor_events import ProcessSpec
 
 if TYPE_CHECKING:
     from scheduler.submission import Submission
@@ -58,19 +58,19 @@ class SparkBackend:
             check_slots(master, master.slots, len(launch.packing.containers))
         _check_reachable(master)
 
-    def jobs(self, launch: "Submission", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The topology master's container, and the driver."""
         place = self._place(launch, sockets)
         name = launch.topology.name
         return [
             container_job(launch, MASTER_CONTAINER, sockets, place.address),
-            Job(
+            ProcessSpec(
                 "Spark driver",
                 f"heron: Spark driver ({name})",
-                lambda ties: Driver(place, ties).run(),
+                lambda link: Driver(place, link).run(),
                 DRIVER_GRACE_SECS,
                 killed_with_parent=True,
-                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+                final_codes=FINAL_CODES,
             ),
         ]
 

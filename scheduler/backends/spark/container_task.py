@@ -20,20 +20,13 @@ from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import STABLE_SECS, RestartPolicy
 from heron_core.errors import HeronError
+from heron_core.exit_codes import FINAL_CODES, ExitCode
+from heron_core.supervision import HEARTBEAT, REASON_BYTES_MAX, RELOAD, STATUS_PIPE_BYTES
 from scheduler.backends.spark.control_channel import Lines, connect
 from scheduler.packaging.bundle import Installed, installed
 from scheduler.socket_folders import sockets_folder
 from scheduler.user_folder import Home
 
-FINAL_CODES = frozenset({4, 5})
-"""GAVE_UP_CODE and ENDED_CODE of scheduler.container.executor, which is too much to import."""
-GAVE_UP_CODE = 4
-UNSTARTED_CODE = 3
-"""Of scheduler.container."""
-BEAT, RELOAD = b"\0", b"\1"
-"""Of heron_io.processes."""
-VOICE_BYTES = 65536
-WORDS_MAX = 4096
 GRACE_SECS = 8.0
 """A container gives its instances 3 s and its stream manager 2 s."""
 
@@ -93,7 +86,7 @@ def verdict(end: End, attempt: int, first: bool) -> str:
     was asked to, here and now), "again" (the task fails, and Spark starts it again somewhere)."""
     if end.asked:
         return "over"
-    if end.code in FINAL_CODES or (end.code == UNSTARTED_CODE and first and attempt == 0):
+    if end.code in FINAL_CODES or (end.code == ExitCode.UNSTARTED and first and attempt == 0):
         return "final"
     return "restart" if end.again else "again"
 
@@ -127,7 +120,7 @@ def run(order: Order, containers: Iterable[int]) -> Iterator[int]:
         if wanted == "again":
             select.select([lines.sock], [], [], pause_secs(end, attempt))
             raise ContainerEnded(f"container {container} ended with {end.code}: {end.words}")
-        code = GAVE_UP_CODE if end.code == UNSTARTED_CODE else end.code
+        code = ExitCode.GAVE_UP if end.code == ExitCode.UNSTARTED else end.code
         lines.say({"ended": code, "final": wanted == "final", "reason": end.words})
         yield container
 
@@ -152,7 +145,7 @@ class _Container:
         try:
             process = self._start(self._installed(), own_sockets)
         except (HeronError, OSError) as error:
-            return End(UNSTARTED_CODE, f"on {socket.gethostname()}: {error}")
+            return End(ExitCode.UNSTARTED, f"on {socket.gethostname()}: {error}")
         try:
             self._stay(process)
         finally:
@@ -251,8 +244,8 @@ class _Container:
 
     def _hear(self, voice: int) -> bool:
         """Take in heartbeats and last words; False once the container has closed its voice."""
-        data = os.read(voice, VOICE_BYTES)
+        data = os.read(voice, STATUS_PIPE_BYTES)
         self._heard = time.monotonic()
-        words = data.replace(BEAT, b"").replace(RELOAD, b"")
-        self._words = (self._words + words)[-WORDS_MAX:]
+        words = data.replace(HEARTBEAT, b"").replace(RELOAD, b"")
+        self._words = (self._words + words)[-REASON_BYTES_MAX:]
         return bool(data)

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 from heron_core import config as keys
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink, Waker, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.embedded_zookeeper import find_java
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.waker import Waker
 from scheduler.addresses import LOOPBACK, own_address
 from scheduler.backends.spark import container_task, render
 from scheduler.backends.spark.class_archive import ClassArchive
@@ -36,7 +38,6 @@ from scheduler.backends.spark.session import environment_of, executors, kill_chi
 from scheduler.backends.spark.slots import Registering, check_slots
 from scheduler.backends.spark.spark_home import spark_home
 from scheduler.backends.spark.state_watch import Board
-from scheduler.container import executor
 from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ CONTAINERS_GRACE_SECS = container_task.GRACE_SECS + 1.0
 LOOK_SECS = 0.5
 REGISTERING_LOOK_SECS = 0.1
 GANG_RESTARTS = 10
-FAILED_CODE = 1
-"""The application is lost: the scheduler starts another one."""
 END, RESTART = {"end": True}, {"restart": True}
 """What a task is told."""
 SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
@@ -82,7 +81,7 @@ class Driver:
     """The process of one Spark application."""
 
     place: DriverPlace
-    ties: SupervisorLink
+    link: SupervisorLink
     first: bool = False
     """Whether the topology has had no application yet; not known before the state store answers."""
     _links: Links = field(init=False)
@@ -107,7 +106,7 @@ class Driver:
     def run(self) -> int:
         """The application from its start to its end; returns the exit code and says why."""
         log_to(os.path.join(self.place.launch.home.logs(self._name), "spark.log"), "spark")
-        start_pulse(self.ties)
+        start_heartbeat_thread(self.link)
         signal.signal(signal.SIGTERM, self._terminated)
         folder = tempfile.mkdtemp(prefix="spark-", dir=self.place.sockets)
         tempfile.tempdir = folder  # pyspark's own files go with it, however this ends
@@ -128,7 +127,7 @@ class Driver:
             shutil.rmtree(folder, ignore_errors=True)
         assert self._outcome is not None
         log.info("the application ends: %s", self._outcome.reason)
-        self.ties.say(self._outcome.reason)
+        self.link.report(self._outcome.reason)
         return self._outcome.code
 
     def _terminated(self, *_: object) -> None:
@@ -145,8 +144,8 @@ class Driver:
 
     @property
     def _unstarted_code(self) -> int:
-        """What never ran is not tried again."""
-        return executor.GAVE_UP_CODE if self.first else FAILED_CODE
+        """What never ran is not tried again; of one that ran the scheduler starts another."""
+        return ExitCode.GAVE_UP if self.first else ExitCode.FAILED
 
     def _apply(self, folder: str, store: StateStore) -> None:
         self.place = place = _by_plan(self.place, self._board.plan())
@@ -245,7 +244,7 @@ class Driver:
         pause = self._policy.pause_secs(job.ran_secs) if self.place.wishes.gang else None
         log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
         if pause is None:
-            self._end(FAILED_CODE, f"the Spark application is lost: {job.problem}")
+            self._end(ExitCode.FAILED, f"the Spark application is lost: {job.problem}")
             return
         time.sleep(pause)
         self._jobs.start(job.containers)

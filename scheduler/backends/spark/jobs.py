@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from heron_io.processes import Waker
+from heron_io.waker import Waker
 from scheduler.backends.spark import container_task
 from scheduler.backends.spark.session import failures, reason_of
 from scheduler.backends.spark.slots import Registering

@@ -17,17 +17,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
-from heron_io.processes import Waker
 from heron_io.state_store.opening import open_store
+from heron_io.waker import Waker
 from scheduler.addresses import own_address
 from scheduler.backends.yarn.requests import verdict
 from scheduler.container.container_process import ContainerProcess
 from scheduler.packaging.archive import this_python
 from scheduler.socket_folders import sockets_in
 
-UNSTARTED_CODE = 3
-"""Of scheduler.container."""
 LOOK_SECS = 1.0
 ID_VARIABLE = "CONTAINER_ID"
 LOGS_VARIABLE = "LOG_DIRS"
@@ -129,7 +128,7 @@ def main(words: Sequence[str]) -> int:
         return shard.run(container, store_url)
     except HeronError as error:
         tell(str(error))
-        return UNSTARTED_CODE
+        return ExitCode.UNSTARTED
 
 
 if __name__ == "__main__":

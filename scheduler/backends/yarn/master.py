@@ -19,15 +19,15 @@ from glob import glob
 from typing import Any
 
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
-from heron_io.processes import Waker
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.waker import Waker
 from scheduler.backends.yarn import events, render
 from scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
-    UNSTARTED_CODE,
     check_python,
     logs_folder,
     placed,
@@ -48,7 +48,7 @@ HEARTBEAT_SECS = 1.0
 LOG = "application-master.log"
 STATES = {
     events.Status.SUCCEEDED: TopologyState.ENDED,
-    events.Status.FAILED: "FAILED",
+    events.Status.FAILED: TopologyState.FAILED,
     events.Status.KILLED: TopologyState.KILLED,
 }
 
@@ -281,7 +281,7 @@ def main(words: Sequence[str]) -> int:
     except HeronError as error:
         log.error("%s", error)
         tell(str(error))
-        return UNSTARTED_CODE
+        return ExitCode.UNSTARTED
 
 
 def _run(order: Order, hadoop_log: str) -> int:

@@ -2,21 +2,9 @@
 
 import pytest
 
-from heron_io import processes
-from scheduler.backends.spark import container_task
+from heron_core.exit_codes import ExitCode
 from scheduler.backends.spark.container_task import End, pause_secs, verdict
 from scheduler.backends.spark.session import reason_of
-from scheduler.container import executor, main
-
-
-def test_the_codes_are_the_executor_s() -> None:
-    """A worker cannot import them: it runs before pyzmq is there."""
-    assert {executor.GAVE_UP_CODE, executor.ENDED_CODE} == container_task.FINAL_CODES
-    assert (executor.GAVE_UP_CODE, main.UNSTARTED_CODE) == (
-        container_task.GAVE_UP_CODE,
-        container_task.UNSTARTED_CODE,
-    )
-    assert (processes.BEAT, processes.RELOAD) == (container_task.BEAT, container_task.RELOAD)
 
 
 @pytest.mark.parametrize(
@@ -30,12 +18,12 @@ def test_the_codes_are_the_executor_s() -> None:
         (End(0, "", again=True), 0, True, "restart"),
         (End(-9, "", again=True), 2, False, "restart"),
         (End(0, "", asked=True, again=True), 0, False, "over"),
-        (End(executor.ENDED_CODE, "done", again=True), 0, False, "final"),
-        (End(executor.GAVE_UP_CODE, "bolt"), 0, True, "final"),
-        (End(executor.GAVE_UP_CODE, "bolt"), 3, False, "final"),
-        (End(main.UNSTARTED_CODE, "no store"), 0, True, "final"),
-        (End(main.UNSTARTED_CODE, "no store"), 1, True, "again"),
-        (End(main.UNSTARTED_CODE, "no store"), 0, False, "again"),
+        (End(ExitCode.ENDED, "done", again=True), 0, False, "final"),
+        (End(ExitCode.GAVE_UP, "bolt"), 0, True, "final"),
+        (End(ExitCode.GAVE_UP, "bolt"), 3, False, "final"),
+        (End(ExitCode.UNSTARTED, "no store"), 0, True, "final"),
+        (End(ExitCode.UNSTARTED, "no store"), 1, True, "again"),
+        (End(ExitCode.UNSTARTED, "no store"), 0, False, "again"),
     ],
 )
 def test_verdicts(end: End, attempt: int, first: bool, expected: str) -> None:

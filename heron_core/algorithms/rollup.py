@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Any
 
 from heron_core.algorithms.histogram import merged, percentile_secs
+from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, leaving
 from heron_core.topology import TopologySpec
-from topology_master.user_metrics import are_user_metrics, rolled_up
 
 Snapshot = Mapping[str, Any]
 
@@ -32,7 +32,8 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float) and 0 <= value <= NUMBER_MAX  # type: ignore[operator]
 
 
-def _are_numbers(value: object) -> bool:
+def are_numbers(value: object) -> bool:
+    """Whether it is a mapping whose values can be rolled up."""
     return type(value) is dict and all(map(_is_number, value.values()))
 
 
@@ -61,7 +62,7 @@ def _is_histogram(value: Any) -> bool:
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys((*SUMS, "pending", "busy_secs", "at"), _is_number),
     **dict.fromkeys(KINDS, _is_latency),
-    "emitted": _are_numbers,
+    "emitted": are_numbers,
     "incarnation": lambda value: type(value) is int,
     "pid": lambda value: type(value) is int,
     "finished": lambda value: type(value) is bool,
@@ -76,13 +77,6 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key, is_valid in _CHECKS.items():
         if key not in snapshot or not is_valid(snapshot[key]):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
-
-
-def check_manager_metrics(metrics: Mapping[str, Any]) -> None:
-    """ProtocolError if a stream manager does not tell the bytes that wait for each task."""
-    waiting = metrics.get("waiting_bytes")
-    if not _are_numbers(waiting):
-        raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
 
 
 class Rates:
@@ -122,8 +116,13 @@ class RollUp:
         """component -> what instances had counted that a scaling has ended"""
         self._rates = Rates()
 
-    def repack(self, packing: PackingPlan) -> None:
-        """The topology is scaled. What instances that end had counted stays in their component's
+    @property
+    def tasks(self) -> set[int]:
+        """The tasks of which there is a snapshot."""
+        return set(self._newest)
+
+    def apply_packing(self, packing: PackingPlan) -> None:
+        """The topology is rescaled. What instances that end had counted stays in their component's
         numbers."""
         for task in leaving(self._packing, packing):
             counted = self._bases.pop(task, [])

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from heron_core.algorithms.histogram import bucket_of
+from heron_core.algorithms.rollup import KINDS, RollUp
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
-from topology_master.metrics import KINDS, RollUp
 
 NOTHING = Resource(0.0, 0, 0)
 TOPOLOGY = TopologySpec(
