@@ -14,7 +14,8 @@ from typing import Any
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.wire.frames import Flag, Frames, Kind, header, pairs, parse_header, tasks, words
 from heron_core.wire.values import unpack
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from heronpy_compat.loading.submissions import captured
 from scheduler.packing import pack
 from stream_manager.acks import Trees
@@ -67,8 +68,8 @@ class LocalCluster:
 
     def _build(self, task: int) -> Any:
         send = self._send
-        world = World(self._clock, Random(task), send, lambda: None, self._logger)
-        instance = build(self.topology, self.packing, task, world)
+        environment = Environment(self._clock, Random(task), send, lambda: None, self._logger)
+        instance = build(self.topology, self.packing, task, environment)
         if hasattr(instance.component, "window_clock"):
             instance.component.window_clock = lambda: float(int(self.now))
         return instance
