@@ -17,12 +17,12 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpack
-from heron_instance.core import Core, is_not_overridden
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.emit.output_buffers import Admit, Outbox, Send
 from heron_instance.emit.routing import Router
-from heron_instance.input.bolt import BoltCore, Decode
-from heron_instance.input.spout import SpoutCore
+from heron_instance.input.bolt import BoltDriver, Decode
+from heron_instance.input.driver import ComponentDriver, is_not_overridden
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.options import Options
 from heron_instance.runtime.context import InstanceContext, give_state
 from heron_instance.runtime.hooks import TaskHooks
@@ -77,7 +77,7 @@ class World:
 class Instance:
     """A component ready to run."""
 
-    core: Core
+    driver: ComponentDriver
     component: Any
     context: InstanceContext
     hooks: TaskHooks | None
@@ -85,7 +85,7 @@ class Instance:
     def repack(self, packing: PackingPlan) -> None:
         """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
         self.context.repack(packing)
-        self.core.repack(packing)
+        self.driver.repack(packing)
 
 
 class Delegate:
@@ -113,7 +113,7 @@ class Delegate:
     def _log_error(self, what: str, text: str) -> None:
         self.logger.error("%s:\n%s", what, text)
 
-    def serve(self, core: Core) -> None:
+    def serve(self, core: ComponentDriver) -> None:
         """From here on errors are reported to the master as well."""
         self.raised, self.record_error, self.leave = core.user_raised, core.record_error, core.leave
 
@@ -162,8 +162,9 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
         port.ack = hooks.around_ack(port.ack)
         port.fail = hooks.around_fail(port.fail)
     _shorten(component, collector, hooks, world)
-    core = BoltCore(component, outbox, Options.of(config), world.clock, world.logger.error,
-                    collector, decode, topology, packing, hooks, metrics)  # fmt: skip
+    core = BoltDriver(component, outbox, options, world.clock, world.logger.error,
+                      collector, decode, topology, packing, hooks, metrics,
+                      keys.tick_interval_secs(config))  # fmt: skip
     delegate.serve(core)
     return Instance(core, component, context, hooks)
 
@@ -178,7 +179,7 @@ def _spout(
 ) -> Instance:
     _connect(component, delegate, collector, world)
     config = context.get_cluster_config()
-    core = SpoutCore(
+    core = SpoutDriver(
         component, collector.outbox, options, world.clock, world.logger.error, collector
     )
     delegate.finish = core.finish

@@ -133,7 +133,7 @@ def _service(
 
 def _instance_job(place: Place, plan: InstancePlan) -> Job:
     label = f"{plan.component}-{plan.task}"
-    where = heron_instance.server.Place(plan.task, _socket(place))
+    where = heron_instance.server.InstanceArguments(plan.task, _socket(place))
 
     def main(ties: SupervisorLink) -> int:
         path = _log_file(place, label)

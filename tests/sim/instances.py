@@ -11,8 +11,8 @@ from heron_core.plans import TopologyState, packing_from_json
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
 from heron_instance.control_thread import is_replaced
-from heron_instance.input.bolt import BoltCore
-from heron_instance.input.spout import SpoutCore
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.factory import World, build
 from sim.checkers import require
 from sim.network import Channel
@@ -144,17 +144,17 @@ class Instance:
             self.packing = packing
             self.built.repack(packing)
         self.taken = self.plan["epoch"]
-        if isinstance(self.core, BoltCore):
+        if isinstance(self.core, BoltDriver):
             self.core.start(self.cluster.clock.now)
-        elif isinstance(self.core, SpoutCore):
+        elif isinstance(self.core, SpoutDriver):
             self.core.set_active(self.active)
 
     def _trees_lost(self) -> None:
-        if isinstance(self.core, SpoutCore):
+        if isinstance(self.core, SpoutDriver):
             self.core.fail_all()
 
     def _finish_bolt(self) -> None:
-        if isinstance(self.core, BoltCore):
+        if isinstance(self.core, BoltDriver):
             self.core.finish()
             self._say(messages.BoltFinished(self.task))
 
@@ -165,9 +165,9 @@ class Instance:
         answered = self.side()
         if len(self.data) >= LOCAL_MESSAGES_MAX:
             return answered
-        if isinstance(self.core, SpoutCore):
+        if isinstance(self.core, SpoutDriver):
             return self._spout_turn(self.core) or answered
-        assert isinstance(self.core, BoltCore)
+        assert isinstance(self.core, BoltDriver)
         return self._bolt_turn(self.core) or answered
 
     def _run_todo(self) -> bool:
@@ -176,7 +176,7 @@ class Instance:
             self.todo.popleft()()
         return found
 
-    def _spout_turn(self, core: SpoutCore) -> bool:
+    def _spout_turn(self, core: SpoutDriver) -> bool:
         found = self._run_todo()
         while self.inbox.ready:
             found = True
@@ -188,7 +188,7 @@ class Instance:
             return found
         return core.turn(self.cluster.clock.now + 0.001) or found
 
-    def _bolt_turn(self, core: BoltCore) -> bool:
+    def _bolt_turn(self, core: BoltDriver) -> bool:
         if not self.may_send:
             # Of the calls that wait some send; they would block in the middle, here they wait.
             core.outbox.flush_acks()
