@@ -8,7 +8,7 @@ import yaml
 
 from heron_core.errors import TopologyError
 from heronpy_compat.flux.substitution import Undefined, undefined_in
-from heronpy_compat.user_errors import shown
+from heronpy_compat.user_errors import display_path
 
 # A few lines of nested aliases stand for billions of values; the largest topology written by hand
 # or by a generator has some thousands.
@@ -25,7 +25,7 @@ class Place:
     line: int
 
     def __str__(self) -> str:
-        return f"{shown(self.file)}:{self.line}"
+        return f"{display_path(self.file)}:{self.line}"
 
     def wrong(self, message: str) -> TopologyError:
         """An error that leads here."""

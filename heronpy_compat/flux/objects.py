@@ -21,7 +21,7 @@ from heron_core.errors import ComponentError
 from heron_core.wire.pickled import opened
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.loading.class_loading import load_class
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,5 +154,6 @@ def _blamed(recipe: Recipe, what: str) -> "Iterator[None]":
         yield
     except Exception as error:
         raise ComponentError(
-            f"{recipe['place']}: {recipe['id']!r} ({recipe['class']}): {what}: {told(error)}"
+            f"{recipe['place']}: {recipe['id']!r} ({recipe['class']}): {what}: "
+            f"{format_error(error)}"
         ) from error

@@ -31,7 +31,7 @@ class StormBolt(StormComponent, BoltDefaults):
 
     bindings: BoltBindings
     exits_by_default = True
-    tells_task_ids = True
+    returns_task_ids = True
     """Whether emit returns them where they are asked for; a BatchingBolt's never does."""
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
@@ -243,7 +243,7 @@ class StormBolt(StormComponent, BoltDefaults):
 def _emit(bolt: StormBolt) -> Callable[..., Any]:
     """Bolt.emit, straight to the engine."""
     user, bindings, main_thread = bolt.users_object, bolt.bindings, bolt.main_thread
-    get_ident, tells, foreign = threading.get_ident, bolt.tells_task_ids, bolt.has_own_loop
+    get_ident, tells, foreign = threading.get_ident, bolt.returns_task_ids, bolt.has_own_loop
     direct = bolt.emit_direct
 
     def emit(

@@ -16,7 +16,7 @@ from heron_core.wire.frames import Flag, Frames, Kind, header, pairs, parse_head
 from heron_core.wire.values import unpack
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 from scheduler.packing import pack
 from stream_manager.acks import Trees
 from stream_manager.fanout import split
@@ -31,7 +31,7 @@ BUCKETS = 3
 
 def submitted(program: Callable[[], object]) -> TopologySpec:
     """The topology that `program` submits."""
-    with captured() as found:
+    with capture_submissions() as found:
         program()
     (topology,) = found
     return topology

@@ -33,7 +33,7 @@ streams:
 
 
 def made(load: Load, delegate: Any, more: str, component: str = "split") -> Any:
-    """The component as doors.construct makes it."""
+    """The component as adapters.construct makes it."""
     spec = load(TEXT.format(more)).by_name[component]
     args, configure = prepared(spec.config)
     found: Any = load_class(spec.class_path)(*args, delegate=delegate)

@@ -8,7 +8,7 @@ from heron_core import config as keys
 from heron_core.plans import MIB
 from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
 from heron_core.validation import problems
-from heronpy_compat.flux import connections, recipes, source
+from heronpy_compat.flux import connections, object_definitions, source
 from heronpy_compat.flux.components import component, value_object
 from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
 from heronpy_compat.flux.documents import Place
@@ -22,7 +22,7 @@ _CORE_POINTS = 100
 
 def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
     """The topology called `name`; TopologyError with file and line for what is wrong in it."""
-    recipes.check_references(definition.components)
+    object_definitions.check_references(definition.components)
     components = {name: value_object(each) for name, each in definition.components.items()}
     config = plain_config(definition.config)
     if definition.source is not None:
@@ -37,7 +37,7 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
 
 
 def _components(
-    definition: TopologyDefinition, components: recipes.Components
+    definition: TopologyDefinition, components: object_definitions.Components
 ) -> tuple[ComponentSpec, ...]:
     """Every component with its inputs, in the order of the file."""
     for stream in definition.streams:

@@ -9,7 +9,7 @@ from heronpy_compat.flux.documents import Located, Place
 _KINDS = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing"}
 
 
-class Entries:
+class MappingReader:
     """The entries of one mapping; `label` names it in errors, as in "bolt 'split'"."""
 
     def __init__(self, found: Located, label: str, known: Collection[str]) -> None:
