@@ -47,7 +47,7 @@ class InstanceContext(TopologyContext):
         global_metrics.init(self, _export_interval_secs(config))
 
     def repack(self, packing: PackingPlan) -> None:
-        """The topology is scaled: `get_component_tasks` tells the tasks of `packing`."""
+        """The topology is scaled: `get_component_tasks` gives the tasks of `packing`."""
         self._packing = packing
 
     @property

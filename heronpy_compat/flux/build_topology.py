@@ -11,7 +11,7 @@ from heron_core.validation import problems
 from heronpy_compat.flux import connections, object_definitions, source
 from heronpy_compat.flux.components import component, value_object
 from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
-from heronpy_compat.flux.documents import Place
+from heronpy_compat.flux.documents import FilePosition
 from heronpy_compat.flux.schema import plain_config
 
 CPU_MAP = "topology.component.cpumap"
@@ -26,7 +26,7 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
     components = {name: value_object(each) for name, each in definition.components.items()}
     config = plain_config(definition.config)
     if definition.source is not None:
-        made = source.built(definition.source, components, config)
+        made = source.source_topology(definition.source, components, config)
         spec = replace(made, name=name, config={**made.config, **config})
     else:
         wired = _components(definition, components)
@@ -87,7 +87,7 @@ class _Origin:
     """Where a problem comes from whose line starts so, perhaps after "config of"."""
 
     start: str
-    place: Place
+    place: FilePosition
 
 
 def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
@@ -97,7 +97,7 @@ def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
         raise _place(found[0], definition).wrong(f"{found[0]}{more}")
 
 
-def _place(problem: str, definition: TopologyDefinition) -> Place:
+def _place(problem: str, definition: TopologyDefinition) -> FilePosition:
     told = problem.removeprefix("config of ")
     for origin in _origins(definition):
         if told.startswith(origin.start):

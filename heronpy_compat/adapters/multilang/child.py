@@ -26,7 +26,7 @@ from heronpy_compat.adapters.multilang.settings import Settings
 READ_BYTES = 65536
 """What a pipe holds."""
 EXIT_SECS = 1.0
-"""A child whose stdout ended, or that is told to end, may take this long to exit by itself."""
+"""A child whose stdout ended, or that is to end, may take this long to exit by itself."""
 STDERR_SECS = 1.0
 """For the rest of stderr to be read: a grandchild that left the group may hold it open."""
 _GUARD = "trap '' HUP INT TERM; read gone; kill -9 0"
@@ -162,7 +162,7 @@ class Child:
         return self._process.poll() is not None
 
     def kill(self, cause: str) -> None:
-        """End it and whatever it started; `cause` tells what it did, unless it is dead anyway."""
+        """End it and whatever it started; `cause` says what it did, unless it is dead anyway."""
         if self._process.poll() is None:
             self._cause = self._cause or cause
         self._guard.kill_group()

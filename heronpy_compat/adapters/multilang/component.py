@@ -23,7 +23,7 @@ _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.
 """Storm's trace, debug, info, warn, error (ShellMsg.ShellLogLevel)."""
 _INFO = 2
 _FINAL_COMMANDS = ("log", "error", "metrics")
-"""What still matters of a child that was told to end."""
+"""What still matters of a child that is ending."""
 
 
 class Counts(IMetric):
@@ -50,7 +50,7 @@ class ShellComponent(BaseComponent):
         self.settings = Settings.of(config, context)
         self.response_timer = ResponseTimer(self.settings.timeout_secs)
         self.is_ready = False
-        """Whether the child has told its pid."""
+        """Whether the child has sent its pid."""
         self.counts = Counts()
         context.register_metric(COUNTS_METRIC, self.counts, COUNTS_SECS)
         self._context = context
@@ -74,7 +74,7 @@ class ShellComponent(BaseComponent):
                 self.logger.warning("config %s is not told to the child: %r", key, value)
         return found
 
-    # --- its life ---------------------------------------------------------------------------------
+    # --- start, restart, end ----------------------------------------------------------------------
 
     def start_child(self) -> Child:
         """Start a child and say the handshake; ComponentError if it cannot be started."""
@@ -130,7 +130,7 @@ class ShellComponent(BaseComponent):
         self.delegate.call_soon(lambda: self.delegate.leave(reason))
 
     def died_at_start(self, child_exit: ChildExit) -> ComponentError:
-        """Why `initialize` fails when the first child dies before it has told its pid."""
+        """Why `initialize` fails when the first child dies before it has sent its pid."""
         self.child = None
         self._record(
             f"{self._whose} (pid {child_exit.pid}) {child_exit.how} at its start", child_exit
@@ -150,7 +150,7 @@ class ShellComponent(BaseComponent):
         handler = self.commands.get(message.get(COMMAND, ""))
         if handler is not None:
             if self.is_ready and not self._pid_dir_removed and self.child is not None:
-                # storm.py and storm.rb tell their pid first and write the file then.
+                # storm.py and storm.rb send their pid first and write the file then.
                 self._pid_dir_removed = True
                 self.child.remove_pid_dir()
             handler(message)
@@ -167,7 +167,7 @@ class ShellComponent(BaseComponent):
                 self.handle(message)
 
     def warn_once(self, what: str, text: str) -> None:
-        """Count something odd; the log tells the first time only."""
+        """Count something odd; only the first time is logged."""
         self.counts.total[what] += 1
         if self.counts.total[what] == 1:
             self.logger.warning("%s: %s (counted as %s from now on)", self._whose, text, what)

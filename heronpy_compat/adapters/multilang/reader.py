@@ -21,8 +21,8 @@ full nothing is read, so the child waits in its write: that is back-pressure."""
 
 
 class Reader(threading.Thread):
-    """Reads one child until its end; `tell` is called when there is something for the main thread,
-    `beat` each second."""
+    """Reads one child until its end; `notify` is called when there is something for the main
+    thread, `heartbeat` each second."""
 
     def __init__(
         self,
@@ -30,8 +30,8 @@ class Reader(threading.Thread):
         response_timer: ResponseTimer,
         logger: logging.Logger,
         counts: Counter[str],
-        tell: Callable[[], None],
-        beat: Callable[[], None],
+        notify: Callable[[], None],
+        heartbeat: Callable[[], None],
     ) -> None:
         super().__init__(name="child stdout", daemon=True)
         self.inbox: deque[deque[Message]] = deque()
@@ -40,8 +40,8 @@ class Reader(threading.Thread):
         """Set last: after the inbox is empty there is nothing more to come."""
         self._child = child
         self._response_timer = response_timer
-        self._notify = tell
-        self._heartbeat = beat
+        self._notify = notify
+        self._heartbeat = heartbeat
         self._strays = StrayLog(logger, child.label, counts)
         self._poll = select.poll()
         self._poll.register(child.stdout, select.POLLIN)

@@ -48,7 +48,7 @@ class ShellSpout(ShellComponent, Spout):
         """Turns begun and not ended by a sync."""
         self._is_active = self._settle_is_called = False
         self._refused: list[TupleId] = []
-        """Ids of tuples that could not be emitted; the child is told that they failed."""
+        """Ids of tuples that could not be emitted; the child gets a fail for each."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Start the child and wait for its pid; ComponentError with the cause if it dies."""
@@ -86,11 +86,11 @@ class ShellSpout(ShellComponent, Spout):
         self._turn("next", "")
 
     def ack(self, tup_id: Any) -> None:
-        """Tell the child, unless it is not the one that emitted the tuple."""
+        """Pass it on to the child, unless another one emitted the tuple."""
         self._send_outcome("ack", tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """Tell the child, unless it is not the one that emitted the tuple."""
+        """Pass it on to the child, unless another one emitted the tuple."""
         self._send_outcome("fail", tup_id)
 
     def activate(self) -> None:
@@ -104,7 +104,7 @@ class ShellSpout(ShellComponent, Spout):
         self._turn("deactivate", "")
 
     def is_idle(self) -> bool:
-        """Whether the child has been told all acks and fails, and is done with them."""
+        """Whether the child has got all acks and fails, and is done with them."""
         return not (self._owed or self._messages or self._refused)
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class ShellSpout(ShellComponent, Spout):
             self.child.say(tasks)
 
     def _emitted(self, emit: Emit) -> list[int]:
-        """The task ids; none if the emit failed, and the child is told so."""
+        """The task ids; none if the emit failed, and then the child gets a fail."""
         assert self.child is not None
         tup_id = None if emit.id is None else TupleId(self.child, emit.id)
         try:
