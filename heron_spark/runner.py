@@ -28,7 +28,7 @@ from heron_spark.compile import Plan
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import Memory
 from heronpy_compat.adapters.construct import construct
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0
@@ -71,7 +71,7 @@ class Runner:
         except ComponentError:
             raise
         except (Exception, SystemExit) as error:
-            raise ComponentError(f"{self.label}: {told(error)}") from error
+            raise ComponentError(f"{self.label}: {format_error(error)}") from error
         self._instance = self._core.instance
         self.driver = self._core.driver
         self._memory = self._made_memory()
@@ -129,7 +129,7 @@ class Runner:
         except Exception as error:
             raise ComponentError(
                 f"{self.label}: its state after batch {batch} does not fit its class any more: "
-                f"{told(error)}; begin anew with another checkpoint"
+                f"{format_error(error)}; begin anew with another checkpoint"
             ) from error
         self._unacked[:] = extra["unacked"]
         if isinstance(self.driver, SpoutDriver):

@@ -356,7 +356,7 @@ def test_a_child_that_never_stops_talking_waits_for_us_and_lets_us_work(
     """Its output is held back while the main thread does something else (waits for back-pressure,
     say), and is not taken for silence; each look into the inbox comes to an end."""
     shell = bolt().start()
-    shell.component.pulse.timeout_secs = 1.0  # its start may take longer
+    shell.component.response_timer.timeout_secs = 1.0  # its start may take longer
     shell.give(["flood"])
     shell.engine.until(lambda: shell.engine.emitted)
     reader = shell.component.reader
