@@ -99,32 +99,32 @@ class SparkQueryBackend:
 
     def _run(self, launch: "Submission", sockets: str, ties: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
-        from heron_spark.command_server import DeskPlace
-        from heron_spark.detached import How, run_detached
+        from heron_spark.command_server import ServerArguments
+        from heron_spark.detached import Ending, run_detached
 
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
         start_heartbeat_thread(ties)
         options = with_archives(self.options, topology, launch.home, sockets)
-        place = DeskPlace(launch.store_url, launch.keys)
-        end = run_detached(
+        arguments = ServerArguments(launch.store_url, launch.keys)
+        result = run_detached(
             topology,
             launch.packing,
             replace(options, scratch=sockets),
-            place,
+            arguments,
             logs,
             lambda application: _announce(launch, application),
         )
-        if end.how is How.ENDED and self.remove_at_end:
+        if result.ending is Ending.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        ties.report(end.why)
+        ties.report(result.reason)
         return {
-            How.ENDED: ExitCode.ENDED,
-            How.FAILED: ExitCode.GAVE_UP,
-            How.LOST: ExitCode.FAILED,
-            How.STOPPED: 0,
-        }[end.how]
+            Ending.ENDED: ExitCode.ENDED,
+            Ending.FAILED: ExitCode.GAVE_UP,
+            Ending.LOST: ExitCode.FAILED,
+            Ending.STOPPED: 0,
+        }[result.ending]
 
 
 def query_backend(options: SparkOptions, name: str) -> SparkQueryBackend:
