@@ -17,10 +17,10 @@ from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.options import ENGINE, SparkOptions
-from heron_spark.run import end_told
+from heron_spark.run import end_text
 from heron_spark.session import check_environment, is_one_machine
 from heron_spark.shipping import with_archives
 from scheduler.container.supervisor_events import ProcessSpec
@@ -57,13 +57,13 @@ class SparkQueryBackend:
         plan = compile_topology(launch.topology)
         folder = self._folder
         if folder.is_of(plan.topology) and folder.ended:
-            raise UsageError(end_told(plan.topology, folder))
+            raise UsageError(end_text(plan.topology, folder))
         check_environment(self.options)
 
     @property
-    def _folder(self) -> Folder:
+    def _folder(self) -> CheckpointDir:
         assert self.options.checkpoint is not None
-        return Folder(self.options.checkpoint)
+        return CheckpointDir(self.options.checkpoint)
 
     def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The driver."""

@@ -52,7 +52,7 @@ class Outcome:
     state: bytes
 
 
-class Folder:
+class CheckpointDir:
     """A checkpoint folder."""
 
     def __init__(self, path: str) -> None:
@@ -272,7 +272,7 @@ def write_whole(path: str, data: bytes) -> None:
     try:
         replace_whole(path, [data], _beside(path))
     except OSError as error:
-        raise _told(path, error) from None
+        raise _write_error(path, error) from None
 
 
 def write_once(path: str, parts: list[bytes]) -> bool:
@@ -285,7 +285,7 @@ def write_once(path: str, parts: list[bytes]) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise _told(path, error) from None
+        raise _write_error(path, error) from None
     finally:
         remove(beside)
     return True
@@ -305,7 +305,7 @@ def _beside(path: str) -> str:
     return f"{path}.{os.getpid()}.tmp"
 
 
-def _told(path: str, error: OSError) -> HeronError:
+def _write_error(path: str, error: OSError) -> HeronError:
     return HeronError(
         f"cannot write {path}: {error.strerror}; nothing is lost: make room or mend it, and start "
         "again with the same --checkpoint"

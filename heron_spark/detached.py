@@ -19,7 +19,7 @@ from heron_spark import command_server
 from heron_spark.compile import compile_topology
 from heron_spark.options import SparkOptions
 from heron_spark.progress import Progress, line_about
-from heron_spark.run import checkpoint, end_told, run_in
+from heron_spark.run import checkpoint, end_text, run_in
 from heron_spark.session import check_environment, session
 
 log = logging.getLogger("heron_spark")
@@ -115,7 +115,7 @@ def _run(
     with ExitStack() as stack:
         folder = stack.enter_context(checkpoint(plan, options))
         if folder.ended:
-            return Result(Ending.ENDED, end_told(topology, folder))
+            return Result(Ending.ENDED, end_text(topology, folder))
         check_environment(options)
         server = stack.enter_context(command_server.serving(topology, packing, arguments))
         printed = stack.enter_context(closing(Logs(logs, packing)))
