@@ -7,7 +7,7 @@ there were. With more or fewer cores tasks live in other partitions, where these
 from collections.abc import Iterable, Mapping
 
 from heron_core.wire.frames import destination_of
-from heron_spark.blocks import Block, Outgoing, Place, messages
+from heron_spark.blocks import Block, LevelPartition, OutgoingBlocks, messages
 from heron_spark.checkpoint_dir import CheckpointDir, Outcome
 from heron_spark.compile import Plan
 
@@ -26,15 +26,15 @@ def move_blocks(folder: CheckpointDir, plan: Plan, slots: int) -> None:
             folder.replace(task, batch, Outcome(facts, redistributed(blocks, places), state))
 
 
-def redistributed(blocks: Iterable[Block], places: Mapping[int, Place]) -> list[Block]:
+def redistributed(blocks: Iterable[Block], places: Mapping[int, LevelPartition]) -> list[Block]:
     """The same messages as blocks for where their tasks are now."""
-    outgoing = Outgoing(places)
+    outgoing = OutgoingBlocks(places)
     for _, _, block in blocks:
         for frames in messages(block):
             outgoing.add(frames)
     return outgoing.take()
 
 
-def _is_misplaced(block: Block, places: Mapping[int, Place]) -> bool:
+def _is_misplaced(block: Block, places: Mapping[int, LevelPartition]) -> bool:
     level, partition, data = block
     return any(places[destination_of(each)] != (level, partition) for each in messages(data))

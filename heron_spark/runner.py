@@ -19,12 +19,12 @@ from heron_instance.input.spout import SpoutCore
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import Instance, build, incarnation_number
-from heron_spark.blocks import Outgoing, Place
-from heron_spark.callback_queue import Todo
+from heron_spark.blocks import LevelPartition, OutgoingBlocks
+from heron_spark.callback_queue import CallbackQueue
 from heron_spark.checkpoint_dir import Outcome
 from heron_spark.compile import Plan
 from heron_spark.printing import Lines, Printed
-from heron_spark.state_snapshot import Memory
+from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
 from heronpy_compat.user_errors import told
 
@@ -48,7 +48,9 @@ class Marks:
 class Runner:
     """One task of a topology in this process."""
 
-    def __init__(self, plan: Plan, task: int, places: dict[int, Place], printed: Printed) -> None:
+    def __init__(
+        self, plan: Plan, task: int, places: dict[int, LevelPartition], printed: Printed
+    ) -> None:
         instance_plan = plan.packing.instances[task]
         self.task = task
         self.component = instance_plan.component
@@ -58,8 +60,8 @@ class Runner:
         self._printed = printed
         self._lines = printed.lines = Lines()
         self._log = logging.getLogger(self.label)
-        self._todo = Todo(time.monotonic)
-        self._outgoing = Outgoing(places)
+        self._todo = CallbackQueue(time.monotonic)
+        self._outgoing = OutgoingBlocks(places)
         self._unacked: list[Any] = []
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()
@@ -101,7 +103,7 @@ class Runner:
             component.ack = self._note_ack
         return adapter
 
-    def _made_memory(self) -> Memory:
+    def _made_memory(self) -> StateSnapshot:
         instance, core, delegate = self._instance, self._instance.core, self._delegate
         engine = {
             "core": core,
@@ -118,7 +120,7 @@ class Runner:
                     engine[f"{owner}.{name}"] = vars(source)[name]
         parts = {name: each for name, each in engine.items() if each is not None}
         parts["delegate"] = delegate
-        return Memory(instance.component, parts, self._usual, self._log.warning)
+        return StateSnapshot(instance.component, parts, self._usual, self._log.warning)
 
     def _start(self) -> None:
         if isinstance(self.core, SpoutCore):

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.pickled import opened
-from heron_spark.blocks import Place
+from heron_spark.blocks import LevelPartition
 from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 from heron_spark.compile import Plan
 from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
@@ -140,7 +140,9 @@ def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
     return text.splitlines()[2:]  # behind version and metadata
 
 
-def _blocks(frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, Place]) -> "DataFrame":
+def _blocks(
+    frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, LevelPartition]
+) -> "DataFrame":
     from pyspark.sql import functions
 
     columns = [each.name for each in frame.schema.fields if _has_hash(each.dataType)]
