@@ -22,7 +22,7 @@ _parts: dict[str, Any] = {}
 """The engine's parts by name while a state is read: what `_part` answers from."""
 
 
-class Memory:
+class StateSnapshot:
     """Saves and restores the state of one live component."""
 
     def __init__(
