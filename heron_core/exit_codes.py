@@ -16,6 +16,8 @@ class ExitCode(IntEnum):
     """The topology's work is done."""
     SUPERSEDED = 6
     """Another process has replaced it while it was stopped."""
+    KILLED = 7
+    """Somebody killed the topology: the runner of operations ends the scheduler by it."""
     ORPHANED = 70
     """Its parent died (EX_SOFTWARE of sysexits.h)."""
 

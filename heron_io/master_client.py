@@ -1,7 +1,7 @@
 """Talks to a running topology's master, whose address is in the state store."""
 
 import time
-from typing import Any
+from typing import Any, Self
 
 import zmq
 
@@ -85,3 +85,9 @@ class MasterClient:
     def close(self) -> None:
         """Let the sockets go."""
         self._context.destroy(linger=0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

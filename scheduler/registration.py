@@ -27,6 +27,7 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.container.supervisor_events import Outcome
+from scheduler.operations import Requests
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
@@ -43,19 +44,19 @@ def register(submission: Submission, backend: Backend) -> None:
     cannot run it."""
     backend.check(submission)
     name = submission.topology.name
-    store = open_store(submission.store_url)
-    try:
+    with open_store(submission.store_url) as store:
         _remove_stale(store, name)
-        store.create(topology_path(name), topology_to_json(submission.topology))
+        try:
+            store.create(topology_path(name), topology_to_json(submission.topology))
+        except NameInUse:
+            raise _taken(name, store.get(scheduler_path(name)) or {}) from None
+        # One that was asked in the last instant of a topology of this name is not for this one.
+        Requests(store, name).remove_all()
         if isinstance(backend, SelfRunning):
             store.put(scheduler_path(name), scheduler_node(backend))
         store.put(packing_path(name), packing_to_json(submission.packing))
         store.put(keys_path(name), submission.keys.to_json())
         store.put(execution_path(name), _first_state(submission))
-    except NameInUse:
-        raise _taken(name, store.get(scheduler_path(name)) or {}) from None
-    finally:
-        store.close()
 
 
 def _first_state(submission: Submission) -> dict[str, Any]:
@@ -113,11 +114,8 @@ def _remove_stale(store: StateStore, name: str) -> None:
 def forget_submission(submission: Submission) -> None:
     """Remove the topology's nodes, if the state store can be reached."""
     try:
-        store = open_store(submission.store_url)
-        try:
+        with open_store(submission.store_url) as store:
             forget(store, submission.topology.name)
-        finally:
-            store.close()
     except HeronError as error:
         log.warning("the topology's state could not be removed: %s", error)
 
@@ -141,6 +139,8 @@ def forget(store: StateStore, name: str) -> None:
     ):
         store.delete(path(name))
     store.delete(topology_path(name))
+    # Last: whoever asks for something after this sees that the topology has ended.
+    Requests(store, name).remove_all()
 
 
 def write_outcome(path: str, outcome: Outcome) -> None:

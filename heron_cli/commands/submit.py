@@ -1,7 +1,6 @@
 """`heronpy submit`: a topology in the background; it survives the shell."""
 
 import os
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path
 from heron_core.topology import TopologySpec
+from heron_io.polling import wait_until
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import SelfRunning, Supervised
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from scheduler.backends.protocol import Backend
     from scheduler.clusters.config import Cluster
     from scheduler.submission import Submission
-
-LOOK_SECS = 0.05
 
 sparse_options = stacked(
     ignored("-j", "--local-jar-path", metavar="FILE"),
@@ -177,10 +175,10 @@ def _submission(
 def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
     from heron_cli.commands.control import end
     from heron_cli.options.find_topology import running_names
-    from heron_cli.options.state_store import opened
     from heron_cli.running_topology import running
+    from heron_io.state_store.opening import open_store
 
-    with opened(url) as store:
+    with open_store(url) as store:
         runs = name in running_names(store)
     if runs:
         with running(name, url) as topology:
@@ -212,24 +210,18 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
     from heron_io.state_store.opening import open_store
 
     name, expected = submission.topology.name, len(submission.packing.instances)
-    store = open_store(submission.store_url)
-    client = MasterClient(store, name)
-    deadline = time.monotonic() + ready_secs
     up = 0
-    try:
-        while time.monotonic() < deadline:
-            found = client.try_ask("stats", wait_secs=1.0)
-            up = sum(each["up"] for each in found["components"].values()) if found else up
-            if (
-                up == expected
-                or (found and found.get("ready"))
-                or _has_ended(submission, store, scheduler)
-            ):
-                return
-            time.sleep(LOOK_SECS)
-    finally:
-        client.close()
-        store.close()
+    with open_store(submission.store_url) as store, MasterClient(store, name) as client:
+
+        def is_ready() -> bool:
+            nonlocal up
+            stats = client.try_ask("stats", wait_secs=1.0)
+            up = sum(each["up"] for each in stats["components"].values()) if stats else up
+            ready = up == expected or bool(stats and stats.get("ready"))
+            return ready or _has_ended(submission, store, scheduler)
+
+        if wait_until(is_ready, ready_secs):
+            return
     where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
     raise HeronError(
         f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
@@ -244,7 +236,7 @@ def _has_ended(submission: "Submission", store: StateStore, scheduler: int | Non
     name = submission.topology.name
     if scheduler is None:
         state = store.get(execution_path(name)) or {}
-        if state.get("state") == "FAILED":
+        if state.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {state['reason']}")
         return bool(state.get("state") == TopologyState.ENDED)
     if not os.waitpid(scheduler, os.WNOHANG)[0]:
