@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heron_cli.configure import dry_run_text
-from heron_cli.options.spark import ENGINE
+from heron_spark.options import ENGINE
 
 if TYPE_CHECKING:
     from scheduler.backends.protocol import Backend

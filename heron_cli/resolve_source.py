@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from heron_cli.completers import complete_project_topology
 from heron_cli.environment import Environment, environment_of
 from heron_cli.options.common import Decorator, Function, environment_options, stacked, tell_ignored
 from heron_cli.project import CONFIG_FILE, Project, project_here, project_of_file, required
@@ -138,17 +139,11 @@ def parse_properties(lines: Iterable[str]) -> dict[str, str]:
 file_argument = click.argument("file", required=False, type=click.Path())
 
 
-def _topology_names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    from heron_cli.commands.completion import topology_names
-
-    return [each for each in topology_names() if each.startswith(word)]
-
-
 name_option = click.option(
     "-n",
     "--name",
     metavar="NAME",
-    shell_complete=_topology_names,
+    shell_complete=complete_project_topology,
     help="Which topology: of FILE, or of the project, whose file is topologies/NAME.py. Not "
     "needed when there is only one.",
 )

@@ -25,13 +25,18 @@ class RunningTopology:
     """Its scheduler's location: kind, host, pid, started."""
 
 
+def running_names(store: StateStore) -> list[str]:
+    """Names of the topologies that the store knows."""
+    return store.children("/topologies")
+
+
 @contextmanager
 def running(name: str, url: str) -> Iterator[RunningTopology]:
     """The topology called `name` in the store at `url`; HeronError with those that run if there is
     none."""
     with open_store(url) as store:
         if store.get(topology_path(name)) is None:
-            known = ", ".join(store.children("/topologies")) or "none"
+            known = ", ".join(running_names(store)) or "none"
             raise HeronError(f"no topology called {name!r} is running (running: {known})")
         with MasterClient(store, name) as client:
             yield RunningTopology(

@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     SUPERSEDED = 6
     """Another process has replaced it while it was stopped."""
     KILLED = 7
-    """Somebody killed the topology: the runner of operations ends the scheduler by it."""
+    """Somebody asked for the topology's end: its scheduler ends with it."""
     ORPHANED = 70
     """Its parent died (EX_SOFTWARE of sysexits.h)."""
 

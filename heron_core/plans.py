@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.errors import ProtocolError
 
 MASTER_CONTAINER = 0
@@ -113,6 +114,12 @@ class TopologyState:
     ENDED = "ENDED"
     FAILED = "FAILED"
     """A process of it kept ending, or its cluster gave it up."""
+
+
+def initial_state(config: Mapping[str, Any]) -> str:
+    """The state in which a topology with this config starts."""
+    paused = config.get(keys.INITIAL_STATE) == TopologyState.PAUSED
+    return TopologyState.PAUSED if paused else TopologyState.RUNNING
 
 
 @dataclass(frozen=True)

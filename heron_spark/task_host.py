@@ -21,8 +21,9 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
+from heron_core.wire.frames import destination_of
 from heron_io.processes import started_at
-from heron_spark.blocks import NUMBER, destination, messages
+from heron_spark.blocks import NUMBER, messages
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.job import Job
@@ -84,7 +85,7 @@ class Host:
             return
         for block in blocks:
             for frames in messages(block):
-                runner = runners.get(destination(frames))
+                runner = runners.get(destination_of(frames))
                 if runner is not None:  # else its batch was done by an attempt before this one
                     runner.deliver(frames)
 

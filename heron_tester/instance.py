@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from heron_core import config as keys
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_core.wire.frames import Frames, Kind, header, parse_header, with_consumed, words
+from heron_core.wire.frames import Frames, Kind, header, header_of, with_consumed
+from heron_core.wire.packets import decode_roots
 from heron_instance.input.bolt import NEVER, BoltCore
 from heron_instance.input.spout import SpoutCore
 from heron_instance.input.tuples import tick_tuple
@@ -144,9 +145,10 @@ class Instance:
 
     def _note_outcomes(self, frames: Frames) -> None:
         """What becomes of roots: the test's own are no business of the spout."""
-        acked = parse_header(frames[0]).kind == Kind.ACKED
+        head = header_of(frames)
+        acked = head.kind == Kind.ACKED
         pending = self.core.collector.pending
-        for root in words(frames[1]):
+        for root in decode_roots(head, frames):
             if root not in pending:
                 continue
             self.watch.outcome(pending[root], acked)

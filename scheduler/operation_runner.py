@@ -1,8 +1,8 @@
 """Carries out the requests of operations on one topology: a process beside its containers.
 
 The scheduler's own process forks, so it may have no thread and no socket: this child of it reads
-the state store and talks to the topology master instead. It ends the topology by ending itself with
-the exit code KILLED, which is final for the scheduler. When it dies it is started again and goes on
+the state store and talks to the topology master instead. It ends the topology by ending itself
+with ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on
 with what it finds in the state store.
 """
 
@@ -22,7 +22,12 @@ from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
 from heron_io.logs import log_to
 from heron_io.master_client import MasterClient
-from heron_io.processes import SupervisorLink, parent_of, signal_process, start_heartbeat_thread
+from heron_io.processes import (
+    SupervisorLink,
+    parent_of,
+    signal_process,
+    start_heartbeat_thread,
+)
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.container.supervisor_events import ProcessSpec

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from heron_cli.options.common import ignored
-from heron_cli.options.find_topology import Place, place_options, running_names
+from heron_cli.options.find_topology import Place, place_options
+from heron_cli.running_topology import running_names
 from heron_cli.stats_text import text_table
 from heron_core.state_tree import execution_path, packing_path, scheduler_path
 from heron_io.state_store.protocol import StateStore

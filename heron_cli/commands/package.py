@@ -94,8 +94,8 @@ def jar_command(context: click.Context, /, **given: object) -> None:
 @contextmanager
 def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]]]:
     """A folder of wheels for requirements files, None if they ask for nothing; and their lines."""
-    from heron_cli.requirements import for_pip, wants_packages
     from scheduler.packaging.archive import run_pip
+    from scheduler.packaging.requirements import for_pip, wants_packages
 
     lines: list[str] = []
     for each in files:

@@ -4,12 +4,12 @@ import click
 
 from heron_cli.operations import ClusterContainers, ask, follow, gone, self_running
 from heron_cli.options.find_topology import Target, target_options
-from heron_cli.options.spark import ENGINE
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, UsageError
 from heron_core.operations import Kind
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import packing_path
+from heron_spark.options import ENGINE
 from scheduler.backends.protocol import SelfRunning
 from scheduler.operation_steps import OperationSteps
 from scheduler.registration import is_alive

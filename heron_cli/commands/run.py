@@ -80,7 +80,7 @@ def run_command(
         _show(spec, spark, dry_run_format)
         return 0
     if spark.compiles:
-        from heron_cli.spark_engine import run_here
+        from heron_spark.backend import run_here
 
         return run_here(spec, spark.options(seconds or None))
     packing = spark.packing(spec)

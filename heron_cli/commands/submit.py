@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.commands.clusters import with_cluster
 from heron_cli.configure import Wishes, changed, configured, layer, wishes_options
 from heron_cli.dry_run import show_plan
 from heron_cli.loading import load_in_child
+from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
 from heron_cli.options.spark import OnSpark, with_spark
 from heron_cli.options.state_store import store_url, zookeeper_option
@@ -174,8 +174,7 @@ def _submission(
 
 def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
     from heron_cli.commands.control import end
-    from heron_cli.options.find_topology import running_names
-    from heron_cli.running_topology import running
+    from heron_cli.running_topology import running, running_names
     from heron_io.state_store.opening import open_store
 
     with open_store(url) as store:

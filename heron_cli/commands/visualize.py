@@ -10,9 +10,8 @@ from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
 from heron_cli.resolve_source import SourceWords, located, source_options
 from heron_core.errors import HeronError, UsageError
-from heron_core.topology import TopologySpec
+from heron_graph.render import FORMATS, render
 
-FORMATS = ("svg", "png", "dot")
 STDOUT = "-"
 
 
@@ -46,7 +45,7 @@ def visualize_command(words: SourceWords, form: str | None, output_file: str | N
     source = located(words)
     spec = configured(load_in_child(source.request).result(), source, Wishes())
     form = form or _form_of(output_file)
-    data = _drawn(spec, form.lower())
+    data = render(spec, form.lower())
     if output_file == STDOUT:
         sys.stdout.buffer.write(data)
         return
@@ -73,23 +72,3 @@ def _form_of(path: str | None) -> str:
 def _with_ending(path: str, form: str) -> str:
     """As in sparse, a name may come without its ending."""
     return path if path.lower().endswith(f".{form}") else f"{path}.{form}"
-
-
-def _drawn(spec: TopologySpec, form: str) -> bytes:
-    from heron_graph.graph import graph_of
-
-    graph = graph_of(spec)
-    if form == "dot":
-        from heron_graph.dot import to_dot
-
-        return to_dot(graph).encode("utf-8")
-    from heron_graph.placing import drawn
-
-    drawing = drawn(graph)
-    if form == "png":
-        from heron_graph.png import to_png
-
-        return to_png(drawing)
-    from heron_graph.svg import to_svg
-
-    return to_svg(drawing).encode("utf-8")

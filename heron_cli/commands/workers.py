@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from heron_cli.options.find_topology import Place, place_options, running_names
+from heron_cli.options.find_topology import Place, place_options
+from heron_cli.running_topology import running_names
 from heron_cli.stats_text import duration, text_table
 from heron_core.state_tree import execution_path, packing_path
 from heron_io.master_client import MasterClient
@@ -52,19 +53,19 @@ def worker_uptime_command(as_json: bool, place: Place) -> None:
 def _workers(store: StateStore, name: str) -> Iterable[Worker]:
     client = MasterClient(store, name)
     try:
-        stats = client.try_ask("stats") or {}
+        stats = client.try_stats()
     finally:
         client.close()
     state = store.get(execution_path(name)) or {}
-    containers = stats.get("containers_expected") or _packed(store, name)
+    containers = (stats and stats.containers_expected) or _packed(store, name)
     for container in containers:
-        up = stats.get("registered", {}).get(container, {})
+        up = stats.registered.get(container) if stats else None
         yield {
             "topology": name,
             "container": container,
-            "host": up.get("host") or state.get("host", "?"),
-            "pid": up.get("pid"),
-            "uptime_secs": up.get("secs"),
+            "host": up.host if up else state.get("host", "?"),
+            "pid": up.pid if up else None,
+            "uptime_secs": up.secs if up else None,
             "logs": state.get("logs", ""),
         }
 

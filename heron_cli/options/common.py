@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from heron_cli.completers import complete_environment
+
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
@@ -74,7 +76,7 @@ environment_options = stacked(
         "-e",
         "--environment",
         metavar="ENV",
-        shell_complete=lambda context, parameter, word: _environments(word),
+        shell_complete=complete_environment,
         help="Which environment of config.json; not needed when it has only one.",
     ),
     click.option(
@@ -85,12 +87,6 @@ environment_options = stacked(
         help="Use this instead of the config.json of the current folder.",
     ),
 )
-
-
-def _environments(word: str) -> list[str]:
-    from heron_cli.commands.completion import environment_names
-
-    return [each for each in environment_names() if each.startswith(word)]
 
 
 class SparseCommand(click.Command):

@@ -11,12 +11,13 @@ from typing import Any
 
 import click
 
-from heron_cli.commands.clusters import chosen, cluster_options
+from heron_cli.completers import complete_running
 from heron_cli.environment import Environment, environment_of, environments_in
+from heron_cli.options.cluster import chosen, cluster_options
 from heron_cli.options.common import Function, environment_options, stacked, tell_ignored
 from heron_cli.options.state_store import opened, store_url, zookeeper_option
 from heron_cli.project import project_here, required
-from heron_cli.running_topology import RunningTopology, running
+from heron_cli.running_topology import RunningTopology, running, running_names
 from heron_core.errors import UsageError
 from heron_io.state_store.protocol import StateStore
 
@@ -105,11 +106,6 @@ class Target:
             yield topology
 
 
-def running_names(store: StateStore) -> list[str]:
-    """Names of the topologies that the store knows."""
-    return store.children("/topologies")
-
-
 def place_options(function: Function) -> Function:
     """-e, --config, --zookeeper and those of a cluster; the function gets them as `place`."""
     import functools
@@ -148,25 +144,20 @@ def _one_of(argument: str | None, option: str | None) -> str | None:
     return argument or option
 
 
-def _names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    from heron_cli.commands.completion import known_names
-
-    with_ended = context.command.name in ("tail", "remove_logs")
-    return [each for each in known_names(with_ended) if each.startswith(word)]
-
-
-_NAME_ARGUMENT = click.argument("topology", metavar="[NAME]", required=False, shell_complete=_names)
+_NAME_ARGUMENT = click.argument(
+    "topology", metavar="[NAME]", required=False, shell_complete=complete_running
+)
 _NAME_OPTION = click.option(
     "-n",
     "--name",
     metavar="NAME",
-    shell_complete=_names,
+    shell_complete=complete_running,
     help="The topology, as the argument NAME.",
 )
 _OVERRIDE_OPTION = click.option(
     "-N",
     "--override-name",
     metavar="NAME",
-    shell_complete=_names,
+    shell_complete=complete_running,
     help="The name it was submitted under with -N.",
 )

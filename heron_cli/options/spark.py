@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 LOCAL_MASTER = "local[*]"
-ENGINE = "spark engine"
-"""The kind of back end of a topology that is a query."""
 
 _engine = stacked(
     click.option(
@@ -137,9 +135,9 @@ class OnSpark:
         from scheduler.backends.registry import local_backend, spark_backend
 
         if self.compiles:
-            from heron_cli.spark_engine import engine_of
+            from heron_spark.backend import query_backend
 
-            return engine_of(self.options(None), name)
+            return query_backend(self.options(None), name)
         if self.scheduler == LOCAL:
             return local_backend()
         master = self.master or LOCAL_MASTER

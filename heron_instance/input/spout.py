@@ -6,14 +6,12 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
-from heron_core.wire.frames import Frames, Kind, parse_header, words
+from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.packets import decode_roots
 from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report, is_not_overridden
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.options import Options
-
-ROOTS_FRAMES = 2
-"""What tells of roots has a header and the roots."""
 
 
 class SpoutCore(Core):
@@ -140,10 +138,8 @@ class SpoutCore(Core):
 
     def deliver(self, frames: Frames) -> None:
         """What became of roots: call ack or fail for each tuple id once."""
-        head = parse_header(frames[0])
-        if len(frames) != ROOTS_FRAMES:
-            raise ProtocolError(f"a spout was sent a message of {len(frames)} frames")
-        roots = words(frames[1])
+        head = header_of(frames)
+        roots = decode_roots(head, frames)
         if head.kind == Kind.ACKED:
             self._acked(roots)
         elif head.kind in (Kind.FAILED, Kind.EXPIRED):

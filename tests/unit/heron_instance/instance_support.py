@@ -20,7 +20,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, words
+from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
 from heron_core.wire.values import unpack
 from heron_instance.runtime.factory import Instance, World, build
 from heronpy_compat import Bolt, Spout
@@ -124,7 +124,9 @@ class Made:
 
     def words_of(self, kind: Kind) -> list[int]:
         """The words of all messages of a kind."""
-        return [each for frames in self.sent if frames[0][2] == kind for each in words(frames[1])]
+        return [
+            each for frames in self.sent if frames[0][2] == kind for each in u64_array(frames[1])
+        ]
 
 
 @dataclass
@@ -155,7 +157,7 @@ class Batch:
 
     @property
     def ids(self) -> list[int]:
-        return list(words(self.parts[1]))
+        return list(u64_array(self.parts[1]))
 
     @property
     def streams(self) -> list[int]:

@@ -10,10 +10,11 @@ from itertools import chain
 from typing import Any
 
 from heron_core.algorithms.histogram import merged, percentile_secs
+from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, leaving
+from heron_core.stats import ComponentLatencies, ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import TopologySpec
-from topology_master.user_metrics import are_user_metrics, rolled_up
 
 Snapshot = Mapping[str, Any]
 
@@ -32,7 +33,8 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float) and 0 <= value <= NUMBER_MAX  # type: ignore[operator]
 
 
-def _are_numbers(value: object) -> bool:
+def are_numbers(value: object) -> bool:
+    """Whether it is a mapping whose values can be rolled up."""
     return type(value) is dict and all(map(_is_number, value.values()))
 
 
@@ -61,7 +63,7 @@ def _is_histogram(value: Any) -> bool:
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys((*SUMS, "pending", "busy_secs", "at"), _is_number),
     **dict.fromkeys(KINDS, _is_latency),
-    "emitted": _are_numbers,
+    "emitted": are_numbers,
     "incarnation": lambda value: type(value) is int,
     "pid": lambda value: type(value) is int,
     "finished": lambda value: type(value) is bool,
@@ -76,13 +78,6 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key, is_valid in _CHECKS.items():
         if key not in snapshot or not is_valid(snapshot[key]):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
-
-
-def check_manager_metrics(metrics: Mapping[str, Any]) -> None:
-    """ProtocolError if a stream manager does not tell the bytes that wait for each task."""
-    waiting = metrics.get("waiting_bytes")
-    if not _are_numbers(waiting):
-        raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
 
 
 class Rates:
@@ -122,8 +117,13 @@ class RollUp:
         """component -> what instances had counted that a scaling has ended"""
         self._rates = Rates()
 
-    def repack(self, packing: PackingPlan) -> None:
-        """The topology is scaled. What instances that end had counted stays in their component's
+    @property
+    def tasks(self) -> set[int]:
+        """The tasks of which there is a snapshot."""
+        return set(self._newest)
+
+    def apply_packing(self, packing: PackingPlan) -> None:
+        """The topology is rescaled. What instances that end had counted stays in their component's
         numbers."""
         for task in leaving(self._packing, packing):
             counted = self._bases.pop(task, [])
@@ -149,71 +149,70 @@ class RollUp:
             task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
         )
 
-    def components(self, queues: Mapping[int, int]) -> dict[str, dict[str, Any]]:
+    def components(self, queues: Mapping[int, int]) -> dict[str, ComponentStats]:
         """component -> its numbers, in order of the topology; `queues`: bytes waiting by task."""
         return {
             each.name: self._component(each.name, each.is_spout, queues)
             for each in self._topology.components
         }
 
-    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> dict[str, Any]:
+    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> ComponentStats:
         tasks = self._packing.tasks_of[name]
         snapshots = [each for task in tasks for each in self._every(task)]
         snapshots += self._gone.get(name, ())
         newest = [self._newest[task] for task in tasks if task in self._newest]
         rates = [self._rates.of(task) for task in tasks]
         errors = [each["last_error"] for each in newest if each["last_error"]]
-        return {
-            "type": "spout" if is_spout else "bolt",
-            "instances": len(tasks),
-            "up": len(newest),
-            "emitted": sum(sum(each["emitted"].values()) for each in snapshots),
+        return ComponentStats(
+            type="spout" if is_spout else "bolt",
+            instances=len(tasks),
+            up=len(newest),
+            emitted=sum(sum(each["emitted"].values()) for each in snapshots),
             **{key: sum(each[key] for each in snapshots) for key in SUMS},
-            "pending": sum(each["pending"] for each in newest),
-            "queue_bytes": sum(queues.get(task, 0) for task in tasks),
-            "emitted_per_sec": sum(each[0] for each in rates),
-            "executed_per_sec": sum(each[1] for each in rates),
-            "capacity": max((each[2] for each in rates), default=0.0),
-            "latency": {kind: _latency(snapshots, kind) for kind in KINDS},
-            "last_error": errors[-1] if errors else None,
-            "user": rolled_up(each["user"] for each in newest),
-        }
+            pending=sum(each["pending"] for each in newest),
+            queue_bytes=sum(queues.get(task, 0) for task in tasks),
+            emitted_per_sec=sum(each[0] for each in rates),
+            executed_per_sec=sum(each[1] for each in rates),
+            capacity=max((each[2] for each in rates), default=0.0),
+            latency=ComponentLatencies(**{kind: _latency(snapshots, kind) for kind in KINDS}),
+            last_error=errors[-1] if errors else None,
+            user=rolled_up(each["user"] for each in newest),
+        )
 
     def _every(self, task: int) -> list[Snapshot]:
         newest = [self._newest[task]] if task in self._newest else []
         return [*self._bases.get(task, ()), *newest]
 
-    def instances(self, component: str, queues: Mapping[int, int]) -> list[dict[str, Any]]:
-        """The instances of one component, one row each."""
-        rows = []
-        for task in self._packing.tasks_of[component]:
-            snapshot = self._newest.get(task)
-            emitted, executed, busy = self._rates.of(task)
-            rows.append(
-                {
-                    "task": task,
-                    "container": self._packing.container_of[task],
-                    "pid": snapshot["pid"] if snapshot else None,
-                    "restarts": len(self._bases.get(task, ())),
-                    "emitted_per_sec": emitted,
-                    "executed_per_sec": executed,
-                    "capacity": busy,
-                    "queue_bytes": queues.get(task, 0),
-                    **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
-                    "user": snapshot["user"] if snapshot else {},
-                }
-            )
-        return rows
+    def instances(self, component: str, queues: Mapping[int, int]) -> tuple[InstanceStats, ...]:
+        """The instances of one component; `queues`: bytes waiting by task."""
+        tasks = self._packing.tasks_of[component]
+        return tuple(self._instance(task, queues.get(task, 0)) for task in tasks)
+
+    def _instance(self, task: int, queue_bytes: int) -> InstanceStats:
+        snapshot = self._newest.get(task)
+        emitted, executed, busy = self._rates.of(task)
+        return InstanceStats(
+            task=task,
+            container=self._packing.container_of[task],
+            pid=snapshot["pid"] if snapshot else None,
+            restarts=len(self._bases.get(task, ())),
+            emitted_per_sec=emitted,
+            executed_per_sec=executed,
+            capacity=busy,
+            queue_bytes=queue_bytes,
+            **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
+            user=snapshot["user"] if snapshot else {},
+        )
 
 
-def _latency(snapshots: Iterable[Snapshot], kind: str) -> dict[str, float | None]:
+def _latency(snapshots: Iterable[Snapshot], kind: str) -> LatencyStats:
     """Mean and percentiles in milliseconds; None without samples."""
     found = [each[kind] for each in snapshots]
     number = sum(each["number"] for each in found)
     histogram = merged(each["histogram"] for each in found)
     p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
-    return {
-        "mean_ms": sum(each["total_secs"] for each in found) / number * 1000 if number else None,
-        "p50_ms": None if p50 is None else p50 * 1000,
-        "p99_ms": None if p99 is None else p99 * 1000,
-    }
+    return LatencyStats(
+        mean_ms=sum(each["total_secs"] for each in found) / number * 1000 if number else None,
+        p50_ms=None if p50 is None else p50 * 1000,
+        p99_ms=None if p99 is None else p99 * 1000,
+    )

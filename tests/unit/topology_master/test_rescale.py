@@ -44,13 +44,13 @@ def update(made: Made, packing: PackingPlan) -> list[Any]:
 
 
 def answers(made: Made, *tasks: int, **more: Any) -> list[Any]:
-    """A wave in which these tasks answer that they are idle, twice, so that all is quiet."""
+    """These tasks answer two rounds of probes that they are idle, so that all is drained."""
     out = []
     for _ in range(2):
         out += made.wait(0.02)
         for task in tasks:
             counts = {"sent": 0, "processed": 0, "idle": True, "epoch": made.core.epoch, **more}
-            out += made.receive(messages.QuiescenceReport(task, made.core.waves.wave, **counts))
+            out += made.receive(messages.QuiescenceReport(task, made.core.probe_round, **counts))
     return out
 
 
@@ -201,14 +201,14 @@ def test_a_master_that_takes_over_goes_on_before_and_after_the_switch() -> None:
     first = Made()
     out = update(first, MORE)
     told = {"state": "RUNNING", "update": _update_of(out)}
-    plan = physical_from_json(_plan_of(first))
+    plan = physical_from_json(first.stored_plan)
     second = Made(registered=False, previous=plan, execution=told, packing=MORE)
     for container in (1, 2, 3):
         second.register(container)
     out = answers(second, SPOUT, FIRST, LAST)
     assert plans(out)[-1] == (2, TopologyState.PAUSED, {SPOUT, FIRST, LAST, NEW})
     told = {"state": "RUNNING", "update": _update_of(out)}
-    plan = physical_from_json(_plan_of(second))
+    plan = physical_from_json(second.stored_plan)
     third = Made(registered=False, previous=plan, execution=told, packing=MORE)
     out = []
     for container in (1, 2, 3):
@@ -223,26 +223,22 @@ def _update_of(out: list[Any]) -> dict[str, Any]:
     return found
 
 
-def _plan_of(made: Made) -> dict[str, Any]:
-    return made.core._plan()
-
-
 def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
     # The bolt that moves had processed 10 tuples; its successor counts from zero.
     made = Made()
     update(made, FEWER)
     for processed, times in ((10, 2), (0, 2)):
-        wave_of(made, processed, times)
+        rounds_of(made, processed, times)
     made.receive(messages.SpoutFinished(SPOUT, True))
-    wave_of(made, 0, 3)
-    assert made.core.phase is Phase.LAST_WORDS
-    assert made.core.waves.lost == 0
+    rounds_of(made, 0, 3)
+    assert made.core.phase is Phase.FINISHING
+    assert made.core.lost == 0
 
 
-def wave_of(made: Made, processed: int, times: int) -> None:
-    """Waves in which the spout and the first bolt have sent 10, and the last has got so many."""
+def rounds_of(made: Made, processed: int, times: int) -> None:
+    """Probes find that the spout and the first bolt have sent 10, and the last has got so many."""
     for _ in range(times):
         made.wait(0.02)
-        wave, epoch = made.core.waves.wave, made.core.epoch
-        for counts in ((SPOUT, wave, 10, 0), (FIRST, wave, 10, 10), (LAST, wave, 0, processed)):
-            made.receive(messages.QuiescenceReport(*counts, True, epoch))
+        number, epoch = made.core.probe_round, made.core.epoch
+        for task, *counts in ((SPOUT, 10, 0), (FIRST, 10, 10), (LAST, 0, processed)):
+            made.receive(messages.QuiescenceReport(task, number, *counts, True, epoch))

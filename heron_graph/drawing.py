@@ -1,7 +1,8 @@
-"""What a drawing is made of; lengths are in pixels, x grows to the right and y downwards."""
+"""A laid-out graph; lengths are in pixels, x grows to the right and y downwards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 Point = tuple[float, float]
 Segment = tuple[Point, Point, Point, Point]
@@ -12,6 +13,15 @@ CHARACTER_WIDTH = 0.56
 """Of a letter, in its font's size, on average and rather too much: fonts differ."""
 LINE_HEIGHT = 1.3
 ARROW_LENGTH, ARROW_WIDTH = 11.0, 8.0
+
+
+class Rectangle(NamedTuple):
+    """Where a node stands."""
+
+    left: float
+    top: float
+    width: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)

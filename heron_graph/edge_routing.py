@@ -1,10 +1,9 @@
-"""The curves of arrows: forwards from column to column, backwards below all boxes."""
+"""The curves of edges: forwards from column to column, backwards below all nodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from heron_graph.shapes import ARROW_LENGTH, ArrowShape, Point, Segment, point_at
+from heron_graph.drawing import ARROW_LENGTH, ArrowShape, Point, Segment, point_at
 
 BEND = 0.5
 """How far the control points of a curve reach, as a share of its width."""
@@ -12,15 +11,6 @@ LABEL_ROOM = 10.0
 TURN = 22.0
 """Radius of a backward arrow's corners, and its distance from the box."""
 BISECTIONS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """The way back from one box to another (left, top, width, height), level at `y`."""
-
-    source: tuple[float, float, float, float]
-    target: tuple[float, float, float, float]
-    y: float
 
 
 def forward_arrow(
@@ -50,11 +40,10 @@ def _height_at(segment: Segment, x: float) -> float:
     return point_at(segment, low)[1]
 
 
-def backward_arrow(lane: Lane, start: Point, end: Point) -> tuple[ArrowShape, Point]:
-    """Out to the right, down, back below everything, up, and in from the left; and the middle of
-    its level stretch."""
+def backward_arrow(start: Point, end: Point, y: float) -> tuple[ArrowShape, Point]:
+    """Out to the right, down, back at the height `y` below everything, up, and in from the left;
+    and the middle of its level stretch."""
     right, left = start[0] + 2 * TURN, end[0] - 2 * TURN
-    y = lane.y
     corners = [start, (right, start[1]), (right, y), (left, y), (left, end[1]), end]
     return ArrowShape(_rounded(corners)), ((left + right) / 2, y)
 

@@ -1,4 +1,4 @@
-"""Pictures of topologies: columns, places that do not overlap, and the three formats."""
+"""Drawings of topologies: layers, rectangles that do not overlap, and the three formats."""
 
 import io
 from xml.etree import ElementTree
@@ -15,11 +15,11 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_graph.dot import to_dot
-from heron_graph.graph import Arrow, Box, Graph, graph_of
+from heron_graph.edge_routing import forward_arrow
+from heron_graph.graph import Edge, Graph, Node, graph_of
 from heron_graph.layers import layers_of
-from heron_graph.placing import drawn
+from heron_graph.layout import layout
 from heron_graph.png import SCALE, to_png
-from heron_graph.routes import forward_arrow
 from heron_graph.svg import to_svg
 
 WORD = StreamSpec("default", ("word",))
@@ -30,10 +30,10 @@ def graph(spouts: str, bolts: str, *arrows: str) -> Graph:
     return Graph(
         "letters",
         (
-            *(Box(each, "Class", 1, True) for each in spouts),
-            *(Box(each, "Class", 2, False) for each in bolts),
+            *(Node(each, "Class", 1, True) for each in spouts),
+            *(Node(each, "Class", 2, False) for each in bolts),
         ),
-        tuple(Arrow(*each, ("default: x", "shuffle")) for each in arrows),
+        tuple(Edge(*each, ("default: x", "shuffle")) for each in arrows),
     )
 
 
@@ -78,7 +78,7 @@ def test_arrows_are_untangled() -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_boxes_lie_beside_each_other_within_the_picture(name: str) -> None:
     """Nothing overlaps and nothing is cut off, labels and arrows included."""
-    drawing = drawn(EVERY[name])
+    drawing = layout(EVERY[name])
     for at, one in enumerate(drawing.boxes):
         for other in drawing.boxes[at + 1 :]:
             beside = one.x + one.width <= other.x or other.x + other.width <= one.x
@@ -92,7 +92,7 @@ def test_boxes_lie_beside_each_other_within_the_picture(name: str) -> None:
 
 def test_arrows_begin_and_end_at_their_boxes() -> None:
     """From the right side of the source to the left side of the target."""
-    drawing = drawn(DIAMOND)
+    drawing = layout(DIAMOND)
     boxes = {each.name: each for each in drawing.boxes}
     for arrow, (source, target) in zip(drawing.arrows, layers_of(DIAMOND).paths, strict=True):
         (x, y), (end_x, end_y) = arrow.segments[0][0], arrow.segments[-1][3]
@@ -154,7 +154,7 @@ def test_dot_says_components_streams_fields_and_groupings() -> None:
 
 def test_svg_is_xml_with_every_text() -> None:
     """A browser shows it, whatever characters are in the names."""
-    root = ElementTree.fromstring(to_svg(drawn(graph_of(TOPOLOGY))))
+    root = ElementTree.fromstring(to_svg(layout(graph_of(TOPOLOGY))))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     for expected in ("Words", "lines", 'co"unt', "node split.js", "2 instances", "fields(word)"):
         assert expected in texts
@@ -163,7 +163,7 @@ def test_svg_is_xml_with_every_text() -> None:
 
 def test_png_shows_the_boxes() -> None:
     """Twice as large as the drawing; the middle of a box's border has the box's colours."""
-    drawing = drawn(CHAIN)
+    drawing = layout(CHAIN)
     picture = Image.open(io.BytesIO(to_png(drawing))).convert("RGB")
     assert picture.size == (round(drawing.width * SCALE), round(drawing.height * SCALE))
     for box, colour in zip(drawing.boxes, ("#dff3e4", "#e1ecfb", "#e1ecfb"), strict=True):

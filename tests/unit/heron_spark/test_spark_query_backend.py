@@ -1,22 +1,20 @@
-"""The back end of `submit --engine spark` without Spark; and what --dry-run shows."""
+"""The back end of `submit --engine spark`, without Spark."""
 
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from heron_cli.main import heronpy
-from heron_cli.spark_engine import engine_of, shipped
 from heron_core.errors import UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_spark.backend import query_backend
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import one_container
 from heron_spark.options import SparkOptions
+from heron_spark.shipping import with_archives
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 SPEC = TopologySpec("t", (ComponentSpec("words", True, "m.Words", 2),))
-EXAMPLE = Path(__file__).parents[3] / "examples" / "word_count.py"
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +29,12 @@ def submission(home: Home) -> Submission:
 
 def refusal(options: SparkOptions, home: Home) -> str:
     with pytest.raises(UsageError) as caught:
-        engine_of(options, "t").check(submission(home))
+        query_backend(options, "t").check(submission(home))
     return str(caught.value)
 
 
 def test_without_a_checkpoint_it_has_the_one_of_its_name(home: Home) -> None:
-    engine, made = engine_of(SparkOptions(), "t"), submission(home)
+    engine, made = query_backend(SparkOptions(), "t"), submission(home)
     assert engine.options.checkpoint == home.checkpoint("t")
     assert engine.told(made) == f"checkpoint {home.checkpoint('t')}"
     commits = Path(Folder(home.checkpoint("t")).query, "commits")
@@ -44,7 +42,7 @@ def test_without_a_checkpoint_it_has_the_one_of_its_name(home: Home) -> None:
     (commits / "7").touch()
     assert engine.told(made).endswith(", continued after batch 7")
     assert engine.remove_at_end
-    assert not engine_of(SparkOptions(checkpoint="/given"), "t").remove_at_end
+    assert not query_backend(SparkOptions(checkpoint="/given"), "t").remove_at_end
 
 
 def test_what_cannot_run_is_told_before_anything_is_written(home: Home, tmp_path: Path) -> None:
@@ -75,20 +73,4 @@ def test_a_topology_at_its_end_is_not_submitted_again(home: Home, tmp_path: Path
 def test_workers_on_this_machine_are_sent_nothing(home: Home, tmp_path: Path) -> None:
     for master in ("local[2]", "local-cluster[2,1,600]", "spark://127.0.0.1:7077"):
         options = SparkOptions(master=master)
-        assert shipped(options, SPEC, home, str(tmp_path)) is options
-
-
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        (("--engine", "spark", "--master", "local[2]"), "  level 2: count x 2\n"),
-        (("--scheduler", "spark", "--master", "local[2]"), "spark-submit --master 'local[2,"),
-    ],
-)
-@pytest.mark.parametrize("command", ["run", "submit"])
-def test_a_dry_run_shows_what_would_be_started(
-    command: str, words: tuple[str, ...], shown: str
-) -> None:
-    done = CliRunner().invoke(heronpy, [command, str(EXAMPLE), "--dry-run", *words])
-    assert done.exit_code == 0, done.output
-    assert shown in done.output
+        assert with_archives(options, SPEC, home, str(tmp_path)) is options

@@ -6,11 +6,9 @@ is started again if it dies.
 
 import os
 import shutil
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from heron_cli.options.spark import ENGINE
 from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.exit_codes import FINAL_CODES, ExitCode
@@ -21,13 +19,11 @@ from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
-from heron_spark.options import Archive, SparkOptions
+from heron_spark.options import ENGINE, SparkOptions
 from heron_spark.run import end_told
 from heron_spark.session import check_environment, is_one_machine
-from scheduler.container.main import moved
+from heron_spark.shipping import with_archives
 from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.packaging.archive import PROJECT
-from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
 from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
@@ -37,19 +33,10 @@ READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
 GRACE_SECS = 15.0
 """User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
-ENGINE_KIT = Kit(
-    "heronpy-engine",
-    ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
-    DISTRIBUTIONS,
-)
-ARROW_KIT = Kit(
-    "heronpy-arrow", (), ("pyarrow",), without=("flight", "pyarrow/include/", "pyarrow/src/")
-)
-"""By itself, as it is large and changes seldom."""
 
 
 @dataclass(frozen=True, slots=True)
-class SparkEngine:
+class SparkQueryBackend:
     """The back end of `submit --engine spark`."""
 
     options: SparkOptions
@@ -119,7 +106,7 @@ class SparkEngine:
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
         start_heartbeat_thread(ties)
-        options = shipped(self.options, topology, launch.home, sockets)
+        options = with_archives(self.options, topology, launch.home, sockets)
         place = DeskPlace(launch.store_url, launch.keys)
         end = run_detached(
             topology,
@@ -140,12 +127,12 @@ class SparkEngine:
         }[end.how]
 
 
-def engine_of(options: SparkOptions, name: str) -> SparkEngine:
+def query_backend(options: SparkOptions, name: str) -> SparkQueryBackend:
     """The back end; without a checkpoint it gets the one of this name in the user's folder."""
     if options.checkpoint is not None:
-        return SparkEngine(options, remove_at_end=False)
+        return SparkQueryBackend(options, remove_at_end=False)
     checkpoint = Home.of_user().checkpoint(name)
-    return SparkEngine(replace(options, checkpoint=checkpoint), remove_at_end=True)
+    return SparkQueryBackend(replace(options, checkpoint=checkpoint), remove_at_end=True)
 
 
 def _announce(launch: "Submission", application: str) -> None:
@@ -167,37 +154,8 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> int:
         return run_on_spark(
             topology,
             options,
-            prepare=lambda checked: shipped(checked, topology, Home.of_user(), folder),
+            prepare=lambda checked: with_archives(checked, topology, Home.of_user(), folder),
         )
-
-
-def shipped(options: SparkOptions, topology: TopologySpec, home: Home, folder: str) -> SparkOptions:
-    """The options with archives of what workers import, the topology's code being packed into
-    `folder`; as they are if workers are on this machine and have our Python.
-
-    UsageError if the code is too much to be code.
-    """
-    if is_one_machine(options.master) and shutil.which(options.python) == sys.executable:
-        return options
-    bundle = bundled(topology.search_paths, home.archives, folder, ENGINE_KIT)
-    arrow = packed_runtime(home.archives, ARROW_KIT)
-    runtimes = [(bundle.runtime, ENGINE_KIT.name), (arrow, ARROW_KIT.name)]
-    code = [
-        (root, _archive(path, f"heronpy-code-{number}", on_path=False))
-        for number, (root, path) in enumerate(bundle.code)
-    ]
-    return replace(
-        options,
-        archives=(
-            *(_archive(path, name, on_path=True) for path, name in runtimes),
-            *(each for _, each in code),
-        ),
-        search_paths=moved(topology, [(root, each.inside) for root, each in code]).search_paths,
-    )
-
-
-def _archive(path: str, name: str, *, on_path: bool) -> Archive:
-    return Archive(path, name, f"{name}/{PROJECT}", on_path)
 
 
 def levels_text(plan: Plan, master: str) -> str:

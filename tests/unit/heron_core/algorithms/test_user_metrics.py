@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from topology_master.user_metrics import WHOLE_MAX, are_user_metrics, rolled_up
+from heron_core.algorithms.user_metrics import WHOLE_MAX, are_user_metrics, rolled_up
 
 
 def test_counts_add_up_means_are_averaged_the_last_text_counts() -> None:
