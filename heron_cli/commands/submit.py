@@ -124,7 +124,7 @@ def submit_command(
         _kill_old(spec.name, url, wait_secs, cluster)
     submission, backend = _submission(spec, packing, url, cluster, spark)
     submission = replace(submission, waits_for_room=wait_for_room)
-    what, logs = backend.told(submission), backend.logs(submission)
+    what, logs = backend.describe(submission), backend.logs(submission)
     _start(submission, backend)
     click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
     _after(spec, hooked)

@@ -19,7 +19,7 @@ from scheduler.backends.yarn.events import (
     AskFor,
     Completed,
     EndMaster,
-    EndWished,
+    EndRequested,
     Event,
     Grant,
     Instruction,
@@ -30,7 +30,7 @@ from scheduler.backends.yarn.events import (
     Recovered,
     Registered,
     Release,
-    RestartWished,
+    RestartRequested,
     Start,
     Started,
     StartMaster,
@@ -90,7 +90,7 @@ class Core:
     _master: RestartPolicy = field(init=False)
     _master_since: float | None = None
     _master_due: float | None = None
-    _master_wished: bool = False
+    _master_restart_requested: bool = False
     _end: Unregister | None = None
     _end_by: float = 0.0
     _registered: bool = False
@@ -238,18 +238,18 @@ class Core:
         slot.phase, slot.due = Phase.ENDING, now + GRACE_SECS
         return [Publish()]
 
-    def _on_restart(self, event: RestartWished, now: float) -> list[Instruction]:
+    def _on_restart(self, event: RestartRequested, now: float) -> list[Instruction]:
         done: list[Instruction] = []
         for number in event.numbers:
             slot = self.slots.get(number)
             if slot is not None and slot.phase in (Phase.RUNNING, Phase.STARTING):
                 done += [Tell(f"container {number} is to be restarted"), *self._let_end(slot, now)]
             elif number == 0 and self._master_since is not None:
-                self._master_wished = True
+                self._master_restart_requested = True
                 done += [Tell("the topology master is to be restarted"), EndMaster()]
         return done
 
-    def _on_end(self, event: EndWished, now: float) -> list[Instruction]:
+    def _on_end(self, event: EndRequested, now: float) -> list[Instruction]:
         return self._finish(Status.KILLED, event.why, now)
 
     def _on_master(self, event: MasterEnded, now: float) -> list[Instruction]:
@@ -261,8 +261,8 @@ class Core:
             return self._finish(Status.SUCCEEDED, event.words or "the topology has ended", now)
         if event.code == ExitCode.GAVE_UP:
             return self._finish(Status.FAILED, event.words or "the topology master failed", now)
-        pause = 0.0 if self._master_wished else self._master.pause_secs(ran_secs)
-        self._master_wished = False
+        pause = 0.0 if self._master_restart_requested else self._master.pause_secs(ran_secs)
+        self._master_restart_requested = False
         words = event.words or f"its exit code was {event.code}"
         if pause is None:
             text = f"the topology master ended {self._master.failures} times: {words}"
@@ -332,7 +332,7 @@ _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
     Completed: Core._on_completed,
     PlanChanged: Core._on_plan,
     MasterEnded: Core._on_master,
-    RestartWished: Core._on_restart,
-    EndWished: Core._on_end,
+    RestartRequested: Core._on_restart,
+    EndRequested: Core._on_end,
     Tick: Core._on_tick,
 }

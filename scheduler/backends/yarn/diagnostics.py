@@ -18,7 +18,7 @@ _PROCESS = re.compile(
 _INSTANCE = re.compile(r"heron: (?P<component>.+)\[\d+\] task (?P<task>\d+) \(")
 _STDERR = re.compile(r"Last \d+ bytes of \S*stderr\S* ?:(.*)\Z", re.DOTALL | re.IGNORECASE)
 _STAMP = re.compile(r"^\[[\d :.+-]+\]")
-_EMPTY_WORDS = ("Exception from container-launch.", "Container id:", "Exit code:", "For more")
+_EMPTY_WORDS = ("Exception from container-submission.", "Container id:", "Exit code:", "For more")
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,14 +99,14 @@ class MasterEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class RestartWished:
+class RestartRequested:
     """Somebody wants containers started again."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class EndWished:
+class EndRequested:
     """Somebody wants the application to end."""
 
     why: str
@@ -119,7 +119,7 @@ class Tick:
 
 Event = (
     Registered | Recovered | Allocated | Started | NotStarted | Completed | PlanChanged
-    | MasterEnded | RestartWished | EndWished | Tick
+    | MasterEnded | RestartRequested | EndRequested | Tick
 )  # fmt: skip
 
 # Instructions

@@ -11,7 +11,7 @@ from scheduler.backends.yarn.events import (
     AskFor,
     Completed,
     EndMaster,
-    EndWished,
+    EndRequested,
     Event,
     Grant,
     Instruction,
@@ -22,7 +22,7 @@ from scheduler.backends.yarn.events import (
     Recovered,
     Registered,
     Release,
-    RestartWished,
+    RestartRequested,
     Start,
     Started,
     StartMaster,
@@ -220,17 +220,17 @@ def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
 def test_restart_ends_in_order_and_asks_again() -> None:
     """Its end is no failure."""
     running = Running(1, 2).up()
-    assert running.does(RestartWished((1,))) == [Publish()]
+    assert running.does(RestartRequested((1,))) == [Publish()]
     assert running.core.slots[1].phase is Phase.ENDING
     assert running.does(Completed(grant(1).id, 0, "")) == [AskFor(1, ASK), Publish()]
     assert running.core.slots[1].policy.failures == 0
-    assert running.does(RestartWished((1, 5))) == []
+    assert running.does(RestartRequested((1, 5))) == []
 
 
 def test_restart_of_the_topology_master() -> None:
     """Container 0 runs beside the application master."""
     running = Running(1).up()
-    assert running.does(RestartWished((0,))) == [EndMaster()]
+    assert running.does(RestartRequested((0,))) == [EndMaster()]
     assert running.does(MasterEnded(0, "SIGTERM")) == [StartMaster()]
 
 
@@ -276,8 +276,8 @@ def test_kill_takes_back_and_ends_everything() -> None:
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(1)))
-    assert running.does(EndWished("`heronpy kill`")) == [TakeBack(2), Publish(), EndMaster()]
-    assert running.does(EndWished("again")) == []
+    assert running.does(EndRequested("`heronpy kill`")) == [TakeBack(2), Publish(), EndMaster()]
+    assert running.does(EndRequested("again")) == []
     assert running.does(MasterEnded(0, "")) == []
     assert running.does(PlanChanged({1: ASK, 2: ASK, 3: ASK})) == []
     done = running.does(Completed(grant(1).id, 0, ""))
@@ -287,7 +287,7 @@ def test_kill_takes_back_and_ends_everything() -> None:
 def test_the_end_does_not_wait_for_ever() -> None:
     """A node that does not answer: YARN kills what is left when the application has ended."""
     running = Running(1).up()
-    running.does(EndWished("enough"))
+    running.does(EndRequested("enough"))
     running.now += GRACE_SECS
     assert running.does(Tick())[-1] == Unregister(Status.KILLED, "enough")
 
@@ -296,6 +296,6 @@ def test_a_container_that_comes_while_all_ends_is_given_back() -> None:
     """The resource manager had given it before it heard of the end."""
     running = Running(1)
     running.does(Registered())
-    running.does(EndWished("enough"))
+    running.does(EndRequested("enough"))
     assert running.does(Allocated(grant(1)))[0] == Release(grant(1).id)
     assert running.does(Recovered(grant(1)))[0] == Release(grant(1).id)
