@@ -34,7 +34,7 @@ STOPPED_BY_USER = 130
 
 
 @dataclass
-class Watching:
+class ForegroundRun:
     """A run that was started; `until_end` shows it and cleans up."""
 
     launch: Submission
@@ -56,7 +56,7 @@ class Watching:
         url: str,
         folders: tuple[str, ...],
         backend: Backend,
-    ) -> "Watching":
+    ) -> "ForegroundRun":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
         launch = Submission(
@@ -76,7 +76,7 @@ class Watching:
         # Only now: the fork came from a process without threads and sockets.
         store = open_store(url)
         client = MasterClient(store, topology.name)
-        return Watching(launch, scheduler, console, store, client, screen(), clock)
+        return ForegroundRun(launch, scheduler, console, store, client, screen(), clock)
 
     def until_end(self, seconds: float | None, until_done: bool) -> int:
         """Show the run until it ends, `seconds` are over, or Ctrl-C; returns the exit code."""

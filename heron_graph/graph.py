@@ -1,6 +1,5 @@
 """A topology as a graph: a node for each component, an edge for each pair that streams join."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +64,7 @@ def _implementation(component: ComponentSpec) -> str:
     """Its class, or its script if it is of another language."""
     command: Any = component.config.get(SHELL_COMMAND)
     if isinstance(command, list | tuple) and command:
-        return " ".join(os.path.basename(str(word)) for word in command)
+        return " ".join(str(word).rpartition("/")[2] for word in command)
     return component.class_path.rpartition(".")[2]
 
 

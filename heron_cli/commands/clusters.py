@@ -153,8 +153,8 @@ def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
     problem = backend.client_problem()
     yield problem is not None, problem or f"client {shutil.which(client.command[0])}"
     problem = backend.archives_problem()
-    told = f"archives {archives.folder} can be written to, workers fetch them from {archives.uri}"
-    yield problem is not None, problem or told
+    access = f"archives {archives.folder} can be written to, workers fetch them from {archives.uri}"
+    yield problem is not None, problem or access
     yield False, f"jobs are called {client.job}"
 
 

@@ -7,7 +7,7 @@ import click
 from heron_core.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
-PLACES = {
+HOW_TO_KEEP = {
     "bash": "heronpy completion bash > ~/.local/share/bash-completion/completions/heronpy",
     "zsh": "heronpy completion zsh > ~/.zfunc/_heronpy    (a folder of $fpath, before compinit)",
     "fish": "heronpy completion fish > ~/.config/fish/completions/heronpy.fish",
@@ -32,7 +32,7 @@ def completion_command(shell: str | None) -> None:
     if shell not in SHELLS:
         raise UsageError(f"which shell? Say `heronpy completion {'|'.join(SHELLS)}`")
     click.echo(script(shell, click.get_current_context().find_root().command))
-    click.echo(f"# to keep it: {PLACES[shell]}", err=True)
+    click.echo(f"# to keep it: {HOW_TO_KEEP[shell]}", err=True)
 
 
 def script(shell: str, root: click.Command) -> str:

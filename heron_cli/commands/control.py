@@ -72,7 +72,7 @@ def kill_command(target: Target, wait_secs: float) -> None:
     """
     name = target.name()
     with target.running(name) as topology:
-        end(topology, wait_secs, target.place.config_path)
+        end(topology, wait_secs, target.store_options.config_path)
     click.echo(f"{name} is killed")
 
 

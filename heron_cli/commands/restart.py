@@ -34,7 +34,7 @@ def restart_command(target: Target, container: int | None) -> None:
         if container is not None and container not in known:
             listed = ", ".join(map(str, known))
             raise UsageError(f"{name} has no container {container} (its containers: {listed})")
-        cluster = self_running(topology, target.place.config_path)
+        cluster = self_running(topology, target.store_options.config_path)
         if cluster is not None:
             _restart_on(cluster, topology, container, known)
         else:

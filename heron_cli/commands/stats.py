@@ -74,7 +74,7 @@ def _ask(
 
 def _overview(target: Target, as_json: bool) -> None:
     """What `sparse stats` shows without a name: the whole, then each topology."""
-    with target.place.store() as store:
+    with target.store_options.store() as store:
         found = summaries(store)
     if as_json:
         click.echo(json.dumps(found, indent=1))

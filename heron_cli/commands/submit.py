@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.configure import Wishes, changed, configured, layer, wishes_options
+from heron_cli.configure import config_layer, configured, reconfigured
 from heron_cli.dry_run import show_plan
 from heron_cli.loading import load_in_child
 from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
-from heron_cli.options.spark import OnSpark, with_spark
+from heron_cli.options.source import SourceOptions, with_source_options
+from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import store_url, zookeeper_option
-from heron_cli.resolve_source import Source, SourceWords, located, source_options
+from heron_cli.options.topology import TopologyOptions, with_topology_options
+from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path
@@ -40,8 +42,8 @@ sparse_options = stacked(
 
 
 @click.command("submit", cls=SparseCommand)
-@source_options
-@wishes_options
+@with_source_options
+@with_topology_options
 @click.option(
     "-f", "--force", is_flag=True, help="Kill a topology of the same name first, if one runs."
 )
@@ -70,11 +72,11 @@ sparse_options = stacked(
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
 @with_cluster
-@with_spark
+@with_spark_options
 @sparse_options
 def submit_command(
-    words: SourceWords,
-    wishes: Wishes,
+    source_options: SourceOptions,
+    topology_options: TopologyOptions,
     dry_run: bool,
     dry_run_format: str,
     force: bool,
@@ -84,7 +86,7 @@ def submit_command(
     no_hooks: bool,
     zookeeper: str | None,
     cluster: "Cluster | None",
-    spark: OnSpark,
+    spark: SparkOptions,
 ) -> int:
     """Start a topology in the background, and return when all its instances run.
 
@@ -105,11 +107,11 @@ def submit_command(
         raise UsageError(
             "--cluster says who runs the containers: leave out --scheduler, --engine, --master"
         )
-    source = _above(cluster, located(words))
+    source = _above(cluster, resolve(source_options))
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
-        wishes = replace(wishes, options=(*wishes.options, paused))
-    spec = configured(load_in_child(source.request).result(), source, wishes)
+        topology_options = replace(topology_options, options=(*topology_options.options, paused))
+    spec = configured(load_in_child(source.request).result(), source, topology_options)
     if dry_run:
         url = store_url(None) if cluster is None else cluster.store_url
         submission, backend = _submission(spec, spark.packing(spec), url, cluster, spark)
@@ -137,7 +139,7 @@ def _before(spec: TopologySpec, source: Source | None) -> TopologySpec:
         return spec
     from heron_cli.hooks import pre_submit
 
-    return changed(
+    return reconfigured(
         spec, pre_submit(source.project.root, spec.name, source.environment, spec.config)
     )
 
@@ -154,12 +156,16 @@ def _above(cluster: "Cluster | None", source: Source) -> Source:
     if cluster is None:
         return source
     environment = source.environment
-    options = {**layer(cluster.config), **layer(environment.options)}
+    options = {**config_layer(cluster.config), **config_layer(environment.options)}
     return replace(source, environment=replace(environment, options=options))
 
 
 def _submission(
-    spec: TopologySpec, packing: PackingPlan, url: str, cluster: "Cluster | None", spark: OnSpark
+    spec: TopologySpec,
+    packing: PackingPlan,
+    url: str,
+    cluster: "Cluster | None",
+    spark: SparkOptions,
 ) -> "tuple[Submission, Backend]":
     from scheduler.clusters.backends import backend_of
     from scheduler.clusters.config import check_fits

@@ -65,7 +65,7 @@ def update_command(
         if dry_run:
             click.echo(render_update(current, plan, algorithm_name(spec.config)))
             return
-        _update(topology, current, plan, target.place.config_path)
+        _update(topology, current, plan, target.store_options.config_path)
     click.echo(f"{name} is updated: {_summary(current, plan)}")
 
 

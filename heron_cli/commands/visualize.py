@@ -5,10 +5,12 @@ import sys
 
 import click
 
-from heron_cli.configure import Wishes, configured
+from heron_cli.configure import configured
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
-from heron_cli.resolve_source import SourceWords, located, source_options
+from heron_cli.options.source import SourceOptions, with_source_options
+from heron_cli.options.topology import TopologyOptions
+from heron_cli.resolve_source import resolve
 from heron_core.errors import HeronError, UsageError
 from heron_graph.render import FORMATS, render
 
@@ -16,7 +18,7 @@ STDOUT = "-"
 
 
 @click.command("visualize", cls=SparseCommand)
-@source_options
+@with_source_options
 @click.option(
     "-f",
     "--format",
@@ -31,7 +33,9 @@ STDOUT = "-"
     type=click.Path(),
     help="Where to write it, - for stdout; by default NAME.FORMAT.",
 )
-def visualize_command(words: SourceWords, form: str | None, output_file: str | None) -> None:
+def visualize_command(
+    source_options: SourceOptions, form: str | None, output_file: str | None
+) -> None:
     """Draw a topology: its components, and with which groupings their streams go where.
 
     Nothing else is needed for SVG and DOT; PNG needs Pillow
@@ -42,8 +46,8 @@ def visualize_command(words: SourceWords, form: str | None, output_file: str | N
     heronpy visualize -n wordcount -f png
     heronpy visualize topology.py -f dot -o - | dot -Tpdf > topology.pdf
     """
-    source = located(words)
-    spec = configured(load_in_child(source.request).result(), source, Wishes())
+    source = resolve(source_options)
+    spec = configured(load_in_child(source.request).result(), source, TopologyOptions())
     form = form or _form_of(output_file)
     data = render(spec, form.lower())
     if output_file == STDOUT:

@@ -7,8 +7,8 @@ from heron_cli.options.common import (
     IGNORED,
     SparseCommand,
     ignored,
+    note_ignored,
     rewritten,
-    tell_ignored,
     with_dashes,
 )
 
@@ -54,8 +54,8 @@ def test_long_options_may_have_underlines() -> None:
 def command(file: str | None, arguments: tuple[str, ...], debug: str | None) -> object:
     """What it was called with, and what it ignores."""
     ignored_options = click.get_current_context().meta.get(IGNORED, [])
-    tell_ignored(["nimbus"])
-    tell_ignored(["never told of twice"])
+    note_ignored(["nimbus"])
+    note_ignored(["never noted twice"])
     return file, arguments, debug, ignored_options
 
 
