@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 READY_SECS = 180.0
 """Containers that have to be found room for, files that have to be fetched, a start on each."""
-TELL_SECS = 10.0
+REPORT_SECS = 10.0
 """`submit` says what it waits for."""
 CURES = (
     "wait for room (--wait-for-room, or yarn: ready_secs), use another queue, or ask for less (-w, "
@@ -43,7 +43,7 @@ CURES = (
 END_SECS = 30.0
 """An application master ends its containers within 15 s."""
 RESTART_SECS = 120.0
-LOOK_SECS = 0.3
+POLL_SECS = 0.3
 SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
 
 
@@ -257,7 +257,7 @@ class YarnBackend:
         """Until every container runs, or the application is over; HeronError if they do not in
         time, or if it failed."""
         containers = len(submission.packing.containers)
-        began = told = time.monotonic()
+        began = reported_at = time.monotonic()
         store, name = open_store(submission.store_url), submission.topology.name
         try:
             while (waited := time.monotonic() - began) < submission.ready_secs(self.ready_secs):
@@ -267,10 +267,10 @@ class YarnBackend:
                     return
                 if requests.running(requests.node_of(store, name)) == containers:
                     return
-                if time.monotonic() - told > TELL_SECS:
-                    told = time.monotonic()
+                if time.monotonic() - reported_at > REPORT_SECS:
+                    reported_at = time.monotonic()
                     print(self._why_not(client, store, submission, report, waited), file=sys.stderr)
-                time.sleep(LOOK_SECS)
+                time.sleep(POLL_SECS)
             why_not = self._why_not(client, store, submission, report, waited)
             raise HeronError(f"{why_not}; {CURES}")
         finally:
@@ -304,7 +304,7 @@ class YarnBackend:
         nodes = client.nodes()
         free = client.queue_free(self.queue) or _sum(each.free for each in nodes)
         largest = max((each.free for each in nodes), key=lambda x: x.memory_mb, default=Room(0, 0))
-        told = no_room(
+        missing = no_room(
             _sum(Room(each.memory_mb, each.vcores) for each in rest),
             len(granted),
             len(submission.packing.containers),
@@ -314,7 +314,7 @@ class YarnBackend:
             waited_secs,
         )
         words = f" ({report.words})" if report is not None and report.words else ""
-        return f"{name} ({self._application}) is {state} on YARN{words}: {told}"
+        return f"{name} ({self._application}) is {state} on YARN{words}: {missing}"
 
     def end(self, name: str) -> None:
         """Let the application master end everything in order; kill the application if it does not,
@@ -343,7 +343,7 @@ class YarnBackend:
         while time.monotonic() < deadline:
             if _is_over(client.report(application)):
                 return
-            time.sleep(LOOK_SECS)
+            time.sleep(POLL_SECS)
         client.kill(application)
 
     def restart(self, name: str, container: int | None) -> None:
@@ -352,8 +352,8 @@ class YarnBackend:
         store = open_store(self._cluster.store_url)
         master = MasterClient(store, name)
         try:
-            places = requests.containers_of(requests.node_of(store, name))
-            numbers = list(places) if container is None else [container]
+            locations = requests.containers_of(requests.node_of(store, name))
+            numbers = list(locations) if container is None else [container]
             before = _served(store, name, numbers)
             requests.request(store, name, {"restart": numbers})
             deadline = time.monotonic() + RESTART_SECS
@@ -362,7 +362,7 @@ class YarnBackend:
                 changed = all(now[x] not in (None, before[x]) for x in numbers)
                 if changed and _is_complete(master):
                     return
-                time.sleep(LOOK_SECS)
+                time.sleep(POLL_SECS)
         finally:
             master.close()
             store.close()
@@ -384,8 +384,10 @@ def _remove_files(client: Client, node: Mapping[str, Any]) -> None:
 
 def _served(store: StateStore, name: str, numbers: Iterable[int]) -> dict[int, Any]:
     """number -> what serves it: the topology master's node, or a container of YARN's that runs."""
-    places = requests.containers_of(requests.node_of(store, name))
-    running = {x: place["id"] for x, place in places.items() if place["phase"] == "running"}
+    locations = requests.containers_of(requests.node_of(store, name))
+    running = {
+        x: location["id"] for x, location in locations.items() if location["phase"] == "running"
+    }
     master = store.get(master_path(name))
     return {x: master if x == MASTER_CONTAINER else running.get(x) for x in numbers}
 

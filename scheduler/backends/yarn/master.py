@@ -105,7 +105,7 @@ class Master:
     def _heartbeat(self) -> None:
         try:
             for each in self._rm.heartbeat():
-                self._handle(self._in_words(each))
+                self._handle(self._explained(each))
             self._silent = False
         except HadoopError as error:
             if error.kind == GONE:
@@ -114,15 +114,15 @@ class Master:
                 log.warning("%s: the containers run on, we try again", error)
             self._silent = True
 
-    def _in_words(self, event: events.Event) -> events.Event:
+    def _explained(self, event: events.Event) -> events.Event:
         """A container's end, with the reason in one line."""
         if not isinstance(event, events.Completed):
             return event
         if event.status:
-            log.info("%s ended with %d: %s", event.id, event.status, event.words)
+            log.info("%s ended with %d: %s", event.id, event.status, event.reason)
         plan = self._plan_of(event.id)
-        words = completed_words(event.status, event.words, plan, os.sysconf("SC_PAGE_SIZE"))
-        return events.Completed(event.id, event.status, words)
+        reason = completed_words(event.status, event.reason, plan, os.sysconf("SC_PAGE_SIZE"))
+        return events.Completed(event.id, event.status, reason)
 
     def _plan_of(self, container: str) -> ContainerPlan | None:
         """What the packing plan says about a container of YARN's."""
@@ -164,8 +164,8 @@ class Master:
         for each in self._core.handle(event, time.monotonic()):
             _DOERS[type(each)](self, each)
 
-    def _tell(self, instruction: events.Tell) -> None:
-        log.info("%s", instruction.line)
+    def _log(self, instruction: events.Log) -> None:
+        log.info("%s", instruction.text)
 
     def _ask(self, instruction: events.AskFor) -> None:
         log.info("container %d: asking for %s", instruction.number, instruction.ask)
@@ -253,7 +253,7 @@ class Master:
 
 
 _DOERS: Mapping[type, Callable[[Master, Any], None]] = {
-    events.Tell: Master._tell,
+    events.Log: Master._log,
     events.AskFor: Master._ask,
     events.TakeBack: Master._take_back,
     events.Start: Master._start,
