@@ -156,7 +156,7 @@ def _service(
 
 def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
-    where = heron_instance.server.Place(plan.task, _socket(spec))
+    where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
 
     def main(link: SupervisorLink) -> int:
         path = _log_file(spec, label)

@@ -150,7 +150,7 @@ def test_without_acks_every_tuple_id_is_acked_at_once() -> None:
 def test_a_spout_that_emits_nothing_any_more_stays_alive() -> None:
     """Without finish() it is asked again and again."""
     made = cluster()
-    core = made.instances[1].core
+    core = made.instances[1].driver
     calls = core.metrics.executed
     made.turn()
     assert core.metrics.executed > calls

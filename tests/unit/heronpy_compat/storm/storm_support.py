@@ -165,7 +165,7 @@ def start(
     if spout:
         made.core.set_active(True)
     else:
-        made.core.start(made.now)
+        made.core.begin(True, made.now)
     return made
 
 
