@@ -99,7 +99,7 @@ def _jobs(place: Place) -> list[Job]:
                     place.topology, place.packing, master, ties)),
                 SERVICE_GRACE_SECS, True, frozenset({ENDED_CODE}))
         ]  # fmt: skip
-    manager = stream_manager.server.Place(
+    manager = stream_manager.server.ServerArguments(
         place.container, _socket(place), place.store_url, place.keys, place.bind_host
     )
     first = Job(

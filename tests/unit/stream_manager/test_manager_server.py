@@ -49,7 +49,7 @@ class Core:
 def served(tmp_path: Path) -> Iterator[server.Server]:
     """A server that nobody runs."""
     lifeline, parent = os.pipe()
-    place = server.Place(1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new())
+    place = server.ServerArguments(1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new())
     made = server.Server(
         topology_of({"spout": (), "bolt": ("spout",)}),
         packing_of({1: "spout"}, {2: "bolt"}),

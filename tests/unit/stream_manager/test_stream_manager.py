@@ -69,7 +69,7 @@ def test_batches_go_where_their_task_is() -> None:
 def test_what_nobody_has_is_counted() -> None:
     made = manager()
     assert made.data(batch(99)) == []
-    assert made.core.counters["unroutable"] == 1
+    assert made.core.state.counters["unroutable"] == 1
 
 
 def test_garbage_is_counted_and_survived() -> None:
@@ -84,8 +84,8 @@ def test_garbage_is_counted_and_survived() -> None:
     ):
         made.peer(frames)
     made.peer([header(Kind.ACK, 1, 9, 99, 1), b"12345678"])
-    assert made.core.counters["malformed"] == 5
-    assert made.core.counters["unroutable"] == 1
+    assert made.core.state.counters["malformed"] == 5
+    assert made.core.state.counters["unroutable"] == 1
     assert made.data(batch(NEAR))
 
 
@@ -126,7 +126,7 @@ def test_leftovers_of_an_older_plan_are_dropped_and_their_roots_fail() -> None:
     out = made.data(batch(NEAR, roots=[ROOT], epoch=1))
     assert results(out) == [(Kind.FAILED, [ROOT])]
     assert not [each for each in of_type(events.ToLocal, out) if each.task == NEAR]
-    assert made.core.counters["fenced"] == 1
+    assert made.core.state.counters["fenced"] == 1
 
 
 def test_an_older_plan_is_not_taken() -> None:
@@ -281,7 +281,7 @@ def test_a_full_link_names_all_that_it_holds() -> None:
     refused = [(FAR, batch(FAR, 250)), (FAR_TOO, batch(FAR_TOO, 250))]
     out = made.handle(events.PeerBlocked(2, refused))
     assert pauses(out) == [(SPOUT, True), (NEAR, True)]
-    assert made.core._peers[2].causes == {FAR, FAR_TOO}
+    assert made.core.causes() == {FAR, FAR_TOO}
 
 
 def test_who_joins_a_full_link_later_is_named_too() -> None:
@@ -309,7 +309,7 @@ def test_a_drained_link_lets_everyone_go() -> None:
     blocked(made, batch(FAR, HIGH_BYTES))
     out = made.handle(events.PeerWritable(2))
     assert pauses(out) == [(SPOUT, False), (NEAR, False)]
-    assert made.core._peers[2].causes == set()
+    assert made.core.causes() == set()
 
 
 def test_the_link_drains_but_the_task_is_still_slow() -> None:
@@ -384,7 +384,7 @@ def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
 
 def test_a_silent_master_is_looked_up_again() -> None:
     made = manager(planned=False)
-    assert made.handle(events.MasterConnected()) == [events.ToMaster(made.core._identity)]
+    assert made.handle(events.MasterConnected()) == [events.ToMaster(made.identity)]
     made.now = 2.9
     assert not of_type(events.FindMaster, made.handle(events.Timer()))
     made.now = 3.1
