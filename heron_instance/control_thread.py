@@ -15,9 +15,10 @@ from typing import Any, Protocol
 import zmq
 
 from heron_core.errors import ProtocolError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
-from heron_io.processes import EXIT_SUPERSEDED, Waker
+from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 
@@ -184,7 +185,7 @@ class SideThread(threading.Thread):
     def _stop(self, message: messages.Superseded) -> None:
         """We are a zombie: nothing that we do counts any more, so nothing is worth finishing."""
         log.error("this process ends: %s", message.reason)
-        os._exit(EXIT_SUPERSEDED)
+        os._exit(ExitCode.SUPERSEDED)
 
     def _resync(self, message: messages.Resync) -> None:
         self._send(self._main.hello())

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from heron_core.errors import ProtocolError
+from heron_core.exit_codes import ExitCode
 from heron_core.wire import messages
 from stream_manager import events
 from stream_manager.ack_results import AckResults
@@ -15,9 +16,6 @@ from stream_manager.flow_control import FlowControl
 from stream_manager.plan_update import PlanUpdate
 
 Out = list[events.Instruction]
-
-EXIT_REFUSED = 3
-"""Exit code of a stream manager whose container another one serves."""
 
 
 class ControlPlane:
@@ -132,7 +130,8 @@ class ControlPlane:
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self._state.container)))
             case messages.RegistrationRejected(reason):
-                out.append(events.Exit(f"the topology master refused us: {reason}", EXIT_REFUSED))
+                text = f"the topology master refused us: {reason}"
+                out.append(events.Exit(text, ExitCode.UNSTARTED))
             case messages.HeartbeatAck():
                 pass
             case _:

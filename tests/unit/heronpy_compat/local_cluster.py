@@ -11,16 +11,17 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from heron_core.algorithms.termination import finish_order
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.wire.batch import beginnings, split_fanout, targets_of
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from heronpy_compat.loading.submissions import captured
 from scheduler.packing import pack
 from stream_manager.acks import Trees
-from topology_master.termination import finish_levels
 
 EPOCH = 3
 LOOK_SECS = 0.001
@@ -68,8 +69,8 @@ class LocalCluster:
 
     def _build(self, task: int) -> Any:
         send = self._send
-        world = World(self._clock, Random(task), send, lambda: None, self._logger)
-        instance = build(self.topology, self.packing, task, world)
+        environment = Environment(self._clock, Random(task), send, lambda: None, self._logger)
+        instance = build(self.topology, self.packing, task, environment)
         if hasattr(instance.component, "window_clock"):
             instance.component.window_clock = lambda: float(int(self.now))
         return instance
@@ -149,7 +150,7 @@ class LocalCluster:
 
     def finish(self) -> "LocalCluster":
         """The last words of every bolt, level by level."""
-        for level in finish_levels(self.topology, self.packing.tasks_of):
+        for level in finish_order(self.topology, self.packing.tasks_of):
             for task in sorted(level):
                 self.instances[task].core.finish()
             self.settle()
