@@ -74,8 +74,9 @@ class ControlPlane:
         if task not in self._snapshots:
             self._next_heartbeat = 0.0  # the master shall know at once that it is there
         self._snapshots[task] = metrics
-        if self._state.queues[task].incarnation is None:
-            # It was served by the stream manager that died before us.
+        if self._state.queues[task].incarnation != incarnation:
+            # It was served by the stream manager that died before us. So was the one that is
+            # registered, if there is one: whichever registers last stays, the other one ends.
             out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
 
     def _register(self, message: messages.RegisterInstance, out: Out) -> None:

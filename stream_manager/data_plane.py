@@ -56,8 +56,11 @@ class DataPlane:
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
         """A message of a local instance, which may also say what it has processed."""
         head = self.message(event.frames, out)
-        if head.consumed and event.task in self._state.queues:
-            self._flow.consumed(event.task, head.consumed, out)
+        if head.consumed:
+            queue = self._state.queues.get(event.task)
+            # Another process of the task reports what a stream manager before us handed it.
+            if queue is not None and queue.incarnation == event.incarnation:
+                self._flow.consumed(event.task, head.consumed, out)
 
     # --- batches ------------------------------------------------------------------------------
 

@@ -139,16 +139,20 @@ class Server:
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
                 self._supervisor.heartbeat()
-                self._handle(events.Timer())
+                self.handle(events.Timer())
             self._look_for_master(now)
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
         log.info("stream manager %d ends: %s", self._arguments.container, self._exit.reason)
+        self.close()
+        return self._exit.code
+
+    def close(self) -> None:
+        """Let go of sockets and state store."""
         self._context.destroy(linger=0)
         if self._store is not None:
             self._store.close()
-        return self._exit.code
 
     def _pause_secs(self, until_timer: float) -> float:
         """How long to wait for messages at most."""
@@ -166,33 +170,34 @@ class Server:
                 self._from_local(message)
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
-                self._handle(events.FromPeer(message[1:]))
+                self.handle(events.FromPeer(message[1:]))
         if self._master is not None and self._master in ready:
             for message in drain(self._master, DRAIN_MESSAGES):
                 self._from_master(message)
         for container, (_, peer) in list(self._peers.items()):
             if ready.get(peer, 0) & zmq.POLLOUT:
-                self._handle(events.PeerWritable(container))
+                self.handle(events.PeerWritable(container))
         self._watch_blocked()
 
     def _from_local(self, message: Frames) -> None:
         try:
             channel, task, incarnation = parse_identity(message[0])
             if channel == DATA:
-                self._handle(events.FromInstance(task, incarnation, message[1:]))
+                self.handle(events.FromInstance(task, incarnation, message[1:]))
             else:
                 message_in = messages.decode(message[1])
-                self._handle(events.FromInstanceControl(task, incarnation, message_in))
+                self.handle(events.FromInstanceControl(task, incarnation, message_in))
         except (struct.error, ProtocolError) as error:
-            self._handle(events.Malformed(str(error)))
+            self.handle(events.Malformed(str(error)))
 
     def _from_master(self, message: Frames) -> None:
         try:
-            self._handle(events.FromMaster(messages.decode(message[0])))
+            self.handle(events.FromMaster(messages.decode(message[0])))
         except ProtocolError as error:
-            self._handle(events.Malformed(str(error)))
+            self.handle(events.Malformed(str(error)))
 
-    def _handle(self, event: events.Event) -> None:
+    def handle(self, event: events.Event) -> None:
+        """Have the core decide about an event, and carry its instructions out in their order."""
         unsent: dict[int, list[tuple[int, Frames]]] = {}
         for each in self._decide(event):
             if type(each) is events.ToPeer:
@@ -200,10 +205,10 @@ class Server:
             else:
                 self._perform[type(each)](each)
         for container, refused in unsent.items():
-            self._handle(events.PeerBlocked(container, refused))
+            self.handle(events.PeerBlocked(container, refused))
         # Not at once: what the core decides then is newer than the rest of these instructions.
         while self._connected:
-            self._handle(events.PeerWritable(self._connected.pop(0)))
+            self.handle(events.PeerWritable(self._connected.pop(0)))
 
     def _decide(self, event: events.Event) -> list[events.Instruction]:
         """What the core decides. An exception is a bug of ours: this event is lost, the rest of
@@ -300,7 +305,7 @@ class Server:
         self._master_address = master["address"]
         self._master = connect_dealer(self._context, self._master_address, 0, self._arguments.keys)
         self._poller.register(self._master, zmq.POLLIN)
-        self._handle(events.MasterConnected())
+        self.handle(events.MasterConnected())
 
     def _master_node(self) -> Any | None:
         """The master's node; None while there is none, or no state store to ask: data goes on."""

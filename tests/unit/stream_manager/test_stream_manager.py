@@ -17,6 +17,7 @@ from manager_support import (
     of_type,
     packing_of,
     pauses,
+    physical,
     topology_of,
 )
 
@@ -31,6 +32,7 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from stream_manager import events
+from stream_manager.story import ENTRIES_MAX
 
 SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
 ROOT = (SPOUT << ROOT_COUNTER_BITS) | 5
@@ -368,6 +370,67 @@ def test_who_was_served_by_a_dead_stream_manager_is_asked_for_its_name() -> None
     assert out == [events.ToLocalControl(SPOUT, 5, messages.Resync())]
     made.hello(SPOUT, incarnation=5)
     assert made.control(SPOUT, beat, 5) == []
+
+
+def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> None:
+    # Found by the simulation (seed 10052): a process that was stopped and replaced under the stream
+    # manager before this one was not known as superseded here, and sent tuples for ever.
+    made = manager(introduced=False)
+    made.hello(SPOUT, incarnation=6)
+    beat = messages.InstanceHeartbeat(SPOUT, {"incarnation": 5})
+    assert made.control(SPOUT, beat, 5) == [events.ToLocalControl(SPOUT, 5, messages.Resync())]
+    made.hello(SPOUT, incarnation=5)
+    (order,) = made.control(SPOUT, beat, 6)
+    assert type(order.message) is messages.Superseded
+    assert order.incarnation == 6
+
+
+def test_only_the_registered_process_reports_what_it_processed() -> None:
+    # Another one's report would say that what waits in this one is processed.
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    report = with_consumed(header(Kind.CONSUMED, 1, NEAR, 0, 0), 1)
+    made.data([report], NEAR, incarnation=9)
+    assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+
+
+def test_its_story_says_what_happened() -> None:
+    # Somebody asks why an instance was held back: registrations, plans and causes are there.
+    made = manager()
+    fill(made, NEAR)
+    assert [each.event for each in made.core.story()] == [
+        "plan", "registered", "registered", "cause",
+    ]  # fmt: skip
+    assert str(made.core.story()[-1]) == f"0.000 cause task={NEAR}"
+
+
+def test_a_story_is_bounded() -> None:
+    made = manager()
+    for epoch in range(2, 2 * ENTRIES_MAX):
+        made.plan(epoch)
+    assert len(made.core.story()) == ENTRIES_MAX
+
+
+def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
+    # ACKED goes to spouts only.
+    made = manager()
+    (log,) = made.peer([header(Kind.ACKED, 1, 1, 1, 0), b""])
+    assert isinstance(log, events.Log)
+    assert made.core.statistics()["malformed"] == 1
+
+
+def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
+    # A container goes while an ACK waits for it whose flags say that it were a tracked batch: its
+    # roots were looked for in a frame that it does not have.
+    made = Manager(TOPOLOGY, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", 9: "spout"}))
+    odd = [header(Kind.ACK, 1, 2, 9, 1, 0, 5), array("Q", [9 << ROOT_COUNTER_BITS, 7]).tobytes()]
+    made.handle(events.PeerBlocked(2, []))
+    assert made.data(odd, NEAR) == []
+    made.handle(
+        events.FromMaster(physical(packing_of({SPOUT: "spout", NEAR: "near", FAR: "far"}), 2))
+    )
+    assert made.core.statistics()["lost"] == 1
 
 
 def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
