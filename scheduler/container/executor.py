@@ -123,7 +123,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
 
 def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
-    where = stream_manager.server.Place(
+    where = stream_manager.server.ServerArguments(
         number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
     )
 
