@@ -130,11 +130,11 @@ class OperationRunner:
             self._save_progress(number, request, next(self._under_way[number]))
         except StopIteration as end:
             self._finish(number, request.done(end.value))
-        except StateStoreError:
+        except (StateStoreError, Killed):
             raise
         except HeronError as error:
             self._finish(number, request.failed(str(error)))
-        except (LookupError, TypeError, ValueError) as error:
+        except Exception as error:  # nonsense, or a bug: neither may end the scheduler
             log.exception("%s %d", request.kind, number)
             self._finish(number, request.failed(f"the request makes no sense: {error!r}"))
 
