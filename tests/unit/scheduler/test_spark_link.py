@@ -43,6 +43,7 @@ def connected(links: Links) -> Iterator[Connected]:
         task.start()
         told = served(links)
         task.join()
+        assert told[0].data is not None
         assert told == [Told(2, {**HELLO, "proof": told[0].data["proof"]})]
         return found[-1]
 
