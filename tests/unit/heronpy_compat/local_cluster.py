@@ -119,7 +119,7 @@ class LocalCluster:
         """Deliver everything that is on its way, and what comes of it."""
         while self.queue:
             frames = self.queue.popleft()
-            _HANDLERS[header_of(frames).kind](self, frames)
+            _HANDLERS[Kind(header_of(frames).kind)](self, frames)
 
     def run(self) -> "LocalCluster":
         """Until every source has ended and nothing is on its way."""

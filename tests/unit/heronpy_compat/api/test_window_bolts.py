@@ -84,7 +84,8 @@ class Windows:
 
     @property
     def windows(self) -> list[Any]:
-        return self.bolt.__dict__.get("windows", [])
+        windows: list[Any] = self.bolt.__dict__.get("windows", [])
+        return windows
 
 
 def test_names_of_heronpy() -> None:

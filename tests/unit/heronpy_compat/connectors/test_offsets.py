@@ -44,7 +44,7 @@ class Ledger(RuleBasedStateMachine):
     def revoke(self, place: PartitionKey) -> None:
         self.ledger.revoke(place)
         for each in (self.read, self.done, self.said):
-            each.pop(place, None)  # type: ignore[attr-defined]
+            each.pop(place, None)
 
     @rule()
     def commits(self) -> None:

@@ -177,7 +177,12 @@ def test_a_heartbeat_each_beat_is_answered_by_a_sync(bolt: Make, quick: None) ->
     shell = bolt().start()
     answers: list[Any] = []
     sync = shell.component.commands["sync"]
-    shell.component.commands["sync"] = lambda message: (answers.append(message), sync(message))
+
+    def recorded(message: Any) -> None:
+        answers.append(message)
+        sync(message)
+
+    shell.component.commands["sync"] = recorded
     shell.engine.until(lambda: len(answers) >= 5)
     assert shell.engine.errors == []
 

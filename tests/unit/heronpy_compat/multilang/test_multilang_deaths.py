@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -18,6 +19,11 @@ from heronpy_compat.adapters.multilang import child as child_module
 from heronpy_compat.adapters.multilang import json_codec
 
 Make = Callable[..., Shell]
+
+
+def has_failed(shell: Shell, count: int) -> bool:
+    """Whether so many tuples have failed."""
+    return len(shell.engine.failed) == count
 
 
 def is_alive(pid: int) -> bool:
@@ -141,7 +147,7 @@ def test_pauses_between_deaths_and_the_end_after_the_limit(
     given = []
     for deaths in range(1, 5):
         given.append(shell.give(["stderr", "boom\n"], ["exit", 7]))
-        shell.engine.until(lambda deaths=deaths: len(shell.engine.failed) == deaths)
+        shell.engine.until(partial(has_failed, shell, deaths))
     with pytest.raises(Left) as caught:
         shell.engine.until(lambda: False)
     assert "died 4 times in a row, the last time it exited with status 7: boom" in str(caught.value)
