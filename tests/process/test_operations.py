@@ -98,6 +98,10 @@ class Asker:
         assert stored is not None
         return physical_from_json(stored)
 
+    def comes_to(self, state: str) -> None:
+        """The topology is in this state, or soon will be."""
+        until(lambda: self.state() == state, f"it is {state}", OPERATION_SECS)
+
     def flows(self) -> None:
         """Tuples are processed from now on."""
         with Master(self.url, self.name) as master:
@@ -146,8 +150,7 @@ def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
             before = asker.state()
             number = asker.ask_and_die(chance.randrange(MOMENTS_MAX), command)
             asker.is_done(number)
-            wanted = state if number else before
-            until(lambda wanted=wanted: asker.state() == wanted, "it is so", OPERATION_SECS)
+            asker.comes_to(state if number else before)
         asker.place.heronpy("activate", asker.name).succeeded()
         asker.flows()
         place.heronpy("kill", place.name).succeeded()
