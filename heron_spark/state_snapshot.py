@@ -5,8 +5,8 @@ it (emit, context, logger, ...) are named, not copied. An attribute that cannot 
 connection, a generator, a lock) is left out and said so once: in a new process it is what
 `initialize` makes it.
 
-A component of another front end may hold the user's own object; what holds `process` or `next_tuple` is
-such an object, and its attributes count one by one as well.
+A component of another front end may hold the user's own object; what holds `process` or
+`next_tuple` is such an object, and its attributes count one by one as well.
 """
 
 import io

@@ -211,6 +211,7 @@ def _start(submission: "Submission", backend: "Backend") -> None:
 
 def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: int | None) -> None:
     """Until every instance has reported; HeronError with what is missing or what failed."""
+    from heron_core.stats import QueryStats
     from heron_io.master_client import MasterClient
     from heron_io.state_store.opening import open_store
 
@@ -220,10 +221,10 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
 
         def is_ready() -> bool:
             nonlocal up
-            stats = client.try_ask("stats", wait_secs=1.0)
-            up = sum(each["up"] for each in stats["components"].values()) if stats else up
-            ready = up == expected or bool(stats and stats.get("ready"))
-            return ready or _has_ended(submission, store, scheduler)
+            stats = client.try_stats(wait_secs=1.0)
+            up = up if stats is None else sum(each.up for each in stats.components.values())
+            is_up = up == expected or (isinstance(stats, QueryStats) and stats.ready)
+            return is_up or _has_ended(submission, store, scheduler)
 
         if wait_until(is_ready, ready_secs):
             return
