@@ -78,7 +78,7 @@ class SparkQueryBackend:
             )
         ]
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """Master and checkpoint; the driver adds the application's id."""
         return {"master": self.options.master, "checkpoint": self._folder.path}
 
@@ -90,7 +90,7 @@ class SparkQueryBackend:
         """The query's levels."""
         return levels_text(compile_topology(launch.topology), self.options.master)
 
-    def told(self, launch: "Submission") -> str:
+    def describe(self, launch: "Submission") -> str:
         """Where the query goes on, for people, before it is started."""
         done = self._folder.committed()
         return f"checkpoint {self._folder.path}" + (

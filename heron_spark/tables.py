@@ -35,7 +35,7 @@ from heron_spark.session import first_line
 from heronpy_compat.connectors import frames, tables
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.topology_files import put_on_search_path
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -197,7 +197,9 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDi
         raise
     except Exception as error:  # the user's function's, or Spark's
         is_users = frames.FUNCTION in config and not type(error).__module__.startswith("py")
-        raise TopologyError(f"{label}: {told(error) if is_users else first_line(error)}") from None
+        raise TopologyError(
+            f"{label}: {format_error(error) if is_users else first_line(error)}"
+        ) from None
 
 
 def _loaded(

@@ -33,7 +33,7 @@ from heron_spark.row_blocks import hand_over
 from heron_spark.runner import Runner
 from heron_spark.spouts import drive
 from heronpy_compat.loading import aliases
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 log = logging.getLogger("heron_spark")
 
@@ -143,7 +143,7 @@ def _answer(host: Host, connection: socket.socket) -> None:
         answer = {"error": str(error)}
     except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
         log.exception("batch %d fails", asked["batch"])
-        answer = {"error": told(error)}
+        answer = {"error": format_error(error)}
     for _ in blocks:  # the worker says everything before it listens
         pass
     data = json.dumps(answer).encode()

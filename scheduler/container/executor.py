@@ -123,7 +123,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
 
 def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
-    where = stream_manager.server.Place(
+    where = stream_manager.server.ServerArguments(
         number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
     )
 
@@ -156,7 +156,7 @@ def _service(
 
 def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
-    where = heron_instance.server.Place(plan.task, _socket(spec))
+    where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
 
     def main(link: SupervisorLink) -> int:
         path = _log_file(spec, label)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from heron_core.stats import TopologyStats
-from process_support import TOPOLOGIES, Master, Place, Running, until
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 
 PRESSURE = TOPOLOGIES / "pressure.py"
 WINDOW_BYTES = 1024 * 1024

@@ -69,11 +69,6 @@ class Manager:
         """By the master: it ends, and its supervisor starts another one."""
         self._next_timer = 0.0
 
-    @property
-    def tasks(self) -> list[int]:
-        """Whose processes are here."""
-        return [task for container, task in self.cluster.instances if container == self.container]
-
     def turn(self) -> bool:
         """Take some messages of one connection; whether there was anything to do."""
         now = self.cluster.clock.now
@@ -94,12 +89,11 @@ class Manager:
         return True
 
     def _arrived(self) -> Iterator[Callable[[], None]]:
-        for task in self.tasks:
-            instance = self.cluster.instances[self.container, task]
+        for instance in self.cluster.processes(self.container):
             if instance.data.ready:
-                yield partial(self._take_data, task, instance.data)
+                yield partial(self._take_data, instance.task, instance.data)
             if instance.words.ready:
-                yield partial(self._take_words, task, instance.words)
+                yield partial(self._take_words, instance.task, instance.words)
         for channel in self.inbound:
             if channel.ready:
                 yield partial(self._take_peer, channel)
@@ -140,6 +134,7 @@ class Manager:
         """Server._handle."""
         unsent: dict[int, list[tuple[int, Frames]]] = {}
         instructions = self.core.handle(event, self.cluster.clock.now)
+        self.core.validate()
         self.cluster.rules.after(self, instructions)
         if isinstance(event, manager_events.FromInstance | manager_events.FromPeer):
             self._check_fence(event.frames, instructions)
@@ -158,15 +153,15 @@ class Manager:
             case manager_events.ToLocal(task, incarnation, frames):
                 self._to_local(task, incarnation, frames)
             case manager_events.ToLocalControl(task, incarnation, message):
-                instance = self.cluster.instances.get((self.container, task))
-                if instance is not None and instance.incarnation == incarnation:
+                instance = self.cluster.process(self.container, task, incarnation)
+                if instance is not None:
                     instance.orders.send(message)
             case manager_events.ToMaster(message):
                 if self.line is not None:
                     self.line.up.send(message)
             case manager_events.ConnectPeers(addresses):
                 self._connect(addresses)
-            case manager_events.Repacked(packing):
+            case manager_events.ApplyPacking(packing):
                 self.cluster.rules.process_changed()
                 self.cluster.deployment.repacked(self.container, packing)
             case manager_events.FindMaster():
@@ -182,7 +177,7 @@ class Manager:
     def _check_fence(self, arrived: Frames, instructions: list[manager_events.Instruction]) -> None:
         """What arrives with an older epoch is not delivered."""
         head = parse_header(arrived[0])
-        if head.kind not in (Kind.DATA, Kind.FANOUT) or head.epoch >= self.core._fence:
+        if head.kind not in (Kind.DATA, Kind.FANOUT) or head.epoch >= self.core.state.fence:
             return
         for each in instructions:
             if isinstance(each, manager_events.ToLocal | manager_events.ToPeer):
@@ -190,8 +185,8 @@ class Manager:
                 require(not passed_on, f"a batch of epoch {head.epoch} at {self.core.epoch}")
 
     def _to_local(self, task: int, incarnation: int, frames: Frames) -> None:
-        instance = self.cluster.instances.get((self.container, task))
-        if instance is not None and instance.incarnation == incarnation:
+        instance = self.cluster.process(self.container, task, incarnation)
+        if instance is not None:
             instance.inbox.send(frames)
 
     def _to_peer(
@@ -224,8 +219,7 @@ class Manager:
 
     def died(self) -> None:
         """What is under way from and to this process is lost, the nearer part of it."""
-        for task in self.tasks:
-            instance = self.cluster.instances[self.container, task]
+        for instance in self.cluster.processes(self.container):
             instance.data.lose_first()
             instance.words.lose_first()
             instance.inbox.lose_last()

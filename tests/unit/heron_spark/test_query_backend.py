@@ -36,11 +36,11 @@ def refusal(options: SparkOptions, home: Home) -> str:
 def test_without_a_checkpoint_it_has_the_one_of_its_name(home: Home) -> None:
     engine, made = query_backend(SparkOptions(), "t"), submission(home)
     assert engine.options.checkpoint == home.checkpoint("t")
-    assert engine.told(made) == f"checkpoint {home.checkpoint('t')}"
+    assert engine.describe(made) == f"checkpoint {home.checkpoint('t')}"
     commits = Path(CheckpointDir(home.checkpoint("t")).query, "commits")
     commits.mkdir(parents=True)
     (commits / "7").touch()
-    assert engine.told(made).endswith(", continued after batch 7")
+    assert engine.describe(made).endswith(", continued after batch 7")
     assert engine.remove_at_end
     assert not query_backend(SparkOptions(checkpoint="/given"), "t").remove_at_end
 

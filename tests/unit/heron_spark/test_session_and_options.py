@@ -30,7 +30,7 @@ def test_printed_lines_belong_to_who_printed_them() -> None:
     log = io.StringIO()
     printed, one, other = Printed(log, echo=True), Lines(), Lines()
     printed.lines = one
-    print("a", "b", file=printed)  # type: ignore[call-overload]
+    print("a", "b", file=printed)
     printed.write("half ")
     printed.lines = other
     printed.write("other\n")

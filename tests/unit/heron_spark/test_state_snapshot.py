@@ -26,7 +26,7 @@ class Selective(Component):
 
 
 class Users:
-    """What a component of another door drives."""
+    """What a component of another API drives."""
 
     def __init__(self) -> None:
         self.total = 0
