@@ -11,7 +11,7 @@ from heron_instance.runtime.environment import Environment
 DEADLINE_SECS = 30
 
 
-def world(**more: Any) -> World:
+def world(**more: Any) -> Environment:
     log = logging.Logger("tested")
     return Environment(lambda: 0.0, Random(1), print, print, log, **more)
 
