@@ -139,10 +139,14 @@ class InstanceCore:
     # --- the control thread -------------------------------------------------------------------
 
     def _control_received(self, event: ControlReceived, now: float) -> Out:
-        return self._noted(event, now, self.control.received(event, now))
+        out = self.control.received(event, now)
+        # A probe changes nothing, and comes many times a second while a topology drains.
+        return (
+            out if type(event.message) is messages.QuiescenceProbe else self._noted(event, now, out)
+        )
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
-        self.story.add(now, name_of(event), instructions=tuple(out))
+        self.story.add(now, name_of(event), instructions=tuple(map(name_of, out)))
         return out
 
     # --- the main loop ------------------------------------------------------------------------

@@ -119,8 +119,10 @@ class StreamManager:
         if self._is_stranger(event.task, event.incarnation, out):
             return
         head = self._message(event.frames, out)
-        if head is not None and head.consumed and event.task in self._queues:
-            self._consumed(event.task, head.consumed, out)
+        if head is not None and head.consumed:
+            queue = self._queues.get(event.task)
+            if queue is not None and queue.incarnation == event.incarnation:
+                self._consumed(event.task, head.consumed, out)
 
     def _is_stranger(self, task: int, incarnation: int, out: Out) -> bool:
         """Whether this comes from a process that is not of this container, or that another one has
@@ -363,8 +365,9 @@ class StreamManager:
         if task not in self._snapshots:
             self._next_heartbeat = 0.0  # the master shall know at once that it is there
         self._snapshots[task] = metrics
-        if self._queues[task].incarnation is None:
-            # It was served by the stream manager that died before us.
+        if self._queues[task].incarnation != incarnation:
+            # It was served by the stream manager that died before us. So was the one that is
+            # registered, if there is one: whichever registers last stays, the other one ends.
             out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
 
     def _hello(self, hello: messages.RegisterInstance, out: Out) -> None:

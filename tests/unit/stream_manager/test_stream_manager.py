@@ -370,6 +370,29 @@ def test_who_was_served_by_a_dead_stream_manager_is_asked_for_its_name() -> None
     assert made.control(SPOUT, beat, 5) == []
 
 
+def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> None:
+    # Found by the simulation (seed 10052): a process that was stopped and replaced under the stream
+    # manager before this one was not known as superseded here, and sent tuples for ever.
+    made = manager(introduced=False)
+    made.hello(SPOUT, incarnation=6)
+    beat = messages.InstanceHeartbeat(SPOUT, {"incarnation": 5})
+    assert made.control(SPOUT, beat, 5) == [events.ToLocalControl(SPOUT, 5, messages.Resync())]
+    made.hello(SPOUT, incarnation=5)
+    (order,) = made.control(SPOUT, beat, 6)
+    assert type(order.message) is messages.Superseded
+    assert order.incarnation == 6
+
+
+def test_only_the_registered_process_reports_what_it_processed() -> None:
+    # Another one's report would say that what waits in this one is processed.
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    report = with_consumed(header(Kind.CONSUMED, 1, NEAR, 0, 0), 1)
+    made.data([report], NEAR, incarnation=9)
+    assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+
+
 def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
     # A bolt is replaced while the end of the run is near: the master must not wait for ever.
     made = manager()
