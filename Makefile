@@ -30,7 +30,7 @@ lint: $(TESTED) ## Format, lint, types and boundaries between packages
 	$(BIN)/lint-imports
 
 check: lint ## What has to pass before a commit: lint, and the fast tests
-	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
+	$(PYTEST) -q tests/test_tidy.py tests/unit tests/property tests/sim tests/fuzz
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300

@@ -19,7 +19,7 @@ def main() -> None:
         click.echo(f"heronpy: {error}", err=True)
         code = error.exit_code
     except click.ClickException as error:
-        _tell(error)
+        _print_error(error)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
@@ -29,7 +29,7 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _tell(error: click.ClickException) -> None:
+def _print_error(error: click.ClickException) -> None:
     """One line as for our own errors; help that was asked for by calling us without a word."""
     if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2; before that it is no error
         error.show()

@@ -4,17 +4,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.configure import dry_run_text
-from heron_cli.options.spark import ENGINE
+from heron_spark.options import ENGINE
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.backends.protocol import Backend
+    from scheduler.submission import Submission
 
 
-def show_plan(launch: "Launch", form: str) -> None:
+def show_plan(submission: "Submission", backend: "Backend", form: str) -> None:
     """Print the packing plan, and what its back end would start besides; of a query, which has no
     containers, only the latter. JSON stays JSON: then the preview goes to stderr."""
-    if form == "json" or launch.backend.kind != ENGINE:
-        click.echo(dry_run_text(launch.topology, launch.packing, form))
-    if preview := launch.backend.preview(launch):
+    if form == "json" or backend.kind != ENGINE:
+        click.echo(_packing_text(submission, form))
+    if preview := backend.preview(submission):
         click.echo(preview, err=form == "json")
+
+
+def _packing_text(submission: "Submission", form: str) -> str:
+    from scheduler.packing import algorithm_name
+    from scheduler.packing.render import render
+
+    return render(submission.packing, algorithm_name(submission.topology.config), form)

@@ -9,16 +9,19 @@ from types import FrameType
 from typing import Any
 
 from heron_cli.live_view import Screen, Stopwatch, screen
-from heron_cli.stats_text import Stats, components_text, error_lines, whole
+from heron_cli.stats_text import components_text, error_lines, whole
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan, TopologyState
+from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import Backend
-from scheduler.local import Launch, forget, outcome_of, register, start
+from scheduler.backends.protocol import Backend, Supervised
+from scheduler.daemon import start
+from scheduler.registration import forget, outcome_of, register
+from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 FRESH_SECS = 0.1
@@ -31,17 +34,17 @@ STOPPED_BY_USER = 130
 
 
 @dataclass
-class Watching:
+class ForegroundRun:
     """A run that was started; `until_end` shows it and cleans up."""
 
-    launch: Launch
+    launch: Submission
     scheduler: Child
     console: int
     store: StateStore
     client: MasterClient
     screen: Screen
     clock: Stopwatch
-    stats: Stats | None = None
+    stats: TopologyStats | None = None
     _ended: bool = False
     _interrupts: int = 0
     _handlers: dict[int, Any] = field(default_factory=dict)
@@ -53,10 +56,10 @@ class Watching:
         url: str,
         folders: tuple[str, ...],
         backend: Backend,
-    ) -> "Watching":
+    ) -> "ForegroundRun":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
-        launch = Launch(
+        launch = Submission(
             topology,
             packing,
             url,
@@ -64,16 +67,16 @@ class Watching:
             foreground=True,
             console=theirs,
             remove_at_end=folders,
-            backend=backend,
         )
-        register(launch)
+        register(launch, backend)
         clock = Stopwatch()
-        scheduler = start(launch)
+        assert isinstance(backend, Supervised)
+        scheduler = start(launch, backend)
         os.close(theirs)
         # Only now: the fork came from a process without threads and sockets.
         store = open_store(url)
         client = MasterClient(store, topology.name)
-        return Watching(launch, scheduler, console, store, client, screen(), clock)
+        return ForegroundRun(launch, scheduler, console, store, client, screen(), clock)
 
     def until_end(self, seconds: float | None, until_done: bool) -> int:
         """Show the run until it ends, `seconds` are over, or Ctrl-C; returns the exit code."""
@@ -96,7 +99,7 @@ class Watching:
 
     @property
     def _done(self) -> bool:
-        return bool(self.stats and self.stats["state"] == TopologyState.ENDED)
+        return bool(self.stats and self.stats.state == TopologyState.ENDED)
 
     def _is_over(self, seconds: float | None, until_done: bool) -> bool:
         timed_out = seconds is not None and self.clock.secs >= seconds
@@ -106,7 +109,7 @@ class Watching:
         """Refresh numbers and show lines until `over`, or until the scheduler is gone."""
         while not over() and not self._scheduler_gone():
             self._show_lines(FRESH_SECS)
-            found = self.client.try_ask("stats", wait_secs=STATS_WAIT_SECS)
+            found = self.client.try_stats(wait_secs=STATS_WAIT_SECS)
             if found is not None:
                 self.stats = found
                 self.screen.show(found, self.clock.secs)
@@ -143,7 +146,7 @@ class Watching:
             lambda: (
                 self._interrupts > before
                 or self.clock.secs >= deadline
-                or bool(self.stats and self.stats["quiet"])
+                or bool(self.stats and self.stats.drained)
             )
         )
 
@@ -164,28 +167,26 @@ class Watching:
         name, outcome = self.launch.topology.name, self._outcome
         if self.stats is not None:
             self.screen.note(self._totals(self.stats))
-        if outcome.get("state") == "FAILED":
+        if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
         if not outcome:
             logs = self.launch.home.logs(name)
             raise HeronError(f"{name} failed: its scheduler was killed (logs: {logs})")
         return code
 
-    def _totals(self, stats: Stats) -> str:
+    def _totals(self, stats: TopologyStats) -> str:
         lines = [components_text(stats), *error_lines(stats)]
-        processed = sum(
-            each["executed"] for each in stats["components"].values() if each["type"] == "bolt"
-        )
+        processed = sum(each.executed for each in stats.components.values() if each.type == "bolt")
         secs = self.clock.secs
         how = "ended" if self._done else "stopped"
         rate = whole(processed / secs) if secs else "0"
         lines.append(
-            f"{stats['topology']} {how} after {secs:.1f} s: {whole(processed)} tuples processed, "
-            f"{rate}/s. Logs: {self.launch.home.logs(stats['topology'])}"
+            f"{stats.topology} {how} after {secs:.1f} s: {whole(processed)} tuples processed, "
+            f"{rate}/s. Logs: {self.launch.home.logs(stats.topology)}"
         )
-        if stats["lost"]:
+        if stats.lost:
             lines.append(
-                f"{whole(stats['lost'])} deliveries were not processed: the processes that had "
+                f"{whole(stats.lost)} deliveries were not processed: the processes that had "
                 "them ended first; tracked tuples among them have failed"
             )
         return "\n".join(lines)

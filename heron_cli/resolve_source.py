@@ -1,32 +1,17 @@
-"""From the command line's words to the file with the topology: FILE, or a project's by its name."""
+"""From the command line's options to the file with the topology: FILE, or one of a project."""
 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
-
-import click
 
 from heron_cli.environment import Environment, environment_of
-from heron_cli.options.common import Decorator, Function, environment_options, stacked, tell_ignored
+from heron_cli.options.common import note_ignored
+from heron_cli.options.source import SourceOptions
 from heron_cli.project import CONFIG_FILE, Project, project_here, project_of_file, required
 from heron_core.errors import UsageError
 from heronpy_compat.loading.load_request import LoadRequest
 
 ARCHIVE_ENDINGS = (".tar.gz", ".tgz")
-
-
-@dataclass(frozen=True, slots=True)
-class SourceWords:
-    """What the command line says about where the topology is."""
-
-    file: str | None
-    name: str | None
-    environment: str | None
-    config_file: str | None
-    properties_file: str | None = None
-    properties: tuple[str, ...] = ()
-    use_environment: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,75 +25,75 @@ class Source:
     environment: Environment
 
 
-def located(words: SourceWords) -> Source:
+def resolve(options: SourceOptions) -> Source:
     """Where the topology is; UsageError if that cannot be told."""
-    if words.file is not None and words.file.endswith(ARCHIVE_ENDINGS):
-        source = _in_archive(words.file, words)
-    elif words.file is not None:
-        source = _in_file(words.file, words)
+    if options.file is not None and options.file.endswith(ARCHIVE_ENDINGS):
+        source = _in_archive(options.file, options)
+    elif options.file is not None:
+        source = _in_file(options.file, options)
     else:
-        project = required(project_here(words.config_file), "without FILE this command")
-        source = _in_project(project, words)
-    properties = _properties(words)
-    if properties or words.use_environment:
+        project = required(project_here(options.config_file), "without FILE this command")
+        source = _in_project(project, options)
+    properties = _properties(options)
+    if properties or options.use_environment:
         request = replace(
-            source.request, properties=properties, use_environment=words.use_environment
+            source.request, properties=properties, use_environment=options.use_environment
         )
         source = replace(source, request=request)
-    tell_ignored(source.environment.ignored)
+    note_ignored(source.environment.ignored)
     return source
 
 
-def _in_file(file: str, words: SourceWords) -> Source:
+def _in_file(file: str, options: SourceOptions) -> Source:
     """FILE, and the project around it; -n is a topology in the file."""
-    named = words.config_file is not None
-    project = project_here(words.config_file) if named else project_of_file(file)
-    if words.environment is not None:
-        project = required(project, f"-e {words.environment}")
-    environment = _environment(project, words)
+    named = options.config_file is not None
+    project = project_here(options.config_file) if named else project_of_file(file)
+    if options.environment is not None:
+        project = required(project, f"-e {options.environment}")
+    environment = _environment(project, options)
     paths = project.search_paths if project is not None else ()
-    request = LoadRequest(file, words.name, paths, environment.name)
+    request = LoadRequest(file, options.name, paths, environment.name)
     return Source(request, None, project, environment)
 
 
-def _in_project(project: Project, words: SourceWords) -> Source:
+def _in_project(project: Project, options: SourceOptions) -> Source:
     """topologies/NAME.py; in a project with one such file, NAME may be a topology in it as well."""
     files = project.topology_files()
-    inside = words.name if len(files) == 1 and words.name not in files else None
-    name, path = project.topology_file(None if inside else words.name)
-    environment = _environment(project, words)
+    inside = options.name if len(files) == 1 and options.name not in files else None
+    name, path = project.topology_file(None if inside else options.name)
+    environment = _environment(project, options)
     request = LoadRequest(path, inside, project.search_paths, environment.name)
     return Source(request, inside or name, project, environment)
 
 
-def _in_archive(file: str, words: SourceWords) -> Source:
+def _in_archive(file: str, options: SourceOptions) -> Source:
     """What `heronpy package` made: unpacked once, then a project like any other."""
     from scheduler.packaging.archive import unpacked
     from scheduler.user_folder import Home
 
     archive = unpacked(file, Home.of_user().archives)
-    entry = archive.topology(words.name)
-    config = words.config_file or os.path.join(archive.folder, CONFIG_FILE)
+    entry = archive.topology(options.name)
+    config = options.config_file or os.path.join(archive.folder, CONFIG_FILE)
     project = None
     if os.path.exists(config):
         project = replace(required(project_here(config), config), root=archive.folder)
-    if words.environment is not None:
-        project = required(project, f"-e {words.environment}")
-    environment = _environment(project, words)
+    if options.environment is not None:
+        project = required(project, f"-e {options.environment}")
+    environment = _environment(project, options)
     paths = project.search_paths if project is not None else ()
     path = os.path.join(archive.folder, entry.file)
     request = LoadRequest(path, entry.inside, (*paths, *archive.packages), environment.name)
     return Source(request, entry.name if project is not None else None, project, environment)
 
 
-def _environment(project: Project | None, words: SourceWords) -> Environment:
-    return Environment() if project is None else environment_of(project, words.environment)
+def _environment(project: Project | None, options: SourceOptions) -> Environment:
+    return Environment() if project is None else environment_of(project, options.environment)
 
 
-def _properties(words: SourceWords) -> dict[str, str]:
+def _properties(options: SourceOptions) -> dict[str, str]:
     """The values of ${name} in a Flux file: --property over --filter."""
-    found = _properties_in(words.properties_file) if words.properties_file is not None else {}
-    for word in words.properties:
+    found = _properties_in(options.properties_file) if options.properties_file is not None else {}
+    for word in options.properties:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"--property {word!r} is not NAME=VALUE")
@@ -133,58 +118,3 @@ def parse_properties(lines: Iterable[str]) -> dict[str, str]:
         at = min((line.find(each) for each in "=:" if each in line), default=len(line))
         found[line[:at].strip()] = line[at + 1 :].strip()
     return found
-
-
-file_argument = click.argument("file", required=False, type=click.Path())
-
-
-def _topology_names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    from heron_cli.commands.completion import topology_names
-
-    return [each for each in topology_names() if each.startswith(word)]
-
-
-name_option = click.option(
-    "-n",
-    "--name",
-    metavar="NAME",
-    shell_complete=_topology_names,
-    help="Which topology: of FILE, or of the project, whose file is topologies/NAME.py. Not "
-    "needed when there is only one.",
-)
-flux_options = stacked(
-    click.option(
-        "--filter",
-        "properties_file",
-        metavar="FILE",
-        type=click.Path(),
-        help="Of a Flux file: a properties file with the values of its ${NAME}.",
-    ),
-    click.option(
-        "--property",
-        "properties",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Of a Flux file: the value of ${NAME}. Repeatable.",
-    ),
-    click.option(
-        "--env-filter",
-        "use_environment",
-        is_flag=True,
-        help="Of a Flux file: ${ENV-NAME} is the environment variable NAME.",
-    ),
-)
-
-
-def source_options(function: Function) -> Function:
-    """The options that say where the topology is; the function gets them as `words`."""
-    import functools
-
-    @functools.wraps(function)
-    def command(**given: Any) -> Any:
-        names = SourceWords.__dataclass_fields__
-        words = SourceWords(**{name: given.pop(name) for name in names})
-        return function(words=words, **given)
-
-    decorate: Decorator = stacked(file_argument, name_option, environment_options, flux_options)
-    return decorate(command)

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from heron_cli.options.state_store import opened
 from heron_core.errors import HeronError
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_io.master_client import MasterClient
+from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
 
@@ -25,16 +25,20 @@ class RunningTopology:
     """Its scheduler's location: kind, host, pid, started."""
 
 
+def running_names(store: StateStore) -> list[str]:
+    """Names of the topologies that the store knows."""
+    return store.children("/topologies")
+
+
 @contextmanager
 def running(name: str, url: str) -> Iterator[RunningTopology]:
     """The topology called `name` in the store at `url`; HeronError with those that run if there is
     none."""
-    with opened(url) as store:
+    with open_store(url) as store:
         if store.get(topology_path(name)) is None:
-            known = ", ".join(store.children("/topologies")) or "none"
+            known = ", ".join(running_names(store)) or "none"
             raise HeronError(f"no topology called {name!r} is running (running: {known})")
-        client = MasterClient(store, name)
-        try:
+        with MasterClient(store, name) as client:
             yield RunningTopology(
                 name,
                 store,
@@ -42,5 +46,3 @@ def running(name: str, url: str) -> Iterator[RunningTopology]:
                 store.get(execution_path(name)) or {},
                 store.get(scheduler_path(name)),
             )
-        finally:
-            client.close()

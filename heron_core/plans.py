@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.errors import ProtocolError
 
 MASTER_CONTAINER = 0
@@ -105,12 +106,20 @@ def leaving(before: PackingPlan, after: PackingPlan) -> frozenset[int]:
 
 
 class TopologyState:
-    """States of a topology as Heron names them, and ENDED for one whose work is done."""
+    """States of a topology as Heron names them, ENDED for one whose work is done, and FAILED."""
 
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
     KILLED = "KILLED"
     ENDED = "ENDED"
+    FAILED = "FAILED"
+    """A process of it kept ending, or its cluster gave it up."""
+
+
+def initial_state(config: Mapping[str, Any]) -> str:
+    """The state in which a topology with this config starts."""
+    paused = config.get(keys.INITIAL_STATE) == TopologyState.PAUSED
+    return TopologyState.PAUSED if paused else TopologyState.RUNNING
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ SPOUT, BOLT = "#d5e8d4", "#dae8fc"
 
 
 def to_dot(graph: Graph) -> str:
-    """The digraph, spouts and bolts as boxes, one edge for each pair of components."""
+    """The digraph, one edge for each pair of components."""
     lines = [f"digraph {_quoted(graph.name)} {{", *HEAD]
-    for box in graph.boxes:
-        label = _quoted("\n".join((box.name, *box.lines)))
-        colour = SPOUT if box.is_spout else BOLT
-        lines.append(f'  {_quoted(box.name)} [label={label}, fillcolor="{colour}"];')
-    for arrow in graph.arrows:
-        label = _quoted("\n".join(arrow.lines))
-        lines.append(f"  {_quoted(arrow.source)} -> {_quoted(arrow.target)} [label={label}];")
+    for node in graph.nodes:
+        label = _quoted("\n".join((node.name, *node.lines)))
+        colour = SPOUT if node.is_spout else BOLT
+        lines.append(f'  {_quoted(node.name)} [label={label}, fillcolor="{colour}"];')
+    for edge in graph.edges:
+        label = _quoted("\n".join(edge.lines))
+        lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={label}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 

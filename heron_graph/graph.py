@@ -1,6 +1,5 @@
-"""What a drawing of a topology says: a box for each component, an arrow for each pair of them."""
+"""A topology as a graph: a node for each component, an edge for each pair that streams join."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,27 +8,27 @@ from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
 SHELL_COMMAND = "heronpy.shell.command"
 """Key of a multi-lang component's config: [program, argument, …]."""
 FIELDS_SHOWN = 4
-"""More of a stream's fields would make its arrow longer than anything else."""
+"""More of a stream's fields would make its edge longer than anything else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """One component: its name, what it is made of, how many instances, spout or bolt."""
+class Node:
+    """One component: its name, its class or script, how many instances, spout or bolt."""
 
     name: str
-    made_of: str
+    implementation: str
     parallelism: int
     is_spout: bool
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is told of it below its name."""
+        """What stands below its name."""
         instances = "instance" if self.parallelism == 1 else "instances"
-        return (self.made_of, f"{self.parallelism} {instances}")
+        return (self.implementation, f"{self.parallelism} {instances}")
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow:
+class Edge:
     """All streams from one component to another, each with two lines of text."""
 
     source: str
@@ -42,30 +41,30 @@ class Graph:
     """A topology to draw."""
 
     name: str
-    boxes: tuple[Box, ...]
-    arrows: tuple[Arrow, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
 
 
 def graph_of(topology: TopologySpec) -> Graph:
-    """The topology's boxes in order, and its arrows."""
-    boxes = tuple(
-        Box(each.name, _made_of(each), each.parallelism, each.is_spout)
-        for each in topology.components
+    """The topology's components in order, and the edges between them."""
+    nodes = tuple(
+        Node(spec.name, _implementation(spec), spec.parallelism, spec.is_spout)
+        for spec in topology.components
     )
     lines: dict[tuple[str, str], list[str]] = {}
     for component in topology.components:
-        for each in component.inputs:
-            pair = (each.component, component.name)
-            lines.setdefault(pair, []).extend(_lines(topology, each))
-    arrows = tuple(Arrow(*pair, tuple(found)) for pair, found in lines.items())
-    return Graph(topology.name, boxes, arrows)
+        for entry in component.inputs:
+            pair = (entry.component, component.name)
+            lines.setdefault(pair, []).extend(_lines(topology, entry))
+    edges = tuple(Edge(*pair, tuple(texts)) for pair, texts in lines.items())
+    return Graph(topology.name, nodes, edges)
 
 
-def _made_of(component: ComponentSpec) -> str:
+def _implementation(component: ComponentSpec) -> str:
     """Its class, or its script if it is of another language."""
     command: Any = component.config.get(SHELL_COMMAND)
     if isinstance(command, list | tuple) and command:
-        return " ".join(os.path.basename(str(each)) for each in command)
+        return " ".join(str(word).rpartition("/")[2] for word in command)
     return component.class_path.rpartition(".")[2]
 
 

@@ -1,11 +1,11 @@
-"""A drawing as PNG, by Pillow, which brings a font of its own."""
+"""A drawing as PNG, by Pillow, which brings a font of its own: a server may have none."""
 
 import io
 from typing import Any
 
 from heron_core.errors import UsageError
 from heron_graph.colours import ARROW, BACKGROUND, BOX, SMALL_TEXT, TEXT
-from heron_graph.shapes import (
+from heron_graph.drawing import (
     NAME_SIZE,
     SMALL_SIZE,
     TITLE_SIZE,

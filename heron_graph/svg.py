@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from heron_graph.colours import ARROW, BACKGROUND, BOX, SMALL_TEXT, TEXT
-from heron_graph.shapes import (
+from heron_graph.drawing import (
     LINE_HEIGHT,
     NAME_SIZE,
     SMALL_SIZE,

@@ -15,6 +15,7 @@ from typing import Any
 import zmq
 
 from heron_core.errors import ProtocolError
+from heron_core.exit_codes import ExitCode
 from heron_core.wire import messages
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -28,7 +29,7 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
-from heron_io.processes import EXIT_SUPERSEDED, Waker
+from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 
@@ -102,4 +103,4 @@ def _report_long_call(instruction: ReportLongCall) -> None:
 
 def _exit(instruction: Exit) -> None:
     log.error("this process ends: %s", instruction.reason)
-    os._exit(EXIT_SUPERSEDED)
+    os._exit(ExitCode.SUPERSEDED)

@@ -42,7 +42,8 @@ from heron_instance.events import (
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.context import UserMetrics
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from heron_instance.shared_state import SharedState
 from heron_instance.story import Story, StoryEntry, name_of
 
@@ -72,19 +73,20 @@ class InstanceCore:
         topology: TopologySpec,
         packing: PackingPlan,
         identity: Identity,
-        world: World,
+        environment: Environment,
         shared: SharedState,
         consumed_bytes: int = CONSUMED_BYTES,
     ) -> None:
         """Loads and initialises the user's class, what that raises passes through.
 
-        `world.send` puts a message on the data connection. `shared` is given because a component
-        may ask for calls while it is made, and because `world.admit` waits for its `may_send`.
+        `environment.send` puts a message on the data connection. `shared` is given because a
+        component may ask for calls while it is made, and because `environment.admit` waits for its
+        `may_send`.
         """
         self.identity = identity
         self.shared = shared
-        self._transmit = world.send
-        self._clock = world.clock
+        self._transmit = environment.send
+        self._clock = environment.clock
         self._consumed_bytes = consumed_bytes
         self._unreported = 0
         """Messages processed since the last one was sent, which reports them."""
@@ -97,7 +99,9 @@ class InstanceCore:
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
         self.story = Story()
-        self.instance = build(topology, packing, identity.task, replace(world, send=self.send))
+        self.instance = build(
+            topology, packing, identity.task, replace(environment, send=self.send)
+        )
         self.driver = self.instance.driver
         self.control = ControlCore(
             identity,
@@ -121,7 +125,7 @@ class InstanceCore:
         }
 
     def handle(self, event: Event, now: float) -> Out:
-        """What to do about `event`, in order; `now` on the clock of the world."""
+        """What to do about `event`, in order; `now` on the environment's clock."""
         return self._by_event[type(event)](event, now)
 
     @property
@@ -141,9 +145,8 @@ class InstanceCore:
     def _control_received(self, event: ControlReceived, now: float) -> Out:
         out = self.control.received(event, now)
         # A probe changes nothing, and comes many times a second while a topology drains.
-        return (
-            out if type(event.message) is messages.QuiescenceProbe else self._noted(event, now, out)
-        )
+        probed = type(event.message) is messages.QuiescenceProbe
+        return out if probed else self._noted(event, now, out)
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
         self.story.add(now, name_of(event), instructions=tuple(map(name_of, out)))
@@ -278,9 +281,7 @@ class InstanceCore:
     def close_component(self) -> None:
         """The last calls of user code; what it emits in them is only buffered."""
         hooks = self.instance.hooks
-        last_calls = [getattr(self.instance.component, "close", None)]
-        last_calls.append(hooks.clean_up if hooks else None)
-        for last_call in filter(None, last_calls):
+        for last_call in (self.instance.adapter.close, *([hooks.clean_up] if hooks else ())):
             try:
                 last_call()
             except Exception:

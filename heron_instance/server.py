@@ -33,10 +33,12 @@ from heron_instance.events import (
     Turn,
     Wait,
 )
-from heron_instance.runtime.factory import World, incarnation_number
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import incarnation_number
 from heron_instance.shared_state import SharedState
-from heron_io.processes import SupervisorLink, Waker, start_pulse
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
+from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 
@@ -82,7 +84,7 @@ class Server:
     def _made_core(
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
     ) -> InstanceCore:
-        world = World(
+        environment = Environment(
             time.monotonic,
             random.Random(),
             self._data.send_multipart,
@@ -90,7 +92,7 @@ class Server:
             logging.getLogger(packing.instances[who.task].component),
             self._call_soon,
         )
-        return InstanceCore(topology, packing, who, world, self._shared)
+        return InstanceCore(topology, packing, who, environment, self._shared)
 
     def run(self) -> int:
         """Run the component until it is told to stop; returns the exit code."""
@@ -170,5 +172,5 @@ def run(
 
     What the user's class raises when it is loaded or initialised passes through.
     """
-    start_pulse(link)
+    start_heartbeat_thread(link)
     return Server(topology, packing, arguments).run()

@@ -13,71 +13,100 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from setproctitle import setproctitle
 
+from heron_core.exit_codes import ExitCode
+from heron_core.supervision import (
+    HEARTBEAT,
+    HEARTBEAT_SECS,
+    RELOAD,
+    encode_message,
+    encode_reason,
+)
+
 PR_SET_PDEATHSIG = 1
-EXIT_FAILED = 1
-PULSE_MS = 1000
-BEAT = b"\0"
-RELOAD = b"\1"
-"""On a voice: the plan has changed, look at it again (a topology is scaled while it runs)."""
-REASON_BYTES_MAX = 4096
-"""What a child may say about its end; a pipe holds more, so writing it never blocks."""
-EXIT_SUPERSEDED = 6
-"""Exit code of a process that another one has replaced while it was stopped."""
-EXIT_ORPHANED = 70
-"""Exit code of a process whose parent died (EX_SOFTWARE of sysexits.h)."""
+LIFELINE_POLL_MS = 1000
 
 
 @dataclass(slots=True)
 class SupervisorLink:
-    """A child's ties to its supervisor: a lifeline to read, a voice to beat and speak on."""
+    """A child's connection with its supervisor: a lifeline to read, a status pipe to report on."""
 
     lifeline: int
     """File descriptor that is readable once the parent is gone."""
-    voice: int | None = None
-    """Non-blocking pipe: a zero byte is a heartbeat, a one asks to look at the plan again, anything
-    else is the reason of the end."""
-    next_beat: float = 0.0
+    status_pipe: int | None = None
+    """Non-blocking pipe for what heron_core.supervision describes."""
+    next_heartbeat_at: float = 0.0
+    _unsent: bytes = b""
+    """The rest of a message that the pipe had no room for."""
 
-    def beat(self) -> None:
-        """Say that this process is alive; does nothing if it just did."""
+    def heartbeat(self) -> None:
+        """Say that this process is alive; does nothing if it just did.
+
+        It goes on with a message first: nothing else may stand in the middle of one.
+        """
+        if self._unsent:
+            self._flush()
+            return
         now = time.monotonic()
-        if now >= self.next_beat:
-            self.next_beat = now + PULSE_MS / 2000
-            self._write(BEAT)
+        if now >= self.next_heartbeat_at:
+            self.next_heartbeat_at = now + HEARTBEAT_SECS
+            self._write(HEARTBEAT)
 
-    def reload(self) -> None:
+    def request_reload(self) -> None:
         """Say that the plan has changed."""
         self._write(RELOAD)
 
-    def say(self, text: str) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Say what the new plan is; heartbeats take along what the pipe has no room for now.
+
+        For a process that sends its heartbeats in the same thread. ProtocolError if the message is
+        larger than any supervisor takes.
+        """
+        if self.status_pipe is not None:
+            self._unsent += encode_message(message)
+            self._flush()
+
+    def report(self, reason: str) -> None:
         """Say why this process ends."""
-        self._write(text.encode("utf-8", "replace")[:REASON_BYTES_MAX])
+        self._write(encode_reason(reason))
+
+    def _flush(self) -> None:
+        assert self.status_pipe is not None
+        try:
+            sent = os.write(self.status_pipe, self._unsent)
+        except BlockingIOError:  # full: the supervisor has not read the beginning yet
+            return
+        except OSError:  # nobody reads any more
+            sent = len(self._unsent)
+        self._unsent = self._unsent[sent:]
 
     def _write(self, data: bytes) -> None:
-        if self.voice is not None:
+        if self._unsent:
+            self._flush()
+        if self.status_pipe is not None and not self._unsent:
             try:
-                os.write(self.voice, data)
+                os.write(self.status_pipe, data)
             except OSError:  # full or nobody reads: the supervisor has other things to do
                 pass
 
 
-def start_pulse(ties: SupervisorLink) -> None:
-    """A thread that beats whatever the main thread does, and ends the process with its parent."""
+def start_heartbeat_thread(link: SupervisorLink) -> None:
+    """A thread that sends heartbeats whatever the main thread does, and ends the process with its
+    parent."""
 
-    def pulse() -> None:
+    def run() -> None:
         poll = select.poll()
-        poll.register(ties.lifeline, select.POLLIN)
-        while not poll.poll(PULSE_MS):
-            ties.beat()
-        os._exit(EXIT_ORPHANED)
+        poll.register(link.lifeline, select.POLLIN)
+        while not poll.poll(LIFELINE_POLL_MS):
+            link.heartbeat()
+        os._exit(ExitCode.ORPHANED)
 
-    threading.Thread(target=pulse, name="pulse", daemon=True).start()
+    threading.Thread(target=run, name="heartbeat", daemon=True).start()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +137,12 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
             die_with_parent(ours)
         code = main(theirs)
     except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else EXIT_FAILED
+        code = error.code if isinstance(error.code, int) else ExitCode.FAILED
     except BaseException:
         import traceback
 
         traceback.print_exc()
-        code = EXIT_FAILED
+        code = ExitCode.FAILED
     return _exit_now(code)
 
 
@@ -142,7 +171,7 @@ def die_with_parent(parent: int) -> None:
         return
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between fork and prctl
-        os._exit(EXIT_ORPHANED)
+        os._exit(ExitCode.ORPHANED)
 
 
 def signal_process(pid: int, number: int) -> bool:
@@ -178,30 +207,3 @@ def parent_of(pid: int) -> int | None:
         ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     return int(done.stdout) if done.stdout.strip() else None
-
-
-class Waker:
-    """Wakes a poll from another thread or a signal handler: a pipe that is readable once woken."""
-
-    def __init__(self) -> None:
-        self.readable, self._writable = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-
-    def wake(self) -> None:
-        """Make the pipe readable; any number of calls before `clear` count as one."""
-        try:
-            os.write(self._writable, b"!")
-        except BlockingIOError:
-            pass
-
-    def clear(self) -> None:
-        """Take what was written."""
-        try:
-            while len(os.read(self.readable, 4096)) == 4096:
-                pass
-        except BlockingIOError:
-            pass
-
-    @property
-    def signal_fd(self) -> int:
-        """For signal.set_wakeup_fd."""
-        return self._writable

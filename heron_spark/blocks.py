@@ -8,13 +8,11 @@ A block is messages of the data plane (heron_core.wire.frames) one after the oth
 import struct
 from collections.abc import Iterator, Mapping
 
-from heron_core.wire.frames import HEADER, Frames
+from heron_core.wire.frames import Frames, destination_of
 
 NUMBER = struct.Struct("<I")
 BLOCK_BYTES = 1024 * 1024
 """A block is closed when it has this much: rows stay far below what Arrow takes, and few."""
-_DESTINATION = struct.Struct("<I")
-_DESTINATION_AT = HEADER.size - 8
 
 Place = tuple[int, int]
 """level, partition"""
@@ -33,8 +31,7 @@ class Outgoing:
 
     def add(self, frames: Frames) -> None:
         """Take one DATA message."""
-        (task,) = _DESTINATION.unpack_from(frames[0], _DESTINATION_AT)
-        place = self._places[task]
+        place = self._places[destination_of(frames)]
         parts = self._parts.setdefault(place, [])
         parts.append(NUMBER.pack(len(frames)))
         size = self._sizes.get(place, 0) + NUMBER.size
@@ -71,9 +68,3 @@ def messages(block: bytes) -> Iterator[Frames]:
             frames.append(block[at : at + size])
             at += size
         yield frames
-
-
-def destination(frames: Frames) -> int:
-    """The task that a message is for."""
-    task: int = _DESTINATION.unpack_from(frames[0], _DESTINATION_AT)[0]
-    return task

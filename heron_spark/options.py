@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from heron_core.errors import UsageError
 
+ENGINE = "spark engine"
+"""The kind of back end of a topology that is a query."""
 MAX_BATCH = 1_000_000
 """Some 50 MB of short tuples; beyond it a batch gains nothing and only holds more memory."""
 BATCH_SECS = 2.0

@@ -6,7 +6,8 @@ there were. With more or fewer cores tasks live in other partitions, where these
 
 from collections.abc import Iterable, Mapping
 
-from heron_spark.blocks import Block, Outgoing, Place, destination, messages
+from heron_core.wire.frames import destination_of
+from heron_spark.blocks import Block, Outgoing, Place, messages
 from heron_spark.checkpoint_dir import Folder, Outcome
 from heron_spark.compile import Plan
 
@@ -36,4 +37,4 @@ def moved(blocks: Iterable[Block], places: Mapping[int, Place]) -> list[Block]:
 
 def _is_astray(block: Block, places: Mapping[int, Place]) -> bool:
     level, partition, data = block
-    return any(places[destination(each)] != (level, partition) for each in messages(data))
+    return any(places[destination_of(each)] != (level, partition) for each in messages(data))

@@ -18,7 +18,8 @@ from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.factory import World, incarnation_number
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import incarnation_number
 from heron_instance.shared_state import SharedState
 from heron_spark.blocks import Outgoing, Place
 from heron_spark.callback_queue import Todo
@@ -77,7 +78,7 @@ class Runner:
         self.driver.begin(True, time.monotonic())
 
     def _made_core(self, plan: Plan) -> InstanceCore:
-        world = World(
+        environment = Environment(
             time.monotonic,
             Random(),
             self._outgoing.add,
@@ -88,18 +89,19 @@ class Runner:
             self._construct,
         )
         identity = Identity(self.task, incarnation_number(), os.getpid())
-        return InstanceCore(plan.topology, plan.packing, identity, world, SharedState())
+        return InstanceCore(plan.topology, plan.packing, identity, environment, SharedState())
 
     def _construct(self, spec: Any, delegate: Any) -> Any:
-        component = construct(spec, delegate)
+        adapter: Any = construct(spec, delegate)
+        component = adapter.driven_object
         self._delegate = delegate
         self._usual = set(vars(component))
         if spec.is_spout:
             # Without tracking the driver acks at once; here that waits until the batch is done.
-            self._own_ack = component.ack
+            self._own_ack = adapter.ack
             self._note_ack = self._unacked.append
             component.ack = self._note_ack
-        return component
+        return adapter
 
     def _made_memory(self) -> Memory:
         instance, driver, delegate = self._instance, self.driver, self._delegate
@@ -139,9 +141,7 @@ class Runner:
     def begin(self, batch: int) -> None:
         """A batch begins: the one before is done everywhere."""
         self._printed.lines = self._lines
-        begin_batch = getattr(self._instance.component, "begin_batch", None)
-        if begin_batch is not None:
-            begin_batch(batch)
+        self._instance.adapter.begin_batch(batch)
         metrics = self.driver.metrics
         self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
         self._ack()
@@ -195,12 +195,8 @@ class Runner:
             if last_words:
                 driver.finish()
         driver.flush()
-        end_batch = getattr(self._instance.component, "end_batch", None)
-        if end_batch is not None:
-            end_batch()  # what it raises makes the batch come again
-        pre_save = getattr(self._instance.component, "pre_save", None)
-        if pre_save is not None:
-            pre_save(str(batch))
+        self._instance.adapter.end_batch()  # what it raises makes the batch come again
+        self._instance.adapter.pre_save(str(batch))
         finished = self.finished or last_words
         state = self._memory.save({"unacked": list(self._unacked), "finished": finished})
         self.batch = batch

@@ -20,8 +20,10 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
+from heron_core.wire.frames import destination_of
 from heron_io.processes import started_at
-from heron_spark.blocks import NUMBER, destination, messages
+from heron_spark.blocks import NUMBER, messages
 from heron_spark.checkpoint_dir import Folder
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.job import Job
@@ -39,7 +41,6 @@ LOOK_SECS = 0.2
 """How often a host looks whether it is still needed."""
 GRACE_SECS = 5.0
 """How long user code that runs then may go on."""
-EXIT_ORPHANED = 70
 RECEIVE_BYTES = 1 << 20
 
 
@@ -84,7 +85,7 @@ class Host:
             return
         for block in blocks:
             for frames in messages(block):
-                runner = runners.get(destination(frames))
+                runner = runners.get(destination_of(frames))
                 if runner is not None:  # else its batch was done by an attempt before this one
                     runner.deliver(frames)
 
@@ -171,7 +172,7 @@ def watch(folder: Folder, run: str, parent: int, over: threading.Event) -> None:
         pause.wait(LOOK_SECS)
     over.set()
     pause.wait(GRACE_SECS)
-    os._exit(EXIT_ORPHANED)
+    os._exit(ExitCode.ORPHANED)
 
 
 def main(arguments: list[str]) -> int:
@@ -181,7 +182,7 @@ def main(arguments: list[str]) -> int:
     try:
         job = Job.read(folder, run)
     except OSError:
-        return EXIT_ORPHANED  # the run is over already
+        return ExitCode.ORPHANED  # the run is over already
     logging.basicConfig(
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",

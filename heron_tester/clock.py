@@ -21,7 +21,7 @@ _real_sleep = time.sleep
 
 
 class VirtualClock:
-    """Seconds that pass when they are told to; calling it reads it, as time.monotonic does."""
+    """Seconds that pass only when a test lets them; calling it reads it, as time.monotonic does."""
 
     def __init__(self, start_time: float = START_TIME) -> None:
         self.now = START_MONOTONIC
@@ -47,14 +47,14 @@ class PatchedTime:
 
     Only in the thread that opened it: whatever else runs in the process keeps real time. Modules
     and classes that hold the functions by names of their own (`from time import time`) are reached
-    when `cover` was told of them.
+    when `cover` was called for them.
     """
 
     def __init__(self, clock: VirtualClock) -> None:
         self._thread = 0
         self._open = 0
         self._covered: set[int] = set()
-        self._places: list[tuple[ModuleType | type, str, Any, Any]] = []
+        self._attributes: list[tuple[ModuleType | type, str, Any, Any]] = []
         """(module or class, name, what is there, what is there while open)"""
         self._fakes = {
             real: self._only_here(real, fake) for real, fake in _replacements(clock).items()
@@ -76,7 +76,7 @@ class PatchedTime:
         for name, value in list(vars(holder).items()):
             fake = self._fake_of(value)
             if fake is not None:
-                self._places.append((holder, name, value, fake))
+                self._attributes.append((holder, name, value, fake))
                 if self._open:
                     setattr(holder, name, fake)
 
@@ -118,8 +118,8 @@ class PatchedTime:
             self._thread = thread
 
     def _put(self, which: int) -> None:
-        for place in self._places:
-            setattr(place[0], place[1], place[which])
+        for attribute in self._attributes:
+            setattr(attribute[0], attribute[1], attribute[which])
 
 
 def _replacements(clock: VirtualClock) -> dict[Time, Time]:

@@ -15,6 +15,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
+from heron_core.algorithms.termination import finish_order
 from heron_core.errors import ComponentError
 from heron_core.plans import (
     ContainerPlan,
@@ -36,7 +37,6 @@ from heron_tester.instance import Instance, Surroundings
 from stream_manager import core as stream_manager
 from stream_manager import events
 from stream_manager.options import Options
-from topology_master.termination import finish_levels
 
 CONTAINER = 1
 EPOCH = 1
@@ -327,7 +327,7 @@ class Cluster:
     def finish(self) -> None:
         """Let the bolts say their last words, each after all that feed it."""
         self.settle()
-        for level in finish_levels(self.shared.topology, self.shared.packing.tasks_of):
+        for level in finish_order(self.shared.topology, self.shared.packing.tasks_of):
             for task in sorted(level):
                 instance = self.instances[task]
                 self.guarded(instance, partial(instance.order, messages.FinishBolts((task,))))

@@ -20,10 +20,11 @@ from heron_core.topology import (
 from heron_core.validation import choices
 from heron_tester import fixtures
 from heron_tester.clock import START_TIME
-from heron_tester.engine import WAIT_SECS, Engine, Manners
+from heron_tester.engine import Engine
 from heron_tester.instance import Instance
 from heron_tester.recording import users_id
 from heron_tester.records import Emitted, LogLine, Problem
+from heron_tester.run_settings import WAIT_SECS, RunSettings
 from heronpy_compat.components.java import SHELL_BOLT, SHELL_COMMAND, SHELL_SPOUT
 
 READER = "reader"
@@ -42,7 +43,8 @@ class ComponentTester:
         with ComponentTester(Count, inputs={"words": ["word"]}) as count:
             assert count.process(["storm"])[0].values == ["storm", 1]
 
-    `component` is a class of any door, or a list of words: the command of a shell component.
+    `component` is a class of any API (heronpy, streamparse, Storm), or a list of words: the
+    command of a shell component.
     `inputs` names the components that a bolt reads and the fields of their streams: {component:
     fields} or {component: {stream: fields}}; a spout has none. `outputs`, fields or {stream:
     fields}, defaults to what the class declares. Tuples are tracked unless `config` says otherwise.
@@ -66,13 +68,13 @@ class ComponentTester:
     ) -> None:
         spec = _component(component, name, inputs or {}, outputs, config or {})
         self._name = spec.name
-        self._given = spec.class_path.rpartition(".")[2]
+        self._class_name = spec.class_path.rpartition(".")[2]
         topology = _topology(spec, inputs or {}, config or {})
         validation.check(topology)
-        manners = Manners("fifo", seed, patch_time, start_time, wait_secs=wait_secs)
-        self._engine = Engine(lambda: topology, manners)
+        settings = RunSettings("fifo", seed, patch_time, start_time, wait_secs=wait_secs)
+        self._engine = Engine(lambda: topology, settings)
         self._ids = count(1).__next__
-        self._told = 0
+        self._reported = 0
         try:
             self._raise_new()
         except BaseException:
@@ -99,7 +101,7 @@ class ComponentTester:
         try:
             self._engine.close()
         finally:
-            fixtures.given.pop(self._given, None)
+            fixtures.tested_classes.pop(self._class_name, None)
 
     # --- bolts --------------------------------------------------------------------------------
 
@@ -113,8 +115,8 @@ class ComponentTester:
     ) -> list[Emitted]:
         """Let a bolt process one tuple; returns what it emitted.
 
-        The tuple comes from the first of `inputs` unless told otherwise. `acked` and `failed` tell
-        of it by its `tup_id`, or if none is given by its number: the first tuple is 1.
+        The tuple comes from the first of `inputs` unless `component` names another. `acked` and
+        `failed` know it by its `tup_id`, or if none is given by its number: the first tuple is 1.
         """
         source, stream = self._input(component, stream)
         number = self._ids()
@@ -164,7 +166,7 @@ class ComponentTester:
         if tup_id not in under_way:
             raise UsageError(f"{self._name} has no tuple {tup_id!r} under way; it has {under_way}")
         root = list(pending)[under_way.index(tup_id)]
-        reader = self._engine.instances(READER)[0].component
+        reader = self._engine.instances(READER)[0].users_object
 
         def act() -> None:
             mine = [tup for tup in reader.held if tup.roots and tup.roots[0] == root]
@@ -250,8 +252,8 @@ class ComponentTester:
         return self.emitted[before:]
 
     def _raise_new(self) -> None:
-        new = [each.error for each in self.errors[self._told :] if each.error is not None]
-        self._told = len(self.errors)
+        new = [each.error for each in self.errors[self._reported :] if each.error is not None]
+        self._reported = len(self.errors)
         if new:
             raise new[0]
 
@@ -323,7 +325,7 @@ def _what_runs(component: Any, has_inputs: bool) -> tuple[bool, str, dict[str, A
             " inputs={'words': ['word']}"
         )
     name = f"{component.__name__}_{_numbers()}"
-    fixtures.given[name] = component
+    fixtures.tested_classes[name] = component
     return is_spout, f"{fixtures.__name__}.{name}", {}
 
 
@@ -335,7 +337,7 @@ def _streams(streams: Streams) -> list[StreamSpec]:
 
 def _declared(outputs: Iterable[Any]) -> list[StreamSpec]:
     """The streams in a class's `outputs`: field names of the default stream, and Streams of any
-    door."""
+    API."""
     fields: dict[str, tuple[str, ...]] = {}
     direct: dict[str, bool] = {}
     for each in outputs:
@@ -358,7 +360,7 @@ def _topology(
         InputSpec(spec.name, each.name, _DIRECT if each.direct else _SHUFFLE)
         for each in spec.outputs
     )
-    keeps = {fixtures.Reader.KEEPS: spec.is_spout}
-    readers = [ComponentSpec(READER, False, f"{path}.Reader", 1, (), read, keeps)] if read else []
+    holds = {fixtures.Reader.HOLDS: spec.is_spout}
+    readers = [ComponentSpec(READER, False, f"{path}.Reader", 1, (), read, holds)] if read else []
     everything = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, **config}
     return TopologySpec(spec.name, (*sources, spec, *readers), everything)

@@ -1,57 +1,29 @@
 """What the testers of topologies and of components have in common: one cluster and its journal."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from heron_core.errors import UsageError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
-from heron_tester.clock import START_TIME, PatchedTime, VirtualClock
+from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.cluster import Cluster, packed
 from heron_tester.errors import TesterError
 from heron_tester.faults import Faults
 from heron_tester.instance import Instance, Surroundings
 from heron_tester.records import Journal
+from heron_tester.run_settings import RunSettings
 from heron_tester.sources import own_search_path
 
-STEPS_MAX = 100_000
-"""Messages and calls at one virtual time: some seconds, and far more than a test needs."""
-WAIT_SECS = 10.0
-"""Real seconds that a component may work in a thread or a child process."""
-ORDERS = ("fifo", "random")
-SEED_BITS = 32
 _PROBLEMS_TOLD = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How a tester runs its topology."""
-
-    order: str = "fifo"
-    """fifo: what was sent first is delivered first; random: the seed decides whose turn it is."""
-    seed: int | None = None
-    patch_time: bool = True
-    start_time: float = START_TIME
-    steps_max: int = STEPS_MAX
-    wait_secs: float = WAIT_SECS
-
-    def settled_seed(self) -> int:
-        """The given seed; else 0, or for the order random another one each time."""
-        if self.order not in ORDERS:
-            raise UsageError(f"order must be {' or '.join(ORDERS)}, not {self.order!r}")
-        if self.seed is not None:
-            return self.seed
-        return 0 if self.order == "fifo" else int.from_bytes(os.urandom(SEED_BITS // 8), "big")
 
 
 class Engine:
     """A running cluster, its journal, and user code that reads the virtual clock meanwhile."""
 
-    def __init__(self, make_topology: Callable[[], TopologySpec], manners: Manners) -> None:
+    def __init__(self, make_topology: Callable[[], TopologySpec], manners: RunSettings) -> None:
         self.seed = manners.settled_seed()
         self.manners = manners
         self.clock = VirtualClock(manners.start_time)

@@ -7,15 +7,17 @@ from random import Random
 from typing import Any, Protocol
 
 from heron_core import config as keys
+from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_core.wire.frames import Frames, Kind, parse_header, words
+from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.messages import FinishBolts, Plan
+from heron_core.wire.packets import decode_roots
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import ControlReceived, Event, Log, Received, Turn
 from heron_instance.input.bolt import NEVER, BoltDriver
-from heron_instance.runtime.factory import World
+from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.faults import Faults
@@ -75,7 +77,7 @@ class Instance:
         self._fed: dict[int, Call] = {}
         """root -> what to call with the outcome, of tuples that the test emitted"""
         debug = keys.flag(keys.with_defaults(shared.topology.config), keys.DEBUG)
-        world = World(
+        environment = Environment(
             shared.clock,
             rng,
             partial(outside.sent, self),
@@ -84,10 +86,10 @@ class Instance:
             call_soon=partial(outside.call_soon, self),
             call_later=partial(outside.call_later, self),
             construct=self._construct,
-            around=self.watch.around,
+            wrap=self.watch.around,
         )
-        self.core = self._made_core(world)
-        self.component = self.core.instance.component
+        self.core = self._made_core(environment)
+        self.component: Any = self.core.instance.adapter
         self.context = self.core.instance.context
         self.driver: Any = self.core.driver
         self.driver.report = self.watch.reported
@@ -95,28 +97,27 @@ class Instance:
         if self.is_spout:
             self._note_done_at_once()
 
-    def _made_core(self, world: World) -> InstanceCore:
+    def _made_core(self, environment: Environment) -> InstanceCore:
         shared = self.shared
         identity = Identity(self.task, self.incarnation, 0)
         try:
             return InstanceCore(
-                shared.topology, shared.packing, identity, world, SharedState(), CONSUMED_BYTES
-            )
+                shared.topology, shared.packing, identity, environment, SharedState(),
+                CONSUMED_BYTES,
+            )  # fmt: skip
         except Exception as error:
             error.add_note(f"raised at the start of {self.name}[{self.task}]")
             raise
 
-    def _construct(self, spec: ComponentSpec, delegate: Any) -> Any:
-        component = construct(spec, delegate)
-        user = _users_object(component)
-        for each in (component, user):
+    def _construct(self, spec: ComponentSpec, bindings: Any) -> EngineSpout | EngineBolt:
+        component = construct(spec, bindings)
+        driven, user = component.driven_object, component.users_object
+        for each in (driven, user):
             self.shared.patched.cover_class(type(each))
-        self.is_real = any(
-            each.__module__.startswith(MULTILANG) for each in type(component).__mro__
-        )
+        self.is_real = any(each.__module__.startswith(MULTILANG) for each in type(driven).__mro__)
         if self.is_real:
-            component.initialize = self._in_real_time(component.initialize)
-        self.watch.put_around(component, user)
+            driven.initialize = self._in_real_time(driven.initialize)
+        self.watch.put_around(driven, user)
         return component
 
     def _note_done_at_once(self) -> None:
@@ -154,9 +155,10 @@ class Instance:
 
     def _note_outcomes(self, frames: Frames) -> None:
         """What becomes of roots: the test's own are no business of the spout."""
-        acked = parse_header(frames[0]).kind == Kind.ACKED
+        head = header_of(frames)
+        acked = head.kind == Kind.ACKED
         pending = self.driver.collector.pending
-        for root in words(frames[1]):
+        for root in decode_roots(head, frames):
             if root not in pending:
                 continue
             self.watch.outcome(pending[root], acked)
@@ -215,8 +217,8 @@ class Instance:
 
     @property
     def users_object(self) -> Any:
-        """What the user's class made: the component itself, or what a door put into it."""
-        return _users_object(self.component)
+        """What the user's class made."""
+        return self.component.users_object
 
     @property
     def waits_for_ticks(self) -> bool:
@@ -226,8 +228,7 @@ class Instance:
     @property
     def works_elsewhere(self) -> bool:
         """Whether something is under way in a thread or a process that real time will end."""
-        ask = getattr(self.component, "is_idle", None)
-        return ask is not None and not self.guarded(ask)
+        return not self.guarded(self.component.is_idle)
 
     def guarded(self, call: Call) -> Any:
         """Make a call of user code in the time that it lives in."""
@@ -240,8 +241,3 @@ class Instance:
 
 def _admit() -> None:
     """Nobody is ever paused: what a test emits is delivered before it goes on."""
-
-
-def _users_object(component: Any) -> Any:
-    """Doors that have an object of the user's in a component of their own call it so."""
-    return getattr(component, "users_object", component)

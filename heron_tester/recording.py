@@ -1,5 +1,5 @@
-"""What is put around a component's methods, emits and log: records of all that happens, and the
-faults that a test asked for."""
+"""Wraps a component's methods, emits and log: records all that happens, and injects the faults
+that a test asked for."""
 
 import logging
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM
 from heron_tester.clock import VirtualClock
 from heron_tester.faults import CRASH, DROP, RAISE, Fault, Faults, Killed
-from heron_tester.records import Emitted, Journal, LogLine, Problem, Received, Settled, kept
+from heron_tester.records import Emitted, Journal, LogLine, Problem, Received, Settled, snapshot
 
 Call = Callable[..., Any]
 
@@ -114,8 +114,8 @@ class Watch:
     def _received(self, tup: Any) -> None:
         self._journal.received.append(
             Received(
-                kept(tup.values or ()), self._name, self._task, tup.component, tup.stream, tup.task,
-                self._clock.time(),
+                snapshot(tup.values or ()), self._name, self._task, tup.component, tup.stream,
+                tup.task, self._clock.time(),
             )
         )  # fmt: skip
 
@@ -173,7 +173,7 @@ class Watch:
     ) -> None:
         self._journal.emitted.append(
             Emitted(
-                kept(values), self._name, stream, self._task, anchors, users_id(tup_id),
+                snapshot(values), self._name, stream, self._task, anchors, users_id(tup_id),
                 direct_task, self._clock.time(),
             )
         )  # fmt: skip
@@ -245,7 +245,7 @@ class SharedLines(Lines):
         return self._watch.is_called
 
     def leave(self) -> None:
-        """Nothing more of it."""
+        """Remove itself from the shared logger."""
         if self._logger is not None:
             self._logger.removeHandler(self)
 

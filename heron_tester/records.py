@@ -113,7 +113,7 @@ class Journal:
         self.problems.append(Problem(component, task, where, error, text, provoked))
 
 
-def of(records: Iterable[Record], component: str, task: int | None = None) -> list[Record]:
+def records_of(records: Iterable[Record], component: str, task: int | None = None) -> list[Record]:
     """Those of one component, or of one of its tasks."""
     return [
         each
@@ -122,7 +122,7 @@ def of(records: Iterable[Record], component: str, task: int | None = None) -> li
     ]
 
 
-def kept(values: Sequence[Any]) -> list[Any]:
+def snapshot(values: Sequence[Any]) -> list[Any]:
     """The values as they are now, whatever user code does to them later."""
     try:
         return copy.deepcopy(list(values))

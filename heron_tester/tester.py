@@ -8,9 +8,10 @@ from typing import Any
 from heron_core.errors import UsageError
 from heron_core.topology import DEFAULT_STREAM
 from heron_tester.clock import START_TIME
-from heron_tester.engine import STEPS_MAX, WAIT_SECS, Engine, Manners
+from heron_tester.engine import Engine
 from heron_tester.faults import CRASH, DROP, FAIL, RAISE, Fault, When
-from heron_tester.records import Emitted, LogLine, Problem, Received, of
+from heron_tester.records import Emitted, LogLine, Problem, Received, records_of
+from heron_tester.run_settings import STEPS_MAX, WAIT_SECS, RunSettings
 from heron_tester.sources import topology_of
 
 
@@ -48,13 +49,13 @@ class TopologyTester:
         steps_max: int = STEPS_MAX,
         wait_secs: float = WAIT_SECS,
     ) -> None:
-        self._manners = Manners(order, seed, patch_time, start_time, steps_max, wait_secs)
+        self._settings = RunSettings(order, seed, patch_time, start_time, steps_max, wait_secs)
         self._source = (source, topology, environment, dict(config or {}))
         self._running: Engine | None = None
         self._turns: dict[str, int] = {}
 
     def __enter__(self) -> "TopologyTester":
-        self._running = Engine(partial(topology_of, *self._source), self._manners)
+        self._running = Engine(partial(topology_of, *self._source), self._settings)
         return self
 
     def __exit__(
@@ -215,7 +216,7 @@ class TopologyTester:
     ) -> list[Emitted]:
         """What a component emitted, in order, on any stream and of any task unless named."""
         self._engine.check(component)
-        found = of(self._engine.journal.emitted, component, task)
+        found = records_of(self._engine.journal.emitted, component, task)
         return [each for each in found if stream in (None, each.stream)]
 
     def values(
@@ -229,7 +230,7 @@ class TopologyTester:
     ) -> list[Received]:
         """What a bolt's process was called with, in order."""
         self._engine.check(component)
-        found = of(self._engine.journal.received, component, task)
+        found = records_of(self._engine.journal.received, component, task)
         return [each for each in found if source in (None, each.source)]
 
     def acked(self, component: str, task: int | None = None) -> list[Any]:
@@ -242,19 +243,19 @@ class TopologyTester:
 
     def _settled(self, component: str, task: int | None, acked: bool) -> list[Any]:
         self._engine.check(component)
-        found = of(self._engine.journal.settled, component, task)
+        found = records_of(self._engine.journal.settled, component, task)
         return [each.what for each in found if each.acked is acked]
 
     def errors(self, component: str, task: int | None = None) -> list[Problem]:
         """What a component raised, and what it logged as an error; looking at it makes it known."""
         self._engine.check(component)
         self._engine.journal.seen.add(component)
-        return of(self._engine.journal.problems, component, task)
+        return records_of(self._engine.journal.problems, component, task)
 
     def logs(self, component: str, task: int | None = None) -> list[LogLine]:
         """What a component logged."""
         self._engine.check(component)
-        return of(self._engine.journal.lines, component, task)
+        return records_of(self._engine.journal.lines, component, task)
 
     def component(self, name: str) -> list[Any]:
         """The user's objects of a component, in order of their task ids."""

@@ -2,7 +2,8 @@
 
 from array import array
 
-from heron_core.wire.frames import Frames, Header, Kind, header, pairs, words
+from heron_core.wire.frames import Frames, Header, Kind
+from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from stream_manager import events
 from stream_manager.container_state import Places
 from stream_manager.options import Options
@@ -26,9 +27,9 @@ class Results:
         """An ACK or FAIL message for a spout here; KeyError if there is no such spout."""
         trees = self._places.trees[head.destination]
         if head.kind == Kind.ACK:
-            self._tell(Kind.ACKED, head.destination, trees.apply(pairs(frames[1])), out)
+            self._tell(Kind.ACKED, head.destination, trees.apply(decode_pairs(head, frames)), out)
         else:
-            self._tell(Kind.FAILED, head.destination, trees.fail(words(frames[1])), out)
+            self._tell(Kind.FAILED, head.destination, trees.fail(decode_roots(head, frames)), out)
 
     def fail_all(self, out: Out) -> None:
         """Give all trees up: nobody knows which of them miss something."""
@@ -50,7 +51,7 @@ class Results:
     def _tell(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
         if not roots:
             return
-        frames = [header(kind, self.epoch, 0, task, len(roots)), roots.tobytes()]
+        frames = encode_roots(kind, self.epoch, 0, task, roots)
         incarnation = self._places.queues[task].incarnation
         if incarnation is None:
             self._untold.setdefault(task, []).append(frames)

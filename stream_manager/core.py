@@ -5,36 +5,31 @@ trees, for each local instance a queue with a window, for each peer a queue for 
 full; queues over their high-water mark name causes of back-pressure.
 """
 
-from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from heron_core.config import DROP
 from heron_core.errors import ProtocolError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import (
-    Flag,
-    Frames,
-    Header,
-    Kind,
+from heron_core.wire.batch import (
+    beginnings,
     check_batch,
-    header,
-    pairs,
-    parse_header,
-    root_owner,
+    check_fanout,
     roots_of,
-    tasks,
-    words,
+    split_fanout,
+    targets_of,
 )
+from heron_core.wire.frames import Frames, Header, Kind, header_of, root_owner
+from heron_core.wire.packets import decode_control, decode_pairs, encode_control, encode_roots
 from stream_manager import events
 from stream_manager.ack_results import Results
 from stream_manager.acks import Trees
 from stream_manager.backpressure import BackPressure
 from stream_manager.container_state import Places
-from stream_manager.fanout import check_fanout, leads_to_one, split
 from stream_manager.options import Options
 
 Out = list[events.Instruction]
@@ -148,7 +143,7 @@ class StreamManager:
 
     def _message(self, frames: Frames, out: Out) -> Header | None:
         try:
-            head = parse_header(frames[0])
+            head = header_of(frames)
             self._by_kind[head.kind](head, frames, out)
             return head
         except (ProtocolError, KeyError, IndexError, ValueError) as error:
@@ -163,8 +158,9 @@ class StreamManager:
 
     def _data(self, head: Header, frames: Frames, out: Out) -> None:
         check_batch(head, frames)
-        if head.flags & Flag.BEGINS and head.source in self._trees:
-            self._trees[head.source].begin(words(frames[2]))
+        begun = beginnings(head, frames)
+        if begun is not None and head.source in self._trees:
+            self._trees[head.source].begin(begun)
         if head.epoch < self._fence:
             self._leftover(head, frames, out)
             return
@@ -191,11 +187,12 @@ class StreamManager:
 
     def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
         """One batch for several tasks of one container: split there, each with its own edges."""
-        targets = tasks(frames[1])
+        targets = targets_of(frames)
+        check_fanout(head, frames, targets)
         home = self._places.packing.container_of
-        moved = head.epoch < self.epoch and not leads_to_one(head, targets, home)
-        if not moved:
-            check_fanout(head, frames, targets, home)
+        moved = any(home.get(task) != head.destination for task in targets)
+        if moved and head.epoch >= self.epoch:
+            raise ProtocolError(f"a fan-out to tasks that are not in container {head.destination}")
         if head.epoch < self._fence:
             self._leftover(head, frames, out)
         elif moved:
@@ -205,7 +202,7 @@ class StreamManager:
             # They all are of one component, so any of them will do as a cause.
             self._to_peer(head.destination, targets[0], frames, out)
         else:
-            for task, found in split(head, frames, targets):
+            for task, found in split_fanout(head, frames, targets):
                 self.counters["forwarded"] += 1
                 self._to_instance(task, found, out)
 
@@ -243,28 +240,23 @@ class StreamManager:
 
     def _drop(self, frames: Frames, out: Out) -> None:
         """Mode drop: what finds the queue full is lost, and its roots are told so."""
-        head = parse_header(frames[0])
-        fanned_out = head.kind == Kind.FANOUT
-        copies = len(tasks(frames[1])) if fanned_out else 1
+        head = header_of(frames)
+        copies = len(targets_of(frames)) if head.kind == Kind.FANOUT else 1
         self.counters["dropped"] += head.items * copies
         self._fail_roots(frames, out)
 
     def _fail_roots(self, frames: Frames, out: Out) -> None:
         """Fail all roots of a batch that is lost, at the spouts that own them."""
         owners: dict[int, list[int]] = {}
-        head = parse_header(frames[0])
-        if head.kind == Kind.FANOUT:
-            frames = [frames[0], *frames[2:]]
-        for root in roots_of(head, frames):
+        for root in roots_of(header_of(frames), frames):
             owners.setdefault(root_owner(root), []).append(root)
         for owner, failed in owners.items():
-            first = header(Kind.FAIL, self.epoch, 0, owner, len(failed))
-            self._message([first, array("Q", failed).tobytes()], out)
+            self._message(encode_roots(Kind.FAIL, self.epoch, 0, owner, failed), out)
 
     # --- acks ---------------------------------------------------------------------------------
 
     def _init(self, head: Header, frames: Frames, out: Out) -> None:
-        self._trees[head.source].begin(pairs(frames[1]))
+        self._trees[head.source].begin(decode_pairs(head, frames))
 
     def _settle(self, head: Header, frames: Frames, out: Out) -> None:
         """Acks and fails go to the stream manager that holds the trees of the owning spout."""
@@ -299,11 +291,10 @@ class StreamManager:
         self._apply_cause(self.container, cause, out)
 
     def _cause_frames(self, cause: messages.BackPressureCause) -> Frames:
-        first = header(Kind.CONTROL, self.epoch, self.container, cause.task, 1)
-        return [first, messages.encode(cause)]
+        return encode_control(self.epoch, self.container, cause.task, cause)
 
     def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
-        message = messages.decode(frames[1])
+        message = decode_control(frames)
         if not isinstance(message, messages.BackPressureCause) or head.source not in self._peers:
             raise ProtocolError(f"no word of a peer: {message!r:.100} from {head.source}")
         self._apply_cause(head.source, message, out)
@@ -421,7 +412,9 @@ class StreamManager:
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self.container)))
             case messages.RegistrationRejected(reason):
-                out.append(events.Exit(f"the topology master refused us: {reason}", 3))
+                out.append(
+                    events.Exit(f"the topology master refused us: {reason}", ExitCode.UNSTARTED)
+                )
 
     def _take_plan(self, data: messages.Json, out: Out) -> None:
         plan = physical_from_json(data)

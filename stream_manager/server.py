@@ -19,13 +19,14 @@ from typing import Any
 import zmq
 
 from heron_core.errors import ProtocolError, StateStoreError
-from heron_core.plans import PackingPlan
+from heron_core.exit_codes import ExitCode
+from heron_core.plans import PackingPlan, packing_to_json
 from heron_core.state_tree import master_path
+from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
-from heron_io import container_plan
-from heron_io.processes import EXIT_ORPHANED, SupervisorLink
+from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, StateStore
@@ -124,7 +125,7 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
-                self._ties.beat()
+                self._ties.heartbeat()
                 self._handle(events.Timer())
             self._look_for_master(now)
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
@@ -144,7 +145,7 @@ class Server:
 
     def _serve(self, ready: dict[Any, int]) -> None:
         if self._ties.lifeline in ready:
-            self._end(events.Exit("the parent process is gone", EXIT_ORPHANED))
+            self._end(events.Exit("the parent process is gone", ExitCode.ORPHANED))
             return
         self._authenticator.serve(ready, time.monotonic())
         self.core.counters["refused"] = self._authenticator.refused
@@ -249,9 +250,11 @@ class Server:
         peer.close(linger=0)
 
     def _repacked(self, each: events.Repacked) -> None:
-        """Our executor reads the plan and starts and ends what has changed here."""
-        container_plan.write(self._place.socket_path, each.packing)
-        self._ties.reload()
+        """Our executor starts and ends what has changed here."""
+        try:
+            self._ties.send({PACKING: packing_to_json(each.packing)})
+        except ProtocolError as error:
+            log.error("the executor cannot be told the new plan: %s", error)
 
     # --- the master ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
-from heron_core.plans import TopologyState
+from heron_core.plans import initial_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,26 +17,24 @@ class Options:
     """How long an update waits until nothing is in flight; then what is left of it fails."""
     reactivate_wait_secs: float = 600.0
     """How long it waits for added containers, and after the switch for all instances."""
-    wave_secs: float = 0.02
-    """Between two waves of probes while the end is near: short beside a second, long beside a
+    probe_interval_secs: float = 0.02
+    """Between two rounds of probes while the end is near: short beside a second, long beside a
     round trip."""
-    wave_patience_secs: float = 2.0
-    """A wave that not all instances answer is given up (one is being restarted) and repeated."""
-    quiet_secs: float = 2.0
-    """Tuples that were lost on the way leave the counts unequal for ever: after this long without
-    any change, with every instance idle, the rest is declared lost."""
+    probe_patience_secs: float = 2.0
+    """A round that not all instances answer is given up (one is being restarted) and repeated."""
+    lost_after_secs: float = 2.0
+    """Tuples that were lost leave the counts unequal for ever: after this long without any change,
+    with every instance idle, the rest is declared lost."""
     takeover_secs: float = 0.5
-    """How long a registered stream manager has to answer when another one of its container offers
-    itself: a hundred round trips, and still half a second from a death to its replacement."""
+    """How long a registered stream manager has to answer when another one of its container
+    registers: a hundred round trips, and still half a second from a death to its replacement."""
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Options":
         """The options in a topology's config."""
-        state = config.get(keys.INITIAL_STATE, TopologyState.RUNNING)
-        paused = state == TopologyState.PAUSED
         merged = keys.with_defaults(config)
         return Options(
-            initial_state=TopologyState.PAUSED if paused else TopologyState.RUNNING,
+            initial_state=initial_state(config),
             deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
             reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
         )

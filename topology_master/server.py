@@ -12,6 +12,7 @@ from typing import Any
 import zmq
 
 from heron_core.errors import NameInUse, ProtocolError, StateStoreError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import (
     PackingPlan,
     PhysicalPlan,
@@ -28,7 +29,7 @@ from heron_core.state_tree import (
 )
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_io.processes import EXIT_ORPHANED, SupervisorLink, started_at
+from heron_io.processes import SupervisorLink, started_at
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
@@ -39,7 +40,6 @@ from topology_master.options import Options
 
 log = logging.getLogger("topology_master")
 
-ENDED_CODE = 5
 """Exit code of a master whose topology is done."""
 ENDED_LINGER_SECS = 3.0
 """How long a master whose topology is done still answers, for a last look at the numbers."""
@@ -124,9 +124,9 @@ class Server:
 
     def _rest(self) -> None:
         """A moment between two tries."""
-        self._ties.beat()
+        self._ties.heartbeat()
         if self._ties.lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
-            self._end("the parent process is gone", EXIT_ORPHANED)
+            self._end("the parent process is gone", ExitCode.ORPHANED)
 
     def _become_master(self) -> bool:
         """Take the ephemeral node; as a standby wait for its holder to go."""
@@ -217,7 +217,7 @@ class Server:
                 return
         if self._reload:
             self._reload = False
-            self._ties.reload()
+            self._ties.request_reload()
 
     def _serve(self) -> None:
         self._store.on_session(self._session_changed)
@@ -235,15 +235,15 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
-                self._ties.beat()
+                self._ties.heartbeat()
                 self._keep_node()
                 self._write_pending()
                 self._handle(events.Timer())
             if now >= self._leave_at:
-                self._end("the topology has ended", ENDED_CODE)
+                self._end("the topology has ended", ExitCode.ENDED)
             ready = dict(self._poller.poll(int(TIMER_SECS * 1000)))
             if self._ties.lifeline in ready:
-                self._end("the parent process is gone", EXIT_ORPHANED)
+                self._end("the parent process is gone", ExitCode.ORPHANED)
             self._authenticator.serve(ready, now)
             self._core.counters["refused"] = self._authenticator.refused
             self._core.counters["disconnected"] = self._authenticator.disconnected

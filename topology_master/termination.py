@@ -1,130 +1,143 @@
-"""When is a topology done? Counting waves (Mattern's four-counter method), then last words.
+"""The end of a finite topology: all spouts finished, then drained, then bolts finish in order.
 
-Every instance counts the deliveries it sent and those it processed. When all spouts are finished,
-a wave asks all of them; if two waves in a row find every instance idle and the same numbers, with
-as many processed as sent, nothing is on its way. Then bolts run on_finish level by level, sources
-first, each level again until all is quiet.
+Bolts run on_finish level by level, sources first, and the topology is drained again after each
+level, for what one level emits while it finishes the next one has still to process.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass
 from enum import Enum
 
+from heron_core.algorithms.termination import TerminationDetector, finish_order
+from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
-
-
-@dataclass
-class Waves:
-    """Waves of counts; `quiet` once nothing is on its way any more."""
-
-    tasks: frozenset[int]
-    patience_secs: float
-    quiet_secs: float
-    wave: int = 0
-    sent_at: float = 0.0
-    answers: dict[int, QuiescenceReport] = field(default_factory=dict)
-    quiet: bool = False
-    lost: int = 0
-    """Deliveries that were sent and never processed, once quiet."""
-    uncounted: int = 0
-    """By how much more was sent than processed, as counted by those that are left, without anything
-    being lost: instances that a scaling ended took their counts along."""
-    _latest: dict[int, QuiescenceReport] = field(default_factory=dict)
-    """The last answer of each task since `begin`, of whatever wave."""
-    _last: tuple[int, int] | None = None
-    _accepted: int = 0
-    """By how much the counts differ, once quiet; negative if the dead had sent more than they had
-    processed."""
-    _unchanged_since: float = 0.0
-
-    def begin(self) -> None:
-        """Something new may be on its way: what was found so far counts no more."""
-        self.quiet = False
-        self._last = None
-        self._latest = {}
-        self.answers = {}
-        self.wave += 1
-        self.sent_at = float("-inf")
-
-    def retask(self, tasks: frozenset[int], gone: frozenset[int]) -> None:
-        """The topology was scaled: these are its tasks now. The processes of `gone` end; some of
-        them come up elsewhere and count from zero."""
-        for task in gone & self._latest.keys():
-            counts = self._latest.pop(task)
-            self.uncounted -= counts.sent - counts.processed
-        self.tasks = tasks
-        self.begin()
-
-    def busy(self) -> set[int]:
-        """The tasks that had something left to do when they were asked last, or never answered."""
-        idle = {task for task, counts in self._latest.items() if counts.idle}
-        return set(self.tasks - idle)
-
-    def due(self, now: float, interval_secs: float) -> bool:
-        """Whether the next wave is to be sent now."""
-        waiting = len(self.answers) < len(self.tasks)
-        return not self.quiet and now - self.sent_at >= (
-            self.patience_secs if waiting and self.sent_at > float("-inf") else interval_secs
-        )
-
-    def send(self, now: float) -> int:
-        """The number of a new wave, sent now."""
-        self.wave += 1
-        self.sent_at = now
-        self.answers = {}
-        return self.wave
-
-    def answer(self, counts: QuiescenceReport, now: float) -> None:
-        """Take one answer; the last one of a wave decides."""
-        complete = len(self.answers) == len(self.tasks)
-        if counts.task in self.tasks:
-            self._latest[counts.task] = counts
-        if complete or counts.wave != self.wave or counts.task not in self.tasks:
-            return
-        self.answers[counts.task] = counts
-        if len(self.answers) == len(self.tasks):
-            self._judge(now)
-
-    def _judge(self, now: float) -> None:
-        found = self.answers.values()
-        if not all(each.idle for each in found):
-            self._last = None
-            return
-        total = (sum(each.sent for each in found), sum(each.processed for each in found))
-        if total != self._last:
-            self._last, self._unchanged_since = total, now
-            return
-        missing = total[0] - total[1] - self.uncounted
-        # What was found missing before is not waited for again when the bolts say their last words.
-        if missing in (0, self._accepted) or now - self._unchanged_since >= self.quiet_secs:
-            self.quiet = True
-            self._accepted = missing
-            self.lost = max(0, missing)
+from topology_master.options import Options
 
 
 class Phase(Enum):
-    """How far the end has come."""
+    """How far the end has come; the values are those that `heronpy stats` shows."""
 
     RUNNING = "running"
-    COUNTING = "counting"
-    LAST_WORDS = "last words"
+    DRAINING = "counting"
+    """All spouts are finished, and something may be in flight."""
+    FINISHING = "last words"
+    """Bolts run on_finish."""
     ENDED = "ended"
 
 
-def finish_levels(
-    topology: TopologySpec, tasks_of: Mapping[str, list[int]]
-) -> list[frozenset[int]]:
-    """Tasks of the bolts, level by level: each after all that feed it (a cycle counts as one)."""
-    level: dict[str, int] = {each.name: 0 for each in topology.components if each.is_spout}
-    bolts = [each for each in topology.components if not each.is_spout]
-    # As many rounds as there are bolts settle any graph without cycles; in a cycle the levels
-    # would grow for ever, so they stop there.
-    for _ in bolts:
-        for bolt in bolts:
-            sources = [level[each.component] for each in bolt.inputs if each.component in level]
-            level[bolt.name] = min(max(sources, default=0) + 1, len(bolts))
-    found: dict[int, set[int]] = {}
-    for bolt in bolts:
-        found.setdefault(level[bolt.name], set()).update(tasks_of[bolt.name])
-    return [frozenset(found[each]) for each in sorted(found)]
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """These tasks are to run on_finish."""
+
+    tasks: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The topology has come to its end, with so many deliveries lost."""
+
+    lost: int
+
+
+def spouts_of(topology: TopologySpec, packing: PackingPlan) -> set[int]:
+    """The tasks of all spouts."""
+    return {
+        task
+        for component in topology.components
+        if component.is_spout
+        for task in packing.tasks_of[component.name]
+    }
+
+
+class Termination:
+    """Which spouts are finished, which bolts have still to finish, and in which phase that is."""
+
+    def __init__(
+        self, topology: TopologySpec, packing: PackingPlan, options: Options, uncounted: int
+    ) -> None:
+        """`uncounted`: see TerminationDetector; a master before this one may have stored it."""
+        self.phase = Phase.RUNNING
+        self.detector = TerminationDetector(
+            frozenset(packing.instances),
+            options.probe_patience_secs,
+            options.lost_after_secs,
+            uncounted=uncounted,
+        )
+        self._topology = topology
+        self._probe_interval_secs = options.probe_interval_secs
+        self._spouts: set[int] = set()
+        self._finished: set[int] = set()
+        """The spouts that are finished."""
+        self._levels: list[frozenset[int]] = []
+        """The bolts that have not been asked to finish yet, in order."""
+        self.finishing: set[int] = set()
+        """The bolts that were asked to finish and have not answered yet."""
+        self._take_plan(packing)
+
+    def _take_plan(self, packing: PackingPlan) -> None:
+        self._spouts = spouts_of(self._topology, packing)
+        self._levels = finish_order(self._topology, packing.tasks_of)
+
+    def rescale(self, packing: PackingPlan, gone: frozenset[int]) -> None:
+        """The topology runs by another packing plan now; the processes of `gone` end."""
+        self.detector.retask(frozenset(packing.instances), gone)
+        self._finished -= gone
+        self._take_plan(packing)
+
+    def take(self, report: QuiescenceReport, now: float) -> None:
+        """An instance answers a probe."""
+        self.detector.take(report, now)
+
+    def spout_finished(self, task: int, finished: bool) -> None:
+        """A spout has nothing more to emit, or has again."""
+        if not finished:
+            self._finished.discard(task)
+        elif task in self._spouts:
+            # Of one that an update has ended it says nothing about a later one of the same number.
+            self._finished.add(task)
+
+    def bolt_finished(self, task: int) -> None:
+        """A bolt's on_finish has run."""
+        self.finishing.discard(task)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether probes are needed to find the end."""
+        return self.phase in (Phase.DRAINING, Phase.FINISHING)
+
+    def next_round(self, now: float) -> int | None:
+        """The number of the round of probes that is to be sent now; None if none is due."""
+        if self.finishing or not self.detector.is_due(now, self._probe_interval_secs):
+            return None
+        return self.detector.start_round(now)
+
+    def advance(self) -> Finish | Ended | None:
+        """One step towards the end, if its condition holds."""
+        if not self._finished >= self._spouts:
+            # A spout got a fail and emits again.
+            if self.phase is Phase.DRAINING:
+                self.phase = Phase.RUNNING
+        elif self.phase is Phase.RUNNING:
+            self.phase = Phase.DRAINING
+            self.detector.restart()
+        elif self.is_near and self.detector.drained and not self.finishing:
+            return self._next_level()
+        return None
+
+    def _next_level(self) -> Finish | Ended:
+        if not self._levels:
+            self.phase = Phase.ENDED
+            return Ended(self.detector.lost)
+        self.phase = Phase.FINISHING
+        level = self._levels.pop(0)
+        self.finishing = set(level)
+        self.detector.restart()
+        return Finish(level)
+
+    def validate(self, tasks: Set[int]) -> None:
+        """AssertionError if something holds that never may; `tasks`: all that may have a say."""
+        assert self._finished <= self._spouts, "a finished spout is none"
+        assert self.finishing <= tasks, "a bolt that is not there is to finish"
+        assert not self.finishing or self.phase is Phase.FINISHING, "bolts finish before their time"
+        assert self.detector.reports.keys() <= self.detector.tasks, "a stranger answered a probe"

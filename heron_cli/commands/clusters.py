@@ -1,4 +1,4 @@
-"""`heronpy clusters`, and the options --cluster and --config-path of other commands."""
+"""`heronpy clusters`: which clusters there are, and whether they have what they need."""
 
 import os
 import shutil
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.options.common import Function, stacked
+from heron_cli.completers import complete_cluster
+from heron_cli.options.cluster import config_path_option
 from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import lock_path
 from heron_io.state_store.opening import open_store
@@ -21,57 +22,8 @@ VERSION_SECS = 2.0
 VERSION_BYTES_MAX = 4096
 
 
-def _names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    from scheduler.clusters.config import folder_of, names_in
-
-    found = names_in(folder_of(context.params.get("config_path")))
-    return [each for each in found if each.startswith(word)]
-
-
-config_path_option = click.option(
-    "--config-path",
-    metavar="DIR",
-    type=click.Path(),
-    help="Where the clusters' files are, instead of ~/.heronpy/clusters.",
-)
-cluster_options = stacked(
-    click.option(
-        "--cluster",
-        metavar="NAME",
-        shell_complete=_names,
-        help="The cluster that NAME.yaml in ~/.heronpy/clusters describes.",
-    ),
-    config_path_option,
-)
-
-
-def chosen(name: str | None, config_path: str | None) -> "Cluster | None":
-    """The cluster that the command line names, if it does; UsageError if it also gives an address
-    by --zookeeper, for the cluster has one of its own."""
-    if name is None:
-        return None
-    from scheduler.clusters.config import cluster_of  # it knows what packing takes: 15 ms
-
-    context = click.get_current_context(silent=True)
-    source = context and context.get_parameter_source("zookeeper")
-    if source is click.core.ParameterSource.COMMANDLINE:
-        raise UsageError("--cluster says where the state is: leave out --zookeeper")
-    return cluster_of(name, config_path)
-
-
-def with_cluster(function: Function) -> Function:
-    """Both options as one parameter `cluster`, a Cluster or None."""
-    import functools
-
-    @functools.wraps(function)
-    def command(cluster: str | None, config_path: str | None, **given: object) -> object:
-        return function(cluster=chosen(cluster, config_path), **given)
-
-    return cluster_options(command)
-
-
 @click.command("clusters")
-@click.argument("name", required=False, metavar="[NAME]", shell_complete=_names)
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_cluster)
 @config_path_option
 def clusters_command(name: str | None, config_path: str | None) -> int:
     """List the clusters, and check them: whether their state store answers and can be written to,
@@ -201,8 +153,8 @@ def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
     problem = backend.client_problem()
     yield problem is not None, problem or f"client {shutil.which(client.command[0])}"
     problem = backend.archives_problem()
-    told = f"archives {archives.folder} can be written to, workers fetch them from {archives.uri}"
-    yield problem is not None, problem or told
+    access = f"archives {archives.folder} can be written to, workers fetch them from {archives.uri}"
+    yield problem is not None, problem or access
     yield False, f"jobs are called {client.job}"
 
 

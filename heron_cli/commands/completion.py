@@ -4,10 +4,10 @@ import os
 
 import click
 
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
-PLACES = {
+HOW_TO_KEEP = {
     "bash": "heronpy completion bash > ~/.local/share/bash-completion/completions/heronpy",
     "zsh": "heronpy completion zsh > ~/.zfunc/_heronpy    (a folder of $fpath, before compinit)",
     "fish": "heronpy completion fish > ~/.config/fish/completions/heronpy.fish",
@@ -31,56 +31,14 @@ def completion_command(shell: str | None) -> None:
     shell = shell or os.path.basename(os.environ.get("SHELL", ""))
     if shell not in SHELLS:
         raise UsageError(f"which shell? Say `heronpy completion {'|'.join(SHELLS)}`")
-    click.echo(script(shell))
-    click.echo(f"# to keep it: {PLACES[shell]}", err=True)
+    click.echo(script(shell, click.get_current_context().find_root().command))
+    click.echo(f"# to keep it: {HOW_TO_KEEP[shell]}", err=True)
 
 
-def script(shell: str) -> str:
-    """click's completion script for us."""
+def script(shell: str, root: click.Command) -> str:
+    """click's completion script for the command `root`, which is called heronpy."""
     from click.shell_completion import get_completion_class
 
-    from heron_cli.main import heronpy
-
-    found = get_completion_class(shell)
-    assert found is not None
-    return found(heronpy, {}, "heronpy", VARIABLE).source()
-
-
-def known_names(with_ended: bool) -> list[str]:
-    """Topologies that run, and if asked for those that left logs; none if that cannot be told."""
-    from heron_cli.options.find_topology import running_names
-    from heron_cli.options.state_store import opened, store_url
-    from scheduler.user_folder import Home
-
-    found: set[str] = set()
-    try:
-        with opened(store_url(os.environ.get("HERONPY_ZOOKEEPER"))) as store:
-            found.update(running_names(store))
-        if with_ended:
-            found.update(os.listdir(os.path.dirname(Home.of_user().topology("x"))))
-    except (HeronError, OSError):  # a shell that completes has no place for an error
-        pass
-    return sorted(found)
-
-
-def topology_names() -> list[str]:
-    """Topologies of the project in the current folder."""
-    from heron_cli.project import project_here
-
-    try:
-        project = project_here()
-    except HeronError:
-        return []
-    return list(project.topology_files()) if project is not None else []
-
-
-def environment_names() -> list[str]:
-    """Environments of the project in the current folder."""
-    from heron_cli.environment import environments_in
-    from heron_cli.project import project_here
-
-    try:
-        project = project_here()
-        return list(environments_in(project)) if project is not None else []
-    except HeronError:
-        return []
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    return shell_class(root, {}, "heronpy", VARIABLE).source()

@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 from heron_cli.options.common import ignored
-from heron_cli.options.find_topology import Place, place_options, running_names
+from heron_cli.options.find_topology import StoreOptions, with_store_options
+from heron_cli.running_topology import running_names
 from heron_cli.stats_text import text_table
 from heron_core.state_tree import execution_path, packing_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
-from scheduler.local import is_alive
+from scheduler.registration import is_alive
 
 NOTHING_RUNS = "No topologies found."
 LOST = "LOST"
@@ -19,16 +20,16 @@ LOST = "LOST"
 
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
-@place_options
+@with_store_options
 @ignored("--timeout", metavar="MS")
-def list_command(as_json: bool, place: Place) -> None:
+def list_command(as_json: bool, store_options: StoreOptions) -> None:
     """List the running topologies.
 
     \b
     heronpy list
     heronpy list --json
     """
-    with place.store() as store:
+    with store_options.store() as store:
         found = summaries(store)
     if as_json:
         click.echo(json.dumps(found, indent=1))

@@ -14,11 +14,12 @@ from heron_cli.options.common import (
     SparseCommand,
     environment_options,
     ignored,
+    note_ignored,
     stacked,
-    tell_ignored,
 )
+from heron_cli.options.source import file_argument, name_option
 from heron_cli.project import Project, project_here, project_of_file, required
-from heron_cli.resolve_source import ARCHIVE_ENDINGS, file_argument, name_option
+from heron_cli.resolve_source import ARCHIVE_ENDINGS
 from heron_core.errors import HeronError, UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def package_command(
     heronpy package -n wordcount -o wordcount.tar.gz
     heronpy run wordcount.tar.gz
     """
-    tell_ignored()
+    note_ignored()
     _package(_chosen(file, name, config_file), output_file, requirements, no_requirements)
 
 
@@ -94,8 +95,8 @@ def jar_command(context: click.Context, /, **given: object) -> None:
 @contextmanager
 def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]]]:
     """A folder of wheels for requirements files, None if they ask for nothing; and their lines."""
-    from heron_cli.requirements import for_pip, wants_packages
     from scheduler.packaging.archive import run_pip
+    from scheduler.packaging.requirements import for_pip, wants_packages
 
     lines: list[str] = []
     for each in files:

@@ -11,7 +11,7 @@ from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError
 from heron_core.state_tree import scheduler_path
-from scheduler.local import is_alive
+from scheduler.registration import is_alive
 from scheduler.user_folder import Home
 
 LOG_PATH_KEY = LOG_KEYS["path"]
@@ -59,18 +59,18 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
 
 
 def _runs(target: Target, name: str) -> bool:
-    with target.place.store() as store:
+    with target.store_options.store() as store:
         return is_alive(store.get(scheduler_path(name)))
 
 
 def _files(folder: str) -> Iterator[str]:
-    for place, _, files in os.walk(folder):
-        yield from (os.path.join(place, each) for each in sorted(files))
+    for path, _, files in os.walk(folder):
+        yield from (os.path.join(path, file) for file in sorted(files))
 
 
 def _python_logs(target: Target, name: str) -> Iterator[str]:
     """Logs that pystorm's rule names: pystorm_{topology}_{component}_{task}_{pid}.log."""
-    folder = target.place.option(LOG_PATH_KEY)
+    folder = target.store_options.option(LOG_PATH_KEY)
     if isinstance(folder, str) and os.path.isdir(folder):
         for each in sorted(os.listdir(folder)):
             if each.startswith(f"pystorm_{name}_"):

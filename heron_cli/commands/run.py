@@ -6,17 +6,19 @@ from dataclasses import replace
 
 import click
 
-from heron_cli.configure import Wishes, configured, wishes_options
+from heron_cli.configure import configured
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
-from heron_cli.options.spark import OnSpark, with_spark
-from heron_cli.resolve_source import SourceWords, located, source_options
+from heron_cli.options.source import SourceOptions, with_source_options
+from heron_cli.options.spark import SparkOptions, with_spark_options
+from heron_cli.options.topology import TopologyOptions, with_topology_options
+from heron_cli.resolve_source import resolve
 from heron_core.topology import TopologySpec
 
 
 @click.command("run", cls=SparseCommand)
-@source_options
-@wishes_options
+@with_source_options
+@with_topology_options
 @click.option(
     "-t",
     "--time",
@@ -36,18 +38,18 @@ from heron_core.topology import TopologySpec
     metavar="embedded|HOST:PORT[/ROOT]",
     help="Keep the state in ZooKeeper: one started for this run, or a running one.",
 )
-@with_spark
+@with_spark_options
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def run_command(
-    words: SourceWords,
-    wishes: Wishes,
+    source_options: SourceOptions,
+    topology_options: TopologyOptions,
     dry_run: bool,
     dry_run_format: str,
     seconds: float | None,
     until_done: bool,
     zookeeper: str | None,
-    spark: OnSpark,
+    spark: SparkOptions,
     program: bool,
     arguments: tuple[str, ...],
 ) -> int:
@@ -68,39 +70,37 @@ def run_command(
     heronpy run topology.py --engine spark --checkpoint words.checkpoint
     heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
     """
-    source = located(words)
+    source = resolve(source_options)
     # `python FILE` runs us with --program: its arguments are all there are, be there none.
     given = arguments if arguments or program else None
     loading = load_in_child(replace(source.request, arguments=given))
     # Imported while the child loads the user's file: this is most of the time to the first tuple.
-    from heron_cli.foreground_run import Watching
+    from heron_cli.foreground_run import ForegroundRun
 
-    spec = configured(loading.result(), source, wishes)
+    spec = configured(loading.result(), source, topology_options)
     if dry_run:
         _show(spec, spark, dry_run_format)
         return 0
     if spark.compiles:
-        from heron_cli.spark_engine import run_here
+        from heron_spark.backend import run_here
 
         return run_here(spec, spark.options(seconds or None))
     packing = spark.packing(spec)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper))
-        watching = Watching.start(spec, packing, url, folders, spark.backend(spec.name))
-        return watching.until_end(seconds or None, until_done)
+        run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name))
+        return run.until_end(seconds or None, until_done)
 
 
-def _show(spec: TopologySpec, spark: OnSpark, form: str) -> None:
+def _show(spec: TopologySpec, spark: SparkOptions, form: str) -> None:
     from heron_cli.dry_run import show_plan
     from heron_cli.options.state_store import store_url
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
     packing, backend = spark.packing(spec), spark.backend(spec.name)
-    launch = Launch(
-        spec, packing, store_url(None), Home.of_user(), foreground=True, backend=backend
-    )
-    show_plan(launch, form)
+    submission = Submission(spec, packing, store_url(None), Home.of_user(), foreground=True)
+    show_plan(submission, backend, form)
 
 
 @contextmanager

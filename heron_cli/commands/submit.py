@@ -1,32 +1,33 @@
 """`heronpy submit`: a topology in the background; it survives the shell."""
 
 import os
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.commands.clusters import with_cluster
-from heron_cli.configure import Wishes, changed, configured, layer, wishes_options
+from heron_cli.configure import config_layer, configured, reconfigured
 from heron_cli.dry_run import show_plan
 from heron_cli.loading import load_in_child
+from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
-from heron_cli.options.spark import OnSpark, with_spark
+from heron_cli.options.source import SourceOptions, with_source_options
+from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import store_url, zookeeper_option
-from heron_cli.resolve_source import Source, SourceWords, located, source_options
+from heron_cli.options.topology import TopologyOptions, with_topology_options
+from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path
 from heron_core.topology import TopologySpec
+from heron_io.polling import wait_until
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import SelfRunning
+from scheduler.backends.protocol import SelfRunning, Supervised
 
 if TYPE_CHECKING:
+    from scheduler.backends.protocol import Backend
     from scheduler.clusters.config import Cluster
-    from scheduler.local import Launch
-
-LOOK_SECS = 0.05
+    from scheduler.submission import Submission
 
 sparse_options = stacked(
     ignored("-j", "--local-jar-path", metavar="FILE"),
@@ -41,8 +42,8 @@ sparse_options = stacked(
 
 
 @click.command("submit", cls=SparseCommand)
-@source_options
-@wishes_options
+@with_source_options
+@with_topology_options
 @click.option(
     "-f", "--force", is_flag=True, help="Kill a topology of the same name first, if one runs."
 )
@@ -71,11 +72,11 @@ sparse_options = stacked(
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
 @with_cluster
-@with_spark
+@with_spark_options
 @sparse_options
 def submit_command(
-    words: SourceWords,
-    wishes: Wishes,
+    source_options: SourceOptions,
+    topology_options: TopologyOptions,
     dry_run: bool,
     dry_run_format: str,
     force: bool,
@@ -85,7 +86,7 @@ def submit_command(
     no_hooks: bool,
     zookeeper: str | None,
     cluster: "Cluster | None",
-    spark: OnSpark,
+    spark: SparkOptions,
 ) -> int:
     """Start a topology in the background, and return when all its instances run.
 
@@ -106,14 +107,15 @@ def submit_command(
         raise UsageError(
             "--cluster says who runs the containers: leave out --scheduler, --engine, --master"
         )
-    source = _above(cluster, located(words))
+    source = _above(cluster, resolve(source_options))
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
-        wishes = replace(wishes, options=(*wishes.options, paused))
-    spec = configured(load_in_child(source.request).result(), source, wishes)
+        topology_options = replace(topology_options, options=(*topology_options.options, paused))
+    spec = configured(load_in_child(source.request).result(), source, topology_options)
     if dry_run:
         url = store_url(None) if cluster is None else cluster.store_url
-        show_plan(_launch(spec, spark.packing(spec), url, cluster, spark), dry_run_format)
+        submission, backend = _submission(spec, spark.packing(spec), url, cluster, spark)
+        show_plan(submission, backend, dry_run_format)
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
@@ -122,9 +124,10 @@ def submit_command(
     url = store_url(address) if cluster is None else cluster.store_url
     if force:
         _kill_old(spec.name, url, wait_secs, cluster)
-    launch = replace(_launch(spec, packing, url, cluster, spark), waits_for_room=wait_for_room)
-    what, logs = launch.backend.told(launch), launch.backend.logs(launch)
-    _start(launch)
+    submission, backend = _submission(spec, packing, url, cluster, spark)
+    submission = replace(submission, waits_for_room=wait_for_room)
+    what, logs = backend.told(submission), backend.logs(submission)
+    _start(submission, backend)
     click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
     _after(spec, hooked)
     return 0
@@ -136,7 +139,7 @@ def _before(spec: TopologySpec, source: Source | None) -> TopologySpec:
         return spec
     from heron_cli.hooks import pre_submit
 
-    return changed(
+    return reconfigured(
         spec, pre_submit(source.project.root, spec.name, source.environment, spec.config)
     )
 
@@ -153,31 +156,34 @@ def _above(cluster: "Cluster | None", source: Source) -> Source:
     if cluster is None:
         return source
     environment = source.environment
-    options = {**layer(cluster.config), **layer(environment.options)}
+    options = {**config_layer(cluster.config), **config_layer(environment.options)}
     return replace(source, environment=replace(environment, options=options))
 
 
-def _launch(
-    spec: TopologySpec, packing: PackingPlan, url: str, cluster: "Cluster | None", spark: OnSpark
-) -> "Launch":
+def _submission(
+    spec: TopologySpec,
+    packing: PackingPlan,
+    url: str,
+    cluster: "Cluster | None",
+    spark: SparkOptions,
+) -> "tuple[Submission, Backend]":
     from scheduler.clusters.backends import backend_of
     from scheduler.clusters.config import check_fits
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
     if cluster is not None:
         check_fits(cluster, packing)
     backend = spark.backend(spec.name) if cluster is None else backend_of(cluster)
-    return Launch(spec, packing, url, Home.of_user(), foreground=False, backend=backend)
+    return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
 
 
 def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
     from heron_cli.commands.control import end
-    from heron_cli.options.find_topology import running_names
-    from heron_cli.options.state_store import opened
-    from heron_cli.running_topology import running
+    from heron_cli.running_topology import running, running_names
+    from heron_io.state_store.opening import open_store
 
-    with opened(url) as store:
+    with open_store(url) as store:
         runs = name in running_names(store)
     if runs:
         with running(name, url) as topology:
@@ -185,57 +191,54 @@ def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") 
         click.echo(f"{name} is killed")
 
 
-def _start(launch: "Launch") -> None:
+def _start(submission: "Submission", backend: "Backend") -> None:
     """Start it and wait until it is up."""
-    from scheduler.local import deploy, register, start
+    from scheduler.daemon import start
+    from scheduler.registration import deploy, register
 
-    register(launch)
-    if isinstance(launch.backend, SelfRunning):
-        deploy(launch)
-        _wait_until_ready(launch, None)
+    register(submission, backend)
+    ready_secs = submission.ready_secs(backend.ready_secs)
+    if isinstance(backend, SelfRunning):
+        deploy(submission, backend)
+        _wait_until_ready(submission, ready_secs, None)
         return
-    child = start(launch)
+    assert isinstance(backend, Supervised)
+    child = start(submission, backend)
     # The daemon holds a lifeline of its own; ours must not end it.
     os.close(child.lifeline)
-    _wait_until_ready(launch, child.pid)
+    _wait_until_ready(submission, ready_secs, child.pid)
 
 
-def _wait_until_ready(launch: "Launch", scheduler: int | None) -> None:
+def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: int | None) -> None:
     """Until every instance has reported; HeronError with what is missing or what failed."""
     from heron_io.master_client import MasterClient
     from heron_io.state_store.opening import open_store
 
-    name, expected = launch.topology.name, len(launch.packing.instances)
-    store = open_store(launch.store_url)
-    client = MasterClient(store, name)
-    deadline = time.monotonic() + launch.ready_secs
+    name, expected = submission.topology.name, len(submission.packing.instances)
     up = 0
-    try:
-        while time.monotonic() < deadline:
-            found = client.try_ask("stats", wait_secs=1.0)
-            up = sum(each["up"] for each in found["components"].values()) if found else up
-            if (
-                up == expected
-                or (found and found.get("ready"))
-                or _has_ended(launch, store, scheduler)
-            ):
-                return
-            time.sleep(LOOK_SECS)
-    finally:
-        client.close()
-        store.close()
+    with open_store(submission.store_url) as store, MasterClient(store, name) as client:
+
+        def is_ready() -> bool:
+            nonlocal up
+            stats = client.try_ask("stats", wait_secs=1.0)
+            up = sum(each["up"] for each in stats["components"].values()) if stats else up
+            ready = up == expected or bool(stats and stats.get("ready"))
+            return ready or _has_ended(submission, store, scheduler)
+
+        if wait_until(is_ready, ready_secs):
+            return
     where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
     raise HeronError(
-        f"{name}: {up} of {expected} instances run after {launch.ready_secs:.0f} s; it was "
+        f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
         f"left running: look at {where}, end it with `heronpy kill {name}`"
     )
 
 
-def _has_ended(launch: "Launch", store: StateStore, scheduler: int | None) -> bool:
+def _has_ended(submission: "Submission", store: StateStore, scheduler: int | None) -> bool:
     """Whether the topology's work is done already; HeronError if its scheduler ended otherwise."""
-    from scheduler.local import outcome_of
+    from scheduler.registration import outcome_of
 
-    name = launch.topology.name
+    name = submission.topology.name
     if scheduler is None:
         state = store.get(execution_path(name)) or {}
         if state.get("state") == "FAILED":
@@ -243,7 +246,7 @@ def _has_ended(launch: "Launch", store: StateStore, scheduler: int | None) -> bo
         return bool(state.get("state") == TopologyState.ENDED)
     if not os.waitpid(scheduler, os.WNOHANG)[0]:
         return False
-    outcome = outcome_of(launch.home, name)
+    outcome = outcome_of(submission.home, name)
     if outcome.get("state") != TopologyState.ENDED:
         raise HeronError(f"{name} failed: {outcome.get('reason', 'its scheduler died')}")
     return True

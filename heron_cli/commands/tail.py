@@ -12,13 +12,14 @@ import click
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError, UsageError
+from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path, scheduler_path
 from scheduler.user_folder import Home
 
 LOOK_SECS = 0.2
 """Between two looks for new lines with -f."""
 YARN = "yarn"
-ENDED_STATES = ("ENDED", "FAILED", "KILLED")
+ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
 
 
 class Shown(Protocol):
@@ -92,7 +93,7 @@ def tail_command(
 def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
     """Finds the logs that there are now; HeronError if the topology never ran, or is where we
     cannot look at them."""
-    with target.place.store() as store:
+    with target.store_options.store() as store:
         scheduler = store.get(scheduler_path(name)) or {}
         state = (store.get(execution_path(name)) or {}).get("state")
     if scheduler.get("kind") != YARN:
@@ -104,7 +105,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
         raise HeronError(f"{name} has ended ({state}): {instead(scheduler)}")
 
     def find() -> Sequence[Shown]:
-        with target.place.store() as store:
+        with target.store_options.store() as store:
             return listed(store.get(scheduler_path(name)))
 
     return find
@@ -112,7 +113,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
 
 def logs_folder(target: Target, name: str) -> str:
     """Where a topology's logs are, whether it runs or has ended; HeronError if it never ran."""
-    with target.place.store() as store:
+    with target.store_options.store() as store:
         known = store.get(execution_path(name)) or {}
         scheduler = store.get(scheduler_path(name)) or {"pid": None}
     if "pid" not in scheduler:

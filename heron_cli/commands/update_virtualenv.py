@@ -8,11 +8,11 @@ from heron_cli.options.common import (
     SparseCommand,
     environment_options,
     ignored,
+    note_ignored,
     stacked,
-    tell_ignored,
 )
+from heron_cli.options.source import name_option
 from heron_cli.project import project_here
-from heron_cli.resolve_source import name_option
 
 
 @click.command("update_virtualenv", cls=SparseCommand)
@@ -34,7 +34,7 @@ def update_virtualenv_command(
     \b
     heronpy update_virtualenv -n wordcount
     """
-    tell_ignored()
+    note_ignored()
     project = project_here(config_file)
     files = [] if project is None else requirement_files(project.virtualenv_folder, name)
     install = " ".join(f"-r {os.path.relpath(each)}" for each in files) or "PACKAGE"

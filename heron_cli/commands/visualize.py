@@ -5,19 +5,20 @@ import sys
 
 import click
 
-from heron_cli.configure import Wishes, configured
+from heron_cli.configure import configured
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
-from heron_cli.resolve_source import SourceWords, located, source_options
+from heron_cli.options.source import SourceOptions, with_source_options
+from heron_cli.options.topology import TopologyOptions
+from heron_cli.resolve_source import resolve
 from heron_core.errors import HeronError, UsageError
-from heron_core.topology import TopologySpec
+from heron_graph.render import FORMATS, render
 
-FORMATS = ("svg", "png", "dot")
 STDOUT = "-"
 
 
 @click.command("visualize", cls=SparseCommand)
-@source_options
+@with_source_options
 @click.option(
     "-f",
     "--format",
@@ -32,7 +33,9 @@ STDOUT = "-"
     type=click.Path(),
     help="Where to write it, - for stdout; by default NAME.FORMAT.",
 )
-def visualize_command(words: SourceWords, form: str | None, output_file: str | None) -> None:
+def visualize_command(
+    source_options: SourceOptions, form: str | None, output_file: str | None
+) -> None:
     """Draw a topology: its components, and with which groupings their streams go where.
 
     Nothing else is needed for SVG and DOT; PNG needs Pillow
@@ -43,10 +46,10 @@ def visualize_command(words: SourceWords, form: str | None, output_file: str | N
     heronpy visualize -n wordcount -f png
     heronpy visualize topology.py -f dot -o - | dot -Tpdf > topology.pdf
     """
-    source = located(words)
-    spec = configured(load_in_child(source.request).result(), source, Wishes())
+    source = resolve(source_options)
+    spec = configured(load_in_child(source.request).result(), source, TopologyOptions())
     form = form or _form_of(output_file)
-    data = _drawn(spec, form.lower())
+    data = render(spec, form.lower())
     if output_file == STDOUT:
         sys.stdout.buffer.write(data)
         return
@@ -73,23 +76,3 @@ def _form_of(path: str | None) -> str:
 def _with_ending(path: str, form: str) -> str:
     """As in sparse, a name may come without its ending."""
     return path if path.lower().endswith(f".{form}") else f"{path}.{form}"
-
-
-def _drawn(spec: TopologySpec, form: str) -> bytes:
-    from heron_graph.graph import graph_of
-
-    graph = graph_of(spec)
-    if form == "dot":
-        from heron_graph.dot import to_dot
-
-        return to_dot(graph).encode("utf-8")
-    from heron_graph.placing import drawn
-
-    drawing = drawn(graph)
-    if form == "png":
-        from heron_graph.png import to_png
-
-        return to_png(drawing)
-    from heron_graph.svg import to_svg
-
-    return to_svg(drawing).encode("utf-8")

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from heron_cli.options.find_topology import Place, place_options, running_names
+from heron_cli.options.find_topology import StoreOptions, with_store_options
+from heron_cli.running_topology import running_names
 from heron_cli.stats_text import duration, text_table
 from heron_core.state_tree import execution_path, packing_path
 from heron_io.master_client import MasterClient
@@ -21,8 +22,8 @@ json_option = click.option(
 
 @click.command("worker_uptime")
 @json_option
-@place_options
-def worker_uptime_command(as_json: bool, place: Place) -> None:
+@with_store_options
+def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
     """Show since when the containers of all running topologies are up.
 
     That is since when the container's stream manager is registered with the topology's master.
@@ -30,7 +31,7 @@ def worker_uptime_command(as_json: bool, place: Place) -> None:
     \b
     heronpy worker_uptime
     """
-    with place.store() as store:
+    with store_options.store() as store:
         found = [each for name in running_names(store) for each in _workers(store, name)]
     if as_json:
         click.echo(json.dumps(found, indent=1))
@@ -52,19 +53,19 @@ def worker_uptime_command(as_json: bool, place: Place) -> None:
 def _workers(store: StateStore, name: str) -> Iterable[Worker]:
     client = MasterClient(store, name)
     try:
-        stats = client.try_ask("stats") or {}
+        stats = client.try_stats()
     finally:
         client.close()
     state = store.get(execution_path(name)) or {}
-    containers = stats.get("containers_expected") or _packed(store, name)
+    containers = (stats and stats.containers_expected) or _packed(store, name)
     for container in containers:
-        up = stats.get("registered", {}).get(container, {})
+        up = stats.registered.get(container) if stats else None
         yield {
             "topology": name,
             "container": container,
-            "host": up.get("host") or state.get("host", "?"),
-            "pid": up.get("pid"),
-            "uptime_secs": up.get("secs"),
+            "host": up.host if up else state.get("host", "?"),
+            "pid": up.pid if up else None,
+            "uptime_secs": up.secs if up else None,
             "logs": state.get("logs", ""),
         }
 
@@ -77,14 +78,14 @@ def _packed(store: StateStore, name: str) -> dict[int, int]:
 
 @click.command("slot_usage")
 @json_option
-@place_options
-def slot_usage_command(as_json: bool, place: Place) -> None:
+@with_store_options
+def slot_usage_command(as_json: bool, store_options: StoreOptions) -> None:
     """Show how many containers, and in brackets instances, each topology has on each host.
 
     \b
     heronpy slot_usage
     """
-    with place.store() as store:
+    with store_options.store() as store:
         used = {name: {_host(store, name): _packed(store, name)} for name in running_names(store)}
     if as_json:
         click.echo(json.dumps(used, indent=1))

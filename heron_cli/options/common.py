@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
+from heron_cli.completers import complete_environment
+
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 IGNORED = "heron_cli.ignored"
 """Key in click's meta: the ignored options that were given."""
-TOLD = "heron_cli.told"
-"""Key in click's meta: the ignored options were told of."""
+NOTED = "heron_cli.noted"
+"""Key in click's meta: the note about the ignored options was printed."""
 WHY_IGNORED = "there is no ssh, worker virtualenv, jar, Nimbus or shared worker log here"
 BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off"})
 """What may follow --debug as its value; any other word is an argument of its own."""
@@ -55,18 +57,18 @@ def ignored(*names: str, metavar: str | None = None, multiple: bool = False) -> 
     )
 
 
-def tell_ignored(keys: Iterable[str] = ()) -> None:
+def note_ignored(keys: Iterable[str] = ()) -> None:
     """One line on stderr, once a command, that names what is ignored: options, and `keys` of
     config.json."""
     context = click.get_current_context(silent=True)
-    told = {} if context is None else context.meta
-    if told.get(TOLD):
+    meta = {} if context is None else context.meta
+    if meta.get(NOTED):
         return
-    told[TOLD] = True
+    meta[NOTED] = True
     in_file = ", ".join(keys)
-    found = [*told.get(IGNORED, ()), *([f"in config.json {in_file}"] if in_file else [])]
-    if found:
-        click.echo(f"note: ignored, as {WHY_IGNORED}: {', '.join(found)}", err=True)
+    names = [*meta.get(IGNORED, ()), *([f"in config.json {in_file}"] if in_file else [])]
+    if names:
+        click.echo(f"note: ignored, as {WHY_IGNORED}: {', '.join(names)}", err=True)
 
 
 environment_options = stacked(
@@ -74,7 +76,7 @@ environment_options = stacked(
         "-e",
         "--environment",
         metavar="ENV",
-        shell_complete=lambda context, parameter, word: _environments(word),
+        shell_complete=complete_environment,
         help="Which environment of config.json; not needed when it has only one.",
     ),
     click.option(
@@ -85,12 +87,6 @@ environment_options = stacked(
         help="Use this instead of the config.json of the current folder.",
     ),
 )
-
-
-def _environments(word: str) -> list[str]:
-    from heron_cli.commands.completion import environment_names
-
-    return [each for each in environment_names() if each.startswith(word)]
 
 
 class SparseCommand(click.Command):

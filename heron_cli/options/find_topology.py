@@ -11,18 +11,19 @@ from typing import Any
 
 import click
 
-from heron_cli.commands.clusters import chosen, cluster_options
+from heron_cli.completers import complete_running
 from heron_cli.environment import Environment, environment_of, environments_in
-from heron_cli.options.common import Function, environment_options, stacked, tell_ignored
+from heron_cli.options.cluster import chosen, cluster_options
+from heron_cli.options.common import Function, environment_options, note_ignored, stacked
 from heron_cli.options.state_store import opened, store_url, zookeeper_option
 from heron_cli.project import project_here, required
-from heron_cli.running_topology import RunningTopology, running
+from heron_cli.running_topology import RunningTopology, running, running_names
 from heron_core.errors import UsageError
 from heron_io.state_store.protocol import StateStore
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreOptions:
     """Where to look for topologies: --cluster, --zookeeper, or what an environment of the project
     says."""
 
@@ -46,7 +47,7 @@ class Place:
     def zookeeper_address(self) -> str | None:
         """HOST:PORT[/ROOT], or None for the files of this user; says what it ignores."""
         environment = self._environment()
-        tell_ignored(each for each in environment.ignored if each == "nimbus")
+        note_ignored(each for each in environment.ignored if each == "nimbus")
         return self.zookeeper or environment.zookeeper
 
     def option(self, key: str) -> Any:
@@ -71,13 +72,13 @@ class Target:
     """The topology that the command line names, if it does, and where to look for it."""
 
     given: str | None
-    place: Place
+    store_options: StoreOptions
 
     def name(self) -> str:
         """What is named, or the project's only topology; else UsageError."""
         found = self.given or self.of_project()
         if found is None:
-            with self.place.store() as store:
+            with self.store_options.store() as store:
                 known = ", ".join(running_names(store)) or "none"
             raise UsageError(f"which topology? Give its NAME (running: {known})")
         return found
@@ -88,42 +89,39 @@ class Target:
 
     def only_running(self) -> str | None:
         """The topology that runs if there is exactly one."""
-        with self.place.store() as store:
+        with self.store_options.store() as store:
             names = running_names(store)
         return names[0] if len(names) == 1 else None
 
     def of_project(self) -> str | None:
         """The topology of the project in the current folder if there is exactly one."""
-        project = project_here(self.place.config_file)
+        project = project_here(self.store_options.config_file)
         files = project.topology_files() if project is not None else {}
         return next(iter(files)) if len(files) == 1 else None
 
     @contextmanager
     def running(self, name: str) -> Iterator[RunningTopology]:
         """The running topology called `name`."""
-        with running(name, self.place.store_url()) as topology:
+        with running(name, self.store_options.store_url()) as topology:
             yield topology
 
 
-def running_names(store: StateStore) -> list[str]:
-    """Names of the topologies that the store knows."""
-    return store.children("/topologies")
-
-
-def place_options(function: Function) -> Function:
-    """-e, --config, --zookeeper and those of a cluster; the function gets them as `place`."""
+def with_store_options(function: Function) -> Function:
+    """-e, --config, --zookeeper and those of a cluster, for the parameter `store_options`."""
     import functools
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        names = Place.__dataclass_fields__
-        return function(place=Place(**{name: given.pop(name) for name in names}), **given)
+        names = StoreOptions.__dataclass_fields__
+        return function(
+            store_options=StoreOptions(**{name: given.pop(name) for name in names}), **given
+        )
 
     return stacked(environment_options, zookeeper_option, cluster_options)(command)
 
 
 def target_options(*, override: bool = False) -> Callable[[Function], Function]:
-    """NAME and -n NAME besides the options of a place; the function gets them as `target`.
+    """NAME and -n NAME besides the options of a state store; the function gets them as `target`.
 
     `override` adds sparse's -N, which here says the same as -n once more.
     """
@@ -134,10 +132,10 @@ def target_options(*, override: bool = False) -> Callable[[Function], Function]:
         def command(**given: Any) -> Any:
             words = (given.pop("topology"), given.pop("name"))
             name = given.pop("override_name", None) or _one_of(*words)
-            return function(target=Target(name, given.pop("place")), **given)
+            return function(target=Target(name, given.pop("store_options")), **given)
 
         names = (_NAME_ARGUMENT, _NAME_OPTION, *((_OVERRIDE_OPTION,) if override else ()))
-        return stacked(*names)(place_options(command))
+        return stacked(*names)(with_store_options(command))
 
     return decorate
 
@@ -148,25 +146,20 @@ def _one_of(argument: str | None, option: str | None) -> str | None:
     return argument or option
 
 
-def _names(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    from heron_cli.commands.completion import known_names
-
-    with_ended = context.command.name in ("tail", "remove_logs")
-    return [each for each in known_names(with_ended) if each.startswith(word)]
-
-
-_NAME_ARGUMENT = click.argument("topology", metavar="[NAME]", required=False, shell_complete=_names)
+_NAME_ARGUMENT = click.argument(
+    "topology", metavar="[NAME]", required=False, shell_complete=complete_running
+)
 _NAME_OPTION = click.option(
     "-n",
     "--name",
     metavar="NAME",
-    shell_complete=_names,
+    shell_complete=complete_running,
     help="The topology, as the argument NAME.",
 )
 _OVERRIDE_OPTION = click.option(
     "-N",
     "--override-name",
     metavar="NAME",
-    shell_complete=_names,
+    shell_complete=complete_running,
     help="The name it was submitted under with -N.",
 )

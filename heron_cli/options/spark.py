@@ -12,13 +12,11 @@ from heron_core.errors import UsageError
 if TYPE_CHECKING:
     from heron_core.plans import PackingPlan
     from heron_core.topology import TopologySpec
-    from heron_spark.options import SparkOptions
+    from heron_spark.options import SparkOptions as QueryOptions
     from scheduler.backends.protocol import Backend
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 LOCAL_MASTER = "local[*]"
-ENGINE = "spark engine"
-"""The kind of back end of a topology that is a query."""
 
 _engine = stacked(
     click.option(
@@ -75,7 +73,7 @@ _OF_BOTH = ("master", "spark_config", "python", "gang")
 
 
 @dataclass(frozen=True, slots=True)
-class OnSpark:
+class SparkOptions:
     """What the command line says about Spark."""
 
     scheduler: str
@@ -114,9 +112,9 @@ class OnSpark:
             if getattr(self, name):
                 raise UsageError(f"--{name.replace('_', '-')} has a meaning only with {needed}")
 
-    def options(self, seconds: float | None) -> "SparkOptions":
+    def options(self, seconds: float | None) -> "QueryOptions":
         """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
-        from heron_spark.options import SparkOptions
+        from heron_spark.options import SparkOptions as QueryOptions
         from scheduler.backends.spark.render import parsed_settings
 
         given: dict[str, Any] = {
@@ -124,7 +122,7 @@ class OnSpark:
             for name in ("python", "max_batch", "batch_secs")
             if getattr(self, name)
         }
-        return SparkOptions(
+        return QueryOptions(
             master=self.master or LOCAL_MASTER,
             checkpoint=self.checkpoint,
             seconds=seconds,
@@ -137,9 +135,9 @@ class OnSpark:
         from scheduler.backends.registry import local_backend, spark_backend
 
         if self.compiles:
-            from heron_cli.spark_engine import engine_of
+            from heron_spark.backend import query_backend
 
-            return engine_of(self.options(None), name)
+            return query_backend(self.options(None), name)
         if self.scheduler == LOCAL:
             return local_backend()
         master = self.master or LOCAL_MASTER
@@ -147,26 +145,26 @@ class OnSpark:
 
     def packing(self, topology: "TopologySpec") -> "PackingPlan":
         """Which instance runs in which container; a query is one."""
-        from heron_cli.configure import packed
+        from heron_cli.configure import packing_plan
 
         if not self.compiles:
-            return packed(topology)
+            return packing_plan(topology)
         from heron_spark.compile import one_container
 
         return one_container(topology)
 
 
-def with_spark(function: Function) -> Function:
+def with_spark_options(function: Function) -> Function:
     """All the options above as one parameter `spark`, checked."""
     return stacked(_engine, _scheduler)(_joined(function))
 
 
 def _joined(function: Function) -> Function:
-    names = [each.name for each in fields(OnSpark)]
+    names = [each.name for each in fields(SparkOptions)]
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        spark = OnSpark(**{name: given.pop(name) for name in names if name in given})
+        spark = SparkOptions(**{name: given.pop(name) for name in names if name in given})
         spark.check()
         return function(spark=spark, **given)
 

@@ -13,16 +13,13 @@ from itertools import chain, islice
 from operator import is_, sub
 from typing import Any
 
-from heron_core.wire.frames import Flag, Frames, Kind, header, root_owner
-from heron_core.wire.values import array_of
+from heron_core.wire.batch import encode_batch
+from heron_core.wire.frames import Frames, Kind, root_owner
+from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import SharedTrack, Track, are_untouched
 
 Send = Callable[[Frames], object]
 Admit = Callable[[], object]
-
-# Plain numbers: `|` with a Flag takes a microsecond.
-_TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
-_BEGINS, _RUNS = int(Flag.BEGINS), int(Flag.RUNS)
 
 LANES_COUNTED = 4
 """The buffer grows with the number of lanes, so that each fills its batch, but not beyond 1 MiB."""
@@ -228,7 +225,8 @@ class Outbox:
         """Send what one lane holds."""
         self.admit()
         if self.inits:
-            self._send_words(Kind.INIT, self.task, self.inits, 2)
+            self._send_pairs(Kind.INIT, self.task, self.inits)
+            self.inits.clear()
         frames = self._batch(lane)
         count = len(lane.parts)
         if lane.emits is not None:
@@ -247,52 +245,40 @@ class Outbox:
         self.send(frames)
 
     def _batch(self, lane: Lane) -> Frames:
-        kind = Kind.FANOUT if lane.targets else Kind.DATA
-        flags = _BEGINS if self.ids_begin_trees else 0
-        frames: Frames = []
-        if lane.targets:
-            frames.append(array("I", lane.targets).tobytes())
-        frames.append(array_of(lane.parts))
-        if self.tracked:
-            flags |= _TRACKED
-            frames.append(b"".join(array("Q", block).tobytes() for block in lane.blocks))
-            if lane.has_runs:
-                flags |= _RUNS
-                frames.append(lane.run_sizes().tobytes())
-        if lane.streams is not None:
-            flags |= _MIXED
-            frames.append(array("H", lane.streams).tobytes())
-        if lane.extras:
-            flags |= _MULTI_ROOT
-            frames.append(array("Q", lane.extras).tobytes())
-        stream = 0 if lane.streams is not None else lane.stream
-        count = len(lane.parts)
-        head = header(kind, self.epoch, self.task, lane.destination, count, stream, flags)
-        return [head, *frames]
+        tracked = self.tracked
+        return encode_batch(
+            self.epoch,
+            self.task,
+            lane.destination,
+            lane.parts,
+            lane.stream,
+            self.ids_begin_trees,
+            lane.targets,
+            lane.blocks if tracked else None,
+            lane.run_sizes() if tracked and lane.has_runs else None,
+            lane.streams,
+            lane.extras,
+        )
 
-    def _send_words(self, kind: Kind, destination: int, words: list[int], stride: int) -> None:
-        count = len(words) // stride
-        head = header(kind, self.epoch, self.task, destination, count)
-        frames = [head, array("Q", words).tobytes()]
-        words.clear()
-        self.send(frames)
+    def _send_pairs(self, kind: Kind, destination: int, pairs: list[int]) -> None:
+        self.send(encode_pairs(kind, self.epoch, self.task, destination, pairs))
 
     def _send_acks(self) -> None:
         acks, self.acks = self.acks, {}
-        for owner, words in _by_owner(acks).items():
-            self._send_words(Kind.ACK, owner, words, 2)
+        for owner, pairs in _by_owner(acks).items():
+            self._send_pairs(Kind.ACK, owner, pairs)
 
     def _send_fails(self) -> None:
         fails, self.fails = self.fails, []
         owners: dict[int, list[int]] = {}
         for root in fails:
             owners.setdefault(root_owner(root), []).append(root)
-        for owner, words in owners.items():
-            self._send_words(Kind.FAIL, owner, words, 1)
+        for owner, failed in owners.items():
+            self.send(encode_roots(Kind.FAIL, self.epoch, self.task, owner, failed))
 
 
 def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:
-    """Acks as flat words for each owning spout task; most packets have one owner only."""
+    """Acks as root, value, … for each owning spout task; most packets have one owner only."""
     first, last = root_owner(min(acks)), root_owner(max(acks))
     if first == last:
         return {first: list(chain.from_iterable(acks.items()))}

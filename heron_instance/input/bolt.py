@@ -9,21 +9,18 @@ from typing import Any
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_core.wire.frames import (
-    Flag,
-    Frames,
-    Header,
-    Kind,
-    check_batch,
-    parse_header,
-    roots_of,
-    run_sizes,
-    words,
-)
+from heron_core.wire.batch import Batch, decode_batch, roots_of
+from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import Track, each_its, own_tracks, run_tracks
-from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
+from heron_instance.input.driver import (
+    LOOK_UP_EVERY,
+    SLOW_SECS,
+    Clock,
+    ComponentDriver,
+    Report,
+)
 from heron_instance.input.tuples import HeronTuple, tick_tuple
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
@@ -33,9 +30,6 @@ Process = Callable[[HeronTuple], None]
 Run = Callable[[Iterable[HeronTuple]], None]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 
-_RUNS = int(Flag.RUNS)
-_PLAIN = int(Flag.TRACKED | Flag.BEGINS | Flag.RUNS)
-"""Flags of a batch of one stream whose tuples have one root at most."""
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has its first tuples timed, for the percentiles."""
 NEVER = float("inf")
@@ -57,12 +51,8 @@ class BoltDriver(ComponentDriver):
         packing: PackingPlan,
         hooks: Any,
         metrics: Metrics,
-        tick_secs: float | None,
     ) -> None:
-        """`tick_secs`: seconds between ticks, by the config as `initialize` left it (a window bolt
-        sets them there); None for no ticks."""
         super().__init__(component, outbox, options, clock, report)
-        self._tick_secs = tick_secs
         self.collector = collector
         self.metrics = metrics
         self._decode = decode
@@ -76,10 +66,8 @@ class BoltDriver(ComponentDriver):
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
-        self._tuple: type[HeronTuple] = getattr(component, "tuple_class", HeronTuple)
-        """What tuples are made as: a door may have a class of its own (adapters.tuple_layout)
-        and, by values_maker(component, stream), a function that makes its values of a list."""
-        self._values_maker: ValuesMaker | None = getattr(component, "values_maker", None)
+        self._tuple: type[HeronTuple] = component.tuple_class or HeronTuple
+        self._values_maker: ValuesMaker | None = component.values_maker
         self._keys = count(collector.next_edge() >> 1)
         """For tuples that share an edge: they need something that tells them apart."""
         self._run = self._make_run(hooks)
@@ -102,8 +90,8 @@ class BoltDriver(ComponentDriver):
     def begin(self, active: bool, now: float) -> None:
         """The plan is there: ticks begin (first one after a full interval), also in a topology
         that is paused."""
-        if self._tick_secs is not None and self._next_tick == NEVER:
-            self._next_tick = now + self._tick_secs
+        if self.options.tick_secs is not None and self._next_tick == NEVER:
+            self._next_tick = now + self.options.tick_secs
 
     @property
     def next_tick(self) -> float:
@@ -112,16 +100,16 @@ class BoltDriver(ComponentDriver):
 
     def deliver(self, frames: Frames) -> None:
         """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
-        head = parse_header(frames[0])
+        head = header_of(frames)
         if head.kind != Kind.DATA:
             raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
-        check_batch(head, frames)
+        batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
             self._fail_batch(head, frames)
             return
         try:
-            batch = self._decode(frames[1])
+            values = self._decode(batch.body)
         except Exception:
             self.user_error("unpacking the values of a batch")
             self.metrics.executed += head.items
@@ -133,7 +121,7 @@ class BoltDriver(ComponentDriver):
         self._busy = True
         self._busy_since = started
         try:
-            self._run_batch(head, frames, batch, started)
+            self._run_batch(head, batch, values, started)
         finally:
             self._busy = False
 
@@ -142,35 +130,35 @@ class BoltDriver(ComponentDriver):
         self.outbox.fails.extend(roots_of(head, frames))
 
     def _run_batch(
-        self, head: Header, frames: Frames, batch: list[list[Any]], started: float
+        self, head: Header, batch: Batch, values: list[list[Any]], started: float
     ) -> None:
         runs: list[Track] = []
-        if head.flags & ~_PLAIN:
-            rows = self._careful(head, frames, batch, started)
+        if batch.streams is not None or batch.extras is not None:
+            rows = self._careful(head, batch, values, started)
         else:
-            rows, runs = self._rows(head, frames, batch, started)
+            rows, runs = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
         self._count(rows, runs, started)
 
     def _rows(
-        self, head: Header, frames: Frames, batch: list[list[Any]], started: float
+        self, head: Header, batch: Batch, values: list[list[Any]], started: float
     ) -> tuple[list[HeronTuple], list[Track]]:
         """The tuples of a plain batch, and the tracks of its runs if they share any."""
-        component, stream, ids = self._plain(head, frames, batch)
+        component, stream = self._origin(head, values)
         if self._values_maker is not None:
-            batch = _with_values(batch, self._values_maker(component, stream))
+            values = _with_values(values, self._values_maker(component, stream))
         keys: Iterable[int] = repeat(0)
         tracks: Iterable[Track] = repeat(None)
         runs: list[Track] = []
-        if ids is not None and head.flags & _RUNS:
-            sizes = run_sizes(head, frames[3])
+        ids, sizes = batch.ids, batch.run_sizes
+        if ids is not None and sizes is not None:
             runs = run_tracks(ids, sizes)
             keys, tracks = self._keys, each_its(runs, sizes)
         elif ids is not None:
             keys, tracks = ids[1::2], own_tracks(ids)
         # All tuples at once, without any Python code for each.
         items = zip(
-            keys, repeat(component), repeat(stream), repeat(head.source), batch, repeat(started),
+            keys, repeat(component), repeat(stream), repeat(head.source), values, repeat(started),
             tracks,
         )  # fmt: skip
         return list(map(self._tuple, items)), runs
@@ -232,9 +220,9 @@ class BoltDriver(ComponentDriver):
 
     def tick(self, now: float) -> None:
         """Give the bolt a tick if one is due."""
-        if now < self._next_tick or self._tick_secs is None:
+        if now < self._next_tick or self.options.tick_secs is None:
             return
-        self._next_tick = max(self._next_tick + self._tick_secs, now)
+        self._next_tick = max(self._next_tick + self.options.tick_secs, now)
         self.run_tick(now)
 
     def run_tick(self, now: float) -> None:
@@ -256,34 +244,32 @@ class BoltDriver(ComponentDriver):
             self.user_raised("on_finish")
         self.outbox.flush()
 
-    def _plain(
-        self, head: Header, frames: Frames, batch: list[list[Any]]
-    ) -> tuple[str, str, "array[int] | None"]:
-        """Source component, stream and ids of a batch of one stream, one root a tuple at most."""
+    def _origin(self, head: Header, values: list[list[Any]]) -> tuple[str, str]:
+        """Source component and the header's stream of a batch; ProtocolError if it is of neither,
+        or the body no list of its tuples."""
         try:
             component, names = self._sources[head.source]
-            ids = words(frames[2]) if head.flags & Flag.TRACKED else None
             stream = names[head.stream]
         except (KeyError, IndexError) as error:
             raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
-        if type(batch) is not list or head.items != len(batch):
+        if type(values) is not list or head.items != len(values):
             raise ProtocolError(f"a body that is no list of {head.items} tuples")
-        return component, stream, ids
+        return component, stream
 
     def _careful(
-        self, head: Header, frames: Frames, batch: list[list[Any]], now: float
+        self, head: Header, batch: Batch, values: list[list[Any]], now: float
     ) -> list[HeronTuple]:
         """The tuples of a batch of several streams, or with tuples of several roots."""
-        component, _, ids = self._plain(head, frames, batch)
+        component, _ = self._origin(head, values)
         names = self._sources[head.source][1]
         try:
-            rows = _careful_rows(head, frames, batch, ids, component, names, now)
-            return rows if self._values_maker is None else self._of_door(rows, self._values_maker)
-        except (StopIteration, IndexError, ValueError, TypeError) as error:
+            rows = _careful_rows(head, batch, values, component, names, now)
+            return rows if self._values_maker is None else self._remade(rows, self._values_maker)
+        except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
 
-    def _of_door(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
-        """Tuples as their door wants them."""
+    def _remade(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
+        """Tuples of the component's own class, with values that it makes."""
         kind = self._tuple
         return [
             kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))
@@ -291,7 +277,7 @@ class BoltDriver(ComponentDriver):
         ]
 
     def _make_run(self, hooks: Any) -> Run:
-        run: Run = getattr(self.component, "run_tuples", None) or _run_of(self.component)
+        run: Run = self.component.tuple_loop()
         if hooks is None:
             return run
         execute = hooks.around_execute(lambda tup: run((tup,)))
@@ -333,7 +319,8 @@ class BoltDriver(ComponentDriver):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         assert not self._busy, "busy between two messages"
-        assert self._next_tick == NEVER or self._tick_secs is not None, "a tick that nobody wants"
+        ticks = self.options.tick_secs is not None
+        assert ticks or self._next_tick == NEVER, "a tick that nobody asked for"
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; the batch under way counts as busy up to now."""
@@ -354,82 +341,41 @@ class BoltDriver(ComponentDriver):
 
 
 def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
-    """The rows of a batch as their door wants them; ProtocolError if one is no list."""
+    """The rows of a batch as the component wants them; ProtocolError if one is no list."""
     try:
         return list(map(make, batch))
     except TypeError as error:
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
 
 
-def _run_of(component: Any) -> Run:
-    """A loop over tuples that does no more than this component needs."""
-    process, ack = component.process, component.ack
-    auto_ack = bool(getattr(component, "auto_ack", False))
-    auto_anchor = bool(getattr(component, "auto_anchor", False))
-    current: list[Any] = []
-
-    def run(some: Iterable[HeronTuple]) -> None:
-        for tup in some:
-            process(tup)
-
-    def run_comfortably(some: Iterable[HeronTuple]) -> None:
-        for tup in some:
-            current[:] = (tup,)
-            try:
-                process(tup)
-            finally:
-                current.clear()
-            if auto_ack:
-                ack(tup)
-
-    if auto_anchor:
-        component.emit = _auto_anchored(component.emit, current)
-    return run_comfortably if auto_ack or auto_anchor else run
-
-
-def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:
-    def anchored(
-        tup: Any,
-        stream: str = "default",
-        anchors: Any = None,
-        direct_task: int | None = None,
-        need_task_ids: bool = False,
-    ) -> Any:
-        chosen = current if anchors is None else anchors
-        return emit(tup, stream, chosen, direct_task, need_task_ids)
-
-    return anchored
-
-
 def _careful_rows(
     head: Header,
-    frames: Frames,
-    batch: list[list[Any]],
-    ids: "array[int] | None",
+    batch: Batch,
+    values: list[list[Any]],
     component: str,
     names: list[str],
     now: float,
 ) -> list[HeronTuple]:
-    """Rows of a batch whose tuples have several streams or several roots."""
-    rest = iter(frames[2 if ids is None else 3 :])
-    streams: Iterable[int] = repeat(head.stream, len(batch))
-    if head.flags & Flag.MIXED:
-        found = array("H")
-        found.frombytes(next(rest))
-        streams = found
-    tracks: list[list[int] | None] = [None] * len(batch)
-    if ids is not None:
-        tracks = [[root, ids[2 * at + 1]] if root else None for at, root in enumerate(ids[::2])]
-    if head.flags & Flag.MULTI_ROOT:
-        extras = words(next(rest))
-        for position, root in zip(extras[::2], extras[1::2], strict=True):
-            track = tracks[position]
-            if track is None:
-                raise ProtocolError("a batch with further roots for a tuple without any")
-            track.extend((root, track[1]))
+    """Rows of a batch whose tuples have several streams or several roots.
+
+    IndexError if one of its streams is none of `names`.
+    """
+    streams: Iterable[int] = repeat(head.stream) if batch.streams is None else batch.streams
+    tracks: Iterable[Track] = repeat(None) if batch.ids is None else _tracks_of(batch)
     return [
         HeronTuple(
-            (track[1] if track else 0, component, names[stream], head.source, values, now, track)
+            (track[1] if track else 0, component, names[stream], head.source, value, now, track)
         )
-        for values, stream, track in zip(batch, streams, tracks, strict=True)
+        for value, stream, track in zip(values, streams, tracks, strict=False)
     ]
+
+
+def _tracks_of(batch: Batch) -> list[Track]:
+    """A track for each tuple of a tracked batch; those of several roots have them all."""
+    tracks = own_tracks(batch.ids or array("Q"))
+    extras = iter(batch.extras or ())
+    for position, root in zip(extras, extras, strict=True):
+        track = tracks[position]
+        assert track is not None, "decode_batch lets no further root pass without a first one"
+        track.extend((root, track[1]))
+    return tracks

@@ -6,7 +6,8 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
-from heron_core.wire.frames import Frames, Kind, parse_header, words
+from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.packets import decode_roots
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.driver import (
@@ -15,12 +16,8 @@ from heron_instance.input.driver import (
     Clock,
     ComponentDriver,
     Report,
-    is_not_overridden,
 )
 from heron_instance.options import Options
-
-ROOTS_FRAMES = 2
-"""What tells of roots has a header and the roots."""
 
 
 class SpoutDriver(ComponentDriver):
@@ -71,11 +68,11 @@ class SpoutDriver(ComponentDriver):
         if active == self.active:
             return
         self.active = active
-        if not is_not_overridden(self.component, "ack"):
+        if self.component.wants_acks:
             self._ack = self.component.ack
         name = "activate" if active else "deactivate"
         try:
-            getattr(self.component, name)()
+            (self.component.activate if active else self.component.deactivate)()
         except Exception:
             self.user_raised(name)
 
@@ -151,10 +148,8 @@ class SpoutDriver(ComponentDriver):
 
     def deliver(self, frames: Frames) -> None:
         """What became of roots: call ack or fail for each tuple id once."""
-        head = parse_header(frames[0])
-        if len(frames) != ROOTS_FRAMES:
-            raise ProtocolError(f"a spout was sent a message of {len(frames)} frames")
-        roots = words(frames[1])
+        head = header_of(frames)
+        roots = decode_roots(head, frames)
         if head.kind == Kind.ACKED:
             self._acked(roots)
         elif head.kind in (Kind.FAILED, Kind.EXPIRED):
@@ -221,8 +216,8 @@ class SpoutDriver(ComponentDriver):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         collector = self.collector
-        strangers = collector.started.keys() - collector.pending.keys()
-        assert not strangers, f"timed, but not pending: roots {strangers}"
+        unknown = collector.started.keys() - collector.pending.keys()
+        assert not unknown, f"timed, but not pending: roots {unknown}"
         assert not self.active or self._planned, "active without a plan"
 
     def statistics(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from heron_core.errors import StateStoreError
 from heron_core.state_tree import check_path
@@ -145,6 +145,14 @@ class FileStore:
                 _log.warning("%s", error)
             self._release(path)
         self._closed = True
+
+    def __enter__(self) -> Self:
+        """See StateStore."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See StateStore."""
+        self.close()
 
     # Names of files
 

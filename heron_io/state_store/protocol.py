@@ -8,7 +8,7 @@ below it, or both; nodes that only lead to others have no value and vanish with 
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from heron_core.errors import NameInUse, StateStoreError
 
@@ -69,6 +69,12 @@ class StateStore(Protocol):
 
         Not to be called from a callback.
         """
+
+    def __enter__(self) -> Self:
+        """The store itself, for `with open_store(url) as store:`."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
 
 
 def encode_value(path: str, value: Any) -> bytes:

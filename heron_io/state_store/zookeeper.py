@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
@@ -204,6 +204,14 @@ class ZooKeeperStore:
             return
         self._closed.set()
         self._stop_client()
+
+    def __enter__(self) -> Self:
+        """See StateStore."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See StateStore."""
+        self.close()
 
     # The connection
 

@@ -209,6 +209,7 @@ class TableSpout(Spout):
 
 
 def columns_of_first_file(table: Table) -> list[str]:
+    """Names of the columns; TopologyError if there is no file, or if it cannot be read."""
     try:
         files = table.files()
         if not files:

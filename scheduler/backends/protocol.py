@@ -1,6 +1,6 @@
 """What a scheduler's back end is: how the containers of a topology are started on some cluster.
 
-There are two kinds. Around a `Supervised` one a scheduler process of ours (`scheduler.local`)
+There are two kinds. Around a `Supervised` one a scheduler process of ours (`scheduler.daemon`)
 serves: it announces itself, supervises the back end's jobs, and cleans up whatever ends them. A
 `SelfRunning` one hands the containers to a cluster that starts them again by itself; then nobody of
 ours stays on the submitting machine, and the scheduler's node has no pid. Either says what is wrong
@@ -8,17 +8,15 @@ before anything is written.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from scheduler.container.supervisor import Job
-
-if TYPE_CHECKING:
-    from scheduler.local import Launch
+from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.submission import Submission
 
 
-def containers_told(launch: "Launch") -> str:
+def containers_told(submission: Submission) -> str:
     """What a back end that runs containers says of them."""
-    return f"{len(launch.packing.containers)} containers"
+    return f"{len(submission.packing.containers)} containers"
 
 
 class Backend(Protocol):
@@ -32,19 +30,19 @@ class Backend(Protocol):
     def ready_secs(self) -> float:
         """How long all instances may take to be up before `submit` says that some are missing."""
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, submission: Submission) -> None:
         """HeronError in one line if the topology cannot run here; nothing is written yet."""
 
     def about(self) -> dict[str, Any]:
         """What the scheduler's node says besides kind, host and pid."""
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, submission: Submission) -> str:
         """What is about to run the instances, for people: asked before it is started."""
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, submission: Submission) -> str:
         """Where logs are, for people."""
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, submission: Submission) -> str:
         """For --dry-run: what would be started, pure; empty if the packing plan says it all."""
 
 
@@ -52,7 +50,7 @@ class Backend(Protocol):
 class Supervised(Backend, Protocol):
     """Our scheduler process runs the containers."""
 
-    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+    def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
         """The scheduler's own child processes. The topology's socket files go into `sockets`, which
         only its owner may enter and which is removed at the end."""
 
@@ -61,7 +59,7 @@ class Supervised(Backend, Protocol):
 class SelfRunning(Backend, Protocol):
     """A cluster runs the containers, and starts again those that end."""
 
-    def deploy(self, launch: "Launch") -> None:
+    def deploy(self, submission: Submission) -> None:
         """Hand a registered topology to the cluster. HeronError in one line if it is refused; then
         nothing of it is left there."""
 

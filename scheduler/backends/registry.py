@@ -1,7 +1,7 @@
 """The back ends by name, for the command line."""
 
+from scheduler.backends.local import LocalBackend
 from scheduler.backends.protocol import Backend
-from scheduler.local import LocalBackend
 
 LOCAL, SPARK = "local", "spark"
 KINDS = (LOCAL, SPARK)
@@ -20,6 +20,6 @@ def spark_backend(
     UsageError for what is no master or no setting.
     """
     from scheduler.backends.spark.backend import SparkBackend
-    from scheduler.backends.spark.render import SparkWishes, parsed_settings
+    from scheduler.backends.spark.render import DriverOptions, parsed_settings
 
-    return SparkBackend(SparkWishes(master, parsed_settings(settings), python, gang))
+    return SparkBackend(DriverOptions(master, parsed_settings(settings), python, gang))

@@ -18,29 +18,27 @@ import stream_manager.server
 import topology_master.server
 from heron_core import config as keys
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
+from heron_core.exit_codes import ExitCode
+from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
+from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
-from heron_io import container_plan
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
-from scheduler.container.supervisor import Job, Outcome, Supervisor
+from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
+from scheduler.container.supervisor import PlanMessage, Supervisor
+from scheduler.container.supervisor_events import ProcessSpec
 
-GAVE_UP_CODE = 4
-"""A process of the container kept ending: the topology has failed."""
-ENDED_CODE = topology_master.server.ENDED_CODE
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
-INSTANCE_GRACE_SECS = 3.0
-SERVICE_GRACE_SECS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a container's processes run, and what for."""
+class ContainerSpec:
+    """A container to run: of which topology, by which plan, and where its files lie."""
 
     topology: TopologySpec
     packing: PackingPlan
@@ -56,103 +54,128 @@ class Place:
     bind_host: str = "127.0.0.1"
 
 
-def run(place: Place, ties: SupervisorLink) -> int:
+def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
-    log_to(_log_file(place, f"container-{place.container}"), f"container {place.container}")
+    log_to(_log_file(spec, f"container-{spec.container}"), f"container {spec.container}")
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
-    config = keys.with_defaults(place.topology.config)
+    config = keys.with_defaults(spec.topology.config)
     supervisor = Supervisor(
-        jobs=_jobs(place),
-        ties=ties,
+        specs=process_specs(spec),
+        link=link,
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
-        gave_up_code=GAVE_UP_CODE,
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
-        reload=lambda: _reloaded(place, ties),
+        read_specs=lambda message: changed_specs(spec, message, link),
     )
-    outcome: Outcome = supervisor.run()
-    logging.info("container %d ends: %s", place.container, outcome.reason)
-    ties.say(outcome.reason)
+    outcome = supervisor.run()
+    logging.info("container %d ends: %s", spec.container, outcome.reason)
+    link.report(outcome.reason)
     return outcome.code
 
 
-def _reloaded(place: Place, ties: SupervisorLink) -> list[Job]:
-    """The topology is scaled. The topology master says so when the state store has another plan,
-    which is for whoever runs the containers; a stream manager when it works by another plan."""
-    if place.container == MASTER_CONTAINER:
-        ties.reload()
-        return _jobs(place)
-    return _jobs(replace(place, packing=container_plan.read(_socket(place))))
+def changed_specs(
+    spec: ContainerSpec, message: PlanMessage | None, link: SupervisorLink
+) -> list[ProcessSpec]:
+    """The processes of the container, now that the topology is scaled; HeronError for no plan.
+
+    The topology master says that the state store has another plan, which is for whoever runs the
+    containers; a stream manager says by which plan it works.
+    """
+    if spec.container == MASTER_CONTAINER:
+        link.request_reload()
+        return process_specs(spec)
+    if message is None or PACKING not in message:
+        raise HeronError("no packing plan where one was to be")
+    return process_specs(replace(spec, packing=packing_from_json(message[PACKING])))
 
 
-def _log_file(place: Place, name: str) -> str:
-    return os.path.join(place.logs, f"{name}.log")
+def _log_file(spec: ContainerSpec, name: str) -> str:
+    return os.path.join(spec.logs, f"{name}.log")
 
 
-def _jobs(place: Place) -> list[Job]:
-    name = place.topology.name
-    if place.container == MASTER_CONTAINER:
-        master = topology_master.server.Place(place.store_url, place.keys, place.bind_host)
-        return [
-            Job("topology master", f"heron: topology master ({name})",
-                _service(place, "topology-master", lambda ties: topology_master.server.run(
-                    place.topology, place.packing, master, ties)),
-                SERVICE_GRACE_SECS, True, frozenset({ENDED_CODE}))
-        ]  # fmt: skip
-    manager = stream_manager.server.Place(
-        place.container, _socket(place), place.store_url, place.keys, place.bind_host
+def _socket(spec: ContainerSpec) -> str:
+    return os.path.join(spec.sockets, f"container-{spec.container}.sock")
+
+
+def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
+    """The processes of a container, the one that ends last first."""
+    if spec.container == MASTER_CONTAINER:
+        return [_master_spec(spec)]
+    instances = spec.packing.container(spec.container).instances
+    return [_stream_manager_spec(spec), *(_instance_spec(spec, plan) for plan in instances)]
+
+
+def _master_spec(spec: ContainerSpec) -> ProcessSpec:
+    where = topology_master.server.Place(spec.store_url, spec.keys, spec.bind_host)
+
+    def serve(link: SupervisorLink) -> int:
+        return topology_master.server.run(spec.topology, spec.packing, where, link)
+
+    return ProcessSpec(
+        "topology master",
+        f"heron: topology master ({spec.topology.name})",
+        _service(spec, "topology-master", serve),
+        SERVICE_GRACE_SECS,
+        killed_with_parent=True,
+        final_codes=frozenset({ExitCode.ENDED}),
     )
-    first = Job(
-        f"stream manager {place.container}",
-        f"heron: stream manager {place.container} ({name})",
-        _service(place, f"stream-manager-{place.container}", lambda ties:
-                 stream_manager.server.run(place.topology, place.packing, manager, ties)),
-        SERVICE_GRACE_SECS, True)  # fmt: skip
-    instances = place.packing.container(place.container).instances
-    return [first, *(_instance_job(place, each) for each in instances)]
 
 
-def _socket(place: Place) -> str:
-    return os.path.join(place.sockets, f"container-{place.container}.sock")
+def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
+    number = spec.container
+    where = stream_manager.server.Place(
+        number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
+    )
+
+    def serve(link: SupervisorLink) -> int:
+        return stream_manager.server.run(spec.topology, spec.packing, where, link)
+
+    return ProcessSpec(
+        f"stream manager {number}",
+        f"heron: stream manager {number} ({spec.topology.name})",
+        _service(spec, f"stream-manager-{number}", serve),
+        SERVICE_GRACE_SECS,
+        killed_with_parent=True,
+    )
 
 
 def _service(
-    place: Place, log_name: str, serve: Callable[[SupervisorLink], int]
+    spec: ContainerSpec, log_name: str, serve: Callable[[SupervisorLink], int]
 ) -> Callable[[SupervisorLink], int]:
-    def main(ties: SupervisorLink) -> int:
-        log_to(_log_file(place, log_name), log_name)
+    def main(link: SupervisorLink) -> int:
+        log_to(_log_file(spec, log_name), log_name)
         try:
-            return serve(ties)
+            return serve(link)
         except Exception as error:
             logging.exception("%s fails", log_name)
-            ties.say(_in_one_line(error))
-            return 1
+            link.report(_in_one_line(error))
+            return ExitCode.FAILED
 
     return main
 
 
-def _instance_job(place: Place, plan: InstancePlan) -> Job:
+def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
-    where = heron_instance.server.InstanceArguments(plan.task, _socket(place))
+    where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
 
-    def main(ties: SupervisorLink) -> int:
-        path = _log_file(place, label)
+    def main(link: SupervisorLink) -> int:
+        path = _log_file(spec, label)
         shown = f"{plan.component}[{plan.index}]"
-        log_to(path, shown, debug=_debug(place.topology), console=place.console)
-        _make_importable(place.topology)
+        log_to(path, shown, debug=_debug(spec.topology), console=spec.console)
+        _make_importable(spec.topology)
         try:
-            return heron_instance.server.run(place.topology, place.packing, where, ties)
+            return heron_instance.server.run(spec.topology, spec.packing, where, link)
         except HeronError as error:
             logging.error("%s", error)
-            ties.say(f"{error} (log: {path})")
+            link.report(f"{error} (log: {path})")
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
             logging.error("%s fails:\n%s", label, traceback.format_exc())
-            ties.say(f"{_in_one_line(error)} (log: {path})")
-        return 1
+            link.report(f"{_in_one_line(error)} (log: {path})")
+        return ExitCode.FAILED
 
-    title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({place.topology.name})"
+    title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({spec.topology.name})"
     name = f"component {plan.component!r} (task {plan.task})"
-    return Job(name, title, main, INSTANCE_GRACE_SECS, True)
+    return ProcessSpec(name, title, main, INSTANCE_GRACE_SECS, killed_with_parent=True)
 
 
 def _debug(topology: TopologySpec) -> bool:

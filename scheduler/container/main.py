@@ -3,8 +3,8 @@
 It reads topology, packing plan and keys from the state store and supervises the container's
 processes. Whatever starts it should hold the other end of a pipe at its stdin: when that closes,
 the container ends, and on Linux the kernel kills it with its parent. A pipe at its stdout is its
-voice: zero bytes are heartbeats, anything else is why it ends. Exit codes: those of
-scheduler.container.executor, and UNSTARTED_CODE if it could not even begin.
+status pipe (heron_core.supervision). Exit codes: those of
+heron_core.exit_codes; UNSTARTED if it could not even begin.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from setproctitle import setproctitle
 
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.state_tree import keys_path, packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
@@ -24,11 +25,8 @@ from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from scheduler.container import executor
+from scheduler.socket_folders import sockets_folder
 from scheduler.update_plans import read_packings
-from scheduler.user_folder import sockets_folder
-
-UNSTARTED_CODE = 3
-"""The container could not begin: what it needs is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +42,21 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the container until it ends; returns its exit code."""
     die_with_parent(os.getppid())
     given = _parser().parse_args(words)
-    ties = _ties()
+    link = _link()
     try:
         known = read(given.store, given.topology, given.container)
         if given.container != MASTER_CONTAINER:
             known.packing.container(given.container)
         topology = moved(known.topology, given.moved)
     except KeyError:
-        ties.say(f"the packing plan of {given.topology} has no container {given.container}")
-        return UNSTARTED_CODE
+        link.report(f"the packing plan of {given.topology} has no container {given.container}")
+        return ExitCode.UNSTARTED
     except HeronError as error:
-        ties.say(str(error))
-        return UNSTARTED_CODE
+        link.report(str(error))
+        return ExitCode.UNSTARTED
     setproctitle(f"heron: container {given.container} ({given.topology})")
     sockets = given.sockets or sockets_folder()
-    place = executor.Place(
+    spec = executor.ContainerSpec(
         topology,
         known.packing,
         given.container,
@@ -70,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
         given.bind_host,
     )
     try:
-        return executor.run(place, ties)
+        return executor.run(spec, link)
     finally:
         if given.sockets is None:
             shutil.rmtree(sockets, ignore_errors=True)
@@ -96,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _ties() -> SupervisorLink:
-    """A lifeline at stdin and a voice at stdout, as far as these are pipes.
+def _link() -> SupervisorLink:
+    """A lifeline at stdin and a status pipe at stdout, as far as these are pipes.
 
     Both are copies: stdin is nobody's business any more, and stdout will be the log.
     """
@@ -108,11 +106,11 @@ def _ties() -> SupervisorLink:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.close(null)
-    voice = None
+    status_pipe = None
     if _is_pipe(1):
-        voice = os.dup(1)
-        os.set_blocking(voice, False)
-    return SupervisorLink(lifeline, voice)
+        status_pipe = os.dup(1)
+        os.set_blocking(status_pipe, False)
+    return SupervisorLink(lifeline, status_pipe)
 
 
 def _is_pipe(number: int) -> bool:

@@ -4,7 +4,7 @@ Heron's FirstFitDecreasingPacking.java with AbstractPacking.java: a container ho
 topology.container.max.instances, and their resources plus the padding within its size, which is
 that many default instances unless set. The number of containers is a result, topology.stmgrs is
 not read. Heron rounds a container's cores to the nearest whole number, at times below what its
-instances need; here they are the exact sum. SupervisorLink follow the declaration.
+instances need; here they are the exact sum. Ties follow the declaration.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,11 +10,11 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.errors import ProtocolError
 from heron_core.wire import messages
+from heron_core.wire.batch import check_batch
 from heron_core.wire.frames import (
     Flag,
     Frames,
     Kind,
-    check_batch,
     header,
     parse_header,
     size_of,

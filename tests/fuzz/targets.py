@@ -16,8 +16,9 @@ from unittest.mock import patch
 
 from heron_core import plans
 from heron_core.errors import ProtocolError
+from heron_core.wire import batch, messages, packets, values
 from heron_core.wire import frames as frames_module
-from heron_core.wire import messages, values
+from heron_core.wire.frames import Frames
 
 from . import world
 from .manager import manager_steps, run_manager
@@ -74,18 +75,38 @@ def _parser_steps(rng: Random) -> Steps:
 def _run_parsers(steps: Steps) -> None:
     """Anything may come: only ProtocolError comes out, and what is decoded can be sent on."""
     for data in steps:
-        for parse in (frames_module.words, frames_module.pairs, frames_module.tasks):
-            _only_protocol_errors(parse, data)
-        _only_protocol_errors(_check, data, steps)
+        _only_protocol_errors(frames_module.u64_array, data)
+    for at in range(len(steps)):
+        for parse in (_batch, _fanout, _packet):
+            _only_protocol_errors(parse, steps[at:])
+    for data in steps:
         decoded = _only_protocol_errors(messages.decode, data)
         if decoded is not None:
             assert type(messages.decode(messages.encode(decoded))) is type(decoded)
 
 
-def _check(data: bytes, frames: list[bytes]) -> None:
-    head = frames_module.parse_header(data)
-    frames_module.check_batch(head, frames)
-    frames_module.roots_of(head, frames)
+def _batch(frames: Frames) -> None:
+    head = frames_module.header_of(frames)
+    batch.check_batch(head, frames)
+    batch.beginnings(head, frames)
+    batch.roots_of(head, frames)
+    batch.decode_batch(head, frames)
+
+
+def _fanout(frames: Frames) -> None:
+    head = frames_module.header_of(frames)
+    targets = batch.targets_of(frames)
+    batch.check_fanout(head, frames, targets)
+    batch.roots_of(head, frames)
+    for _, single in batch.split_fanout(head, frames, targets):
+        _batch(single)
+
+
+def _packet(frames: Frames) -> None:
+    head = frames_module.header_of(frames)
+    for decode in (packets.decode_pairs, packets.decode_roots):
+        _only_protocol_errors(decode, head, frames)
+    packets.decode_control(frames)
 
 
 def _only_protocol_errors(function: Callable[..., Any], *arguments: Any) -> Any:

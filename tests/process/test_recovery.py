@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER
 from heron_core.state_tree import master_path
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
@@ -20,7 +21,6 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from process_support import DEADLINE_SECS, REPOSITORY, TOPOLOGIES, Master, Place, Running, until
 from survival import NAME, TOPOLOGY, Failure, Survey, acked, settings, survey
-from topology_master.server import ENDED_CODE
 
 LINES = 700
 """Their words take the last bolt three seconds."""
@@ -210,7 +210,7 @@ def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place)
         running.until(
             lambda: f"pid {standby.pid}" in place.log(NAME, "topology-master"), "the old one waits"
         )
-        assert standby.wait(DEADLINE_SECS) == ENDED_CODE
+        assert standby.wait(DEADLINE_SECS) == ExitCode.ENDED
     store.close()
     assert complete(place, running).failures == ()
 

@@ -19,7 +19,7 @@ from sim.network import Channel
 from sim.pressure import PressureRules
 from sim.processes import Manager, Master
 from sim.topologies import Habits, random_config, random_topology
-from topology_master.rescale import Step
+from topology_master.rescale import UpdateStage
 from topology_master.termination import Phase
 
 CONTROL_DELAY_SECS = 0.01
@@ -206,10 +206,9 @@ class Cluster:
     # --- scaling ------------------------------------------------------------------------------
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> UpdateStage | None:
         """How far an update is that is under way."""
-        now = None if self.master is None else self.master.core._scaling.now
-        return None if now is None else now.step
+        return None if self.master is None else self.master.core.update_stage
 
     def update(self, parallelism: dict[str, int], containers: int | None) -> bool:
         """Somebody scales the topology by `heronpy update`; whether it is not refused."""

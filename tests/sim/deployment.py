@@ -1,5 +1,5 @@
 """Who runs the simulated containers: a scheduler that follows the plans in the state store, and in
-each container an executor that follows its stream manager (scheduler.local and .executor)."""
+each container an executor that follows its stream manager (scheduler.daemon and .container)."""
 
 import json
 from collections import defaultdict

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 
 from sim.cluster import Cluster
-from topology_master.rescale import Step
+from topology_master.rescale import UpdateStage
 from topology_master.termination import Phase
 
 FAULTS_MAX = 3
@@ -23,7 +23,7 @@ CUT_ROUNDS_MAX = 60
 STOPPED_ROUNDS_MAX = 60
 """A stopped process may wake before its successor has registered, or after everything is done."""
 PATIENCE_SECS = 0.4
-"""A little less than the masters' quiet_secs: who is cut off for longer may be given up as lost."""
+"""A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
 LATE_SHARE = 0.4
 PARALLELISM_MAX, CONTAINERS_MAX = 4, 4
 UPDATE_AGAIN_ROUNDS = 3
@@ -63,11 +63,11 @@ class Faults:
         for _ in range(chance.randint(1, FAULTS_MAX) if self._kinds else 0):
             self._planned[chance.randint(1, self.calm_at)].append(chance.choice(self._kinds))
         late = bool(self._kinds) and chance.random() < LATE_SHARE
-        self._late = chance.choice((Phase.COUNTING, Phase.LAST_WORDS)) if late else None
+        self._late = chance.choice((Phase.DRAINING, Phase.FINISHING)) if late else None
         """A fault when the end is near: in this phase."""
         others = sorted(set(self._kinds) - {"scale"})
         scales = "scale" in self._kinds
-        self._amid = chance.choice(list(Step)) if scales and others else None
+        self._amid = chance.choice(list(UpdateStage)) if scales and others else None
         """A fault in the middle of an update: in this step."""
         self._others = others
         self._store_back_at = 0

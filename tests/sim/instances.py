@@ -30,7 +30,7 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.factory import World
+from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from sim.checkers import require
 from sim.network import Channel
@@ -86,14 +86,14 @@ class Instance:
         self._call: SuspendableCall | None = None
         self._is_in_control = False
         shared = SharedState()
-        world = World(
+        environment = Environment(
             self._clock, Random(cluster.rng.random()), self._transmit, self._admit, log, shared.call
         )
         self.core = InstanceCore(
             cluster.topology,
             cluster.deployment.places[container],
             Identity(task, self.incarnation, 1),
-            world,
+            environment,
             shared,
             cluster.manners.consumed_bytes,
         )

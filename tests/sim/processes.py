@@ -236,9 +236,9 @@ class Master:
         self.speed = 1.0
         options = replace(
             master_options.Options.of(cluster.topology.config),
-            wave_secs=0.1,
-            wave_patience_secs=0.3,
-            quiet_secs=0.5,
+            probe_interval_secs=0.1,
+            probe_patience_secs=0.3,
+            lost_after_secs=0.5,
             takeover_secs=0.5,
             deactivate_wait_secs=cluster.manners.drain_secs,
         )
@@ -275,7 +275,9 @@ class Master:
         return found
 
     def _handle(self, event: master_events.Event) -> None:
-        for each in self.core.handle(event, self.cluster.clock.now):
+        instructions = self.core.handle(event, self.cluster.clock.now)
+        self.core.validate()
+        for each in instructions:
             match each:
                 case master_events.Send(receiver, message):
                     self._send(receiver, message)

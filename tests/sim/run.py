@@ -95,4 +95,4 @@ def _check_end(cluster: Cluster) -> None:
         if not journal.lossy:
             require(not numbers["trees"], f"trees are left: {numbers}")
     if not journal.lossy:
-        require(cluster.master.core.waves.lost == 0, "the master misses deliveries")
+        require(cluster.master.core.lost == 0, "the master misses deliveries")

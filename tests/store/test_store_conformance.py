@@ -417,3 +417,12 @@ def test_paths_of_the_tree() -> None:
         master_path("")
     with pytest.raises(UsageError, match="200 bytes"):
         check_path("/a/" + "ü" * 101)
+
+
+def test_a_with_block_closes_the_store(backend: Backend) -> None:
+    """What it held goes, and it answers no more."""
+    with backend.open() as store:
+        store.create("/tmasters/wordcount", {}, ephemeral=True)
+    with pytest.raises(StateStoreError, match="closed"):
+        store.get("/tmasters/wordcount")
+    assert backend.open().get("/tmasters/wordcount") is None

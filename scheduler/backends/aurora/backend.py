@@ -22,7 +22,7 @@ from scheduler.packaging.archive import this_python
 from scheduler.packaging.bundle import bundled, topmost
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 CLIENT = "aurora"
 ENVIRONMENT = "devel"
@@ -70,7 +70,7 @@ class AuroraBackend:
         """Does things to the topology's job."""
         return AuroraClient(self._client, self.key(name))
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, launch: "Submission") -> None:
         """HeronError if the client is not there, the archives' place cannot be written to, or the
         workers could not see the state."""
         render.check_name(launch.topology.name)
@@ -113,15 +113,15 @@ class AuroraBackend:
         """The cluster's name, by which its file is found again."""
         return {"cluster": self._cluster.name}
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, launch: "Submission") -> str:
         """Containers."""
         return containers_told(launch)
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, launch: "Submission") -> str:
         """Aurora has them."""
         return "the sandboxes of its aurora job"
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, launch: "Submission") -> str:
         """The job file, with names of archives that are not packed yet."""
         code = [
             (root, f"code-{number}.packed")
@@ -129,7 +129,7 @@ class AuroraBackend:
         ]
         return self._job_file(launch, "heronpy-runtime.packed", code)
 
-    def deploy(self, launch: "Launch") -> None:
+    def deploy(self, launch: "Submission") -> None:
         """Put the archives in their place and create the job; a job that Aurora refuses leaves
         nothing there."""
         name = launch.topology.name
@@ -195,7 +195,9 @@ class AuroraBackend:
         key = self.key(name)
         return os.path.join(self._archives.folder, key.cluster, key.role, key.environment, key.name)
 
-    def _put_archives(self, launch: "Launch", put: list[str]) -> tuple[str, list[tuple[str, str]]]:
+    def _put_archives(
+        self, launch: "Submission", put: list[str]
+    ) -> tuple[str, list[tuple[str, str]]]:
         """Pack and copy; the runtime's and the code's names below the archives' folder. What is
         new there is added to `put`."""
         home, folder = launch.home, self._folder(launch.topology.name)
@@ -249,7 +251,7 @@ class AuroraBackend:
                 os.rmdir(folder)
                 folder = os.path.dirname(folder)
 
-    def _job_file(self, launch: "Launch", runtime: str, code: Iterable[tuple[str, str]]) -> str:
+    def _job_file(self, launch: "Submission", runtime: str, code: Iterable[tuple[str, str]]) -> str:
         config = keys.with_defaults(launch.topology.config)
         order = render.Order(
             launch.store_url,

@@ -8,19 +8,19 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from heron_io.state_store.embedded_zookeeper import find_java
+from scheduler.backends.local import container_job
 from scheduler.backends.protocol import containers_told
 from scheduler.backends.spark import render
-from scheduler.backends.spark.driver import Driver, DriverPlace, driver_address, settings_of
+from scheduler.backends.spark.driver import Driver, DriverSpec, driver_address, settings_of
 from scheduler.backends.spark.masters import Kind, Master, parse_master
 from scheduler.backends.spark.slots import check_slots
-from scheduler.container import executor
-from scheduler.container.supervisor import Job
-from scheduler.local import container_job
+from scheduler.container.supervisor_events import ProcessSpec
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 READY_SECS = 240.0
 """A JVM, executors that have to register, and a container's start on each."""
@@ -35,11 +35,11 @@ class SparkBackend:
     kind = "spark"
     ready_secs = READY_SECS
 
-    def __init__(self, wishes: render.SparkWishes) -> None:
-        self._wishes = wishes
-        self._master = parse_master(wishes.master, os.cpu_count() or 1)
+    def __init__(self, options: render.DriverOptions) -> None:
+        self._options = options
+        self._master = parse_master(options.master, os.cpu_count() or 1)
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, launch: "Submission") -> None:
         """HeronError in one line if Spark, its master or the state store cannot serve."""
         master = self._master
         if importlib.util.find_spec("pyspark") is None:
@@ -51,49 +51,49 @@ class SparkBackend:
         except StateStoreError as error:
             raise HeronError(f"--scheduler spark needs Java: {error}") from None
         _check_store(master, launch.store_url)
-        python = self._wishes.python
+        python = self._options.python
         if master.is_one_machine and python is not None and shutil.which(python) is None:
             raise UsageError(f"the workers' Python {python!r} is no program")
         if master.slots is not None:
             check_slots(master, master.slots, len(launch.packing.containers))
         _check_reachable(master)
 
-    def jobs(self, launch: "Launch", sockets: str) -> list[Job]:
+    def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The topology master's container, and the driver."""
-        place = self._place(launch, sockets)
+        spec = self._spec(launch, sockets)
         name = launch.topology.name
         return [
-            container_job(launch, MASTER_CONTAINER, sockets, place.address),
-            Job(
+            container_job(launch, MASTER_CONTAINER, sockets, spec.address),
+            ProcessSpec(
                 "Spark driver",
                 f"heron: Spark driver ({name})",
-                lambda ties: Driver(place, ties).run(),
+                lambda link: Driver(spec, link).run(),
                 DRIVER_GRACE_SECS,
                 killed_with_parent=True,
-                final_codes=frozenset({executor.ENDED_CODE, executor.GAVE_UP_CODE}),
+                final_codes=FINAL_CODES,
             ),
         ]
 
-    def _place(self, launch: "Launch", sockets: str) -> DriverPlace:
+    def _spec(self, launch: "Submission", sockets: str) -> DriverSpec:
         address = driver_address(self._master, launch.store_url)
-        return DriverPlace(launch, self._master, self._wishes, sockets, address)
+        return DriverSpec(launch, self._master, self._options, sockets, address)
 
     def about(self) -> dict[str, Any]:
         """The master; the driver adds the application's id."""
         return {"master": self._master.text}
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, launch: "Submission") -> str:
         """Containers."""
         return containers_told(launch)
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, launch: "Submission") -> str:
         """In the user's folder, those of this machine."""
         return launch.home.logs(launch.topology.name)
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, launch: "Submission") -> str:
         """The driver's command line."""
-        place = self._place(launch, "")
-        words = render.submit_words(launch.topology.name, self._master, settings_of(place))
+        spec = self._spec(launch, "")
+        words = render.submit_words(launch.topology.name, self._master, settings_of(spec))
         return f"spark-submit {shlex.join(words)}"
 
 

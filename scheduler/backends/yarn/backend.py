@@ -30,7 +30,7 @@ from scheduler.packaging.archive import this_python
 from scheduler.packaging.bundle import bundled, topmost
 
 if TYPE_CHECKING:
-    from scheduler.local import Launch
+    from scheduler.submission import Submission
 
 READY_SECS = 180.0
 """Containers that have to be found room for, files that have to be fetched, a start on each."""
@@ -85,7 +85,7 @@ class YarnBackend:
         """Where applications are submitted."""
         return self._wishes.queue
 
-    def check(self, launch: "Launch") -> None:
+    def check(self, launch: "Submission") -> None:
         """HeronError in one line if YARN is not there, its queue takes nothing, a container is
         larger than any, or the workers could not see the state."""
         problem = self.store_problem()
@@ -117,10 +117,10 @@ class YarnBackend:
             "is no other"
         )
 
-    def _is_known(self, client: Client, launch: "Launch") -> bool:
+    def _is_known(self, client: Client, launch: "Submission") -> bool:
         """Whether the state store has an application of this name. One that has ended left its
         state to be looked at, and goes now that its name is wanted again."""
-        from scheduler.local import forget
+        from scheduler.registration import forget
 
         store, name = open_store(launch.store_url), launch.topology.name
         try:
@@ -145,15 +145,15 @@ class YarnBackend:
                 f"name with -N, or end it by `yarn application -kill {running}`"
             )
 
-    def told(self, launch: "Launch") -> str:
+    def told(self, launch: "Submission") -> str:
         """Containers."""
         return containers_told(launch)
 
-    def logs(self, launch: "Launch") -> str:
+    def logs(self, launch: "Submission") -> str:
         """YARN has them, and `tail` gets at them."""
         return f"`heronpy tail {launch.topology.name}`"
 
-    def preview(self, launch: "Launch") -> str:
+    def preview(self, launch: "Submission") -> str:
         """The application, with names of files that are not there yet."""
         code = topmost(launch.topology.search_paths)
         names = [(render.RUNTIME, render.ARCHIVE, "lib/heronpy-runtime.tar.gz"),
@@ -169,7 +169,7 @@ class YarnBackend:
         return render.preview(launch.topology.name, self._wishes, order, launch.packing)
 
     def _order(
-        self, launch: "Launch", folder: str, resources: tuple[render.Resource, ...]
+        self, launch: "Submission", folder: str, resources: tuple[render.Resource, ...]
     ) -> render.Order:
         config = keys.with_defaults(launch.topology.config)
         sent = {name: os.environ[name] for name in SENT_VARIABLES if name in os.environ}
@@ -186,7 +186,7 @@ class YarnBackend:
             tuple({**sent, **dict(self._wishes.environment)}.items()),
         )
 
-    def deploy(self, launch: "Launch") -> None:
+    def deploy(self, launch: "Submission") -> None:
         """Put the files in their place, submit the application, and wait until its containers run;
         HeronError with YARN's reason, and nothing left there, if they do not."""
         assert self._client is not None  # checked before
@@ -219,7 +219,7 @@ class YarnBackend:
         return replace(self._wishes, environment=(*self._wishes.environment, *secrets))
 
     def _put_files(
-        self, client: Client, staging: Staging, launch: "Launch", folder: str
+        self, client: Client, staging: Staging, launch: "Submission", folder: str
     ) -> list[render.Resource]:
         """For the application master: what every container gets, and what only it needs."""
         limit, file = self._cluster.options.get("archive_limit"), self._cluster.file
@@ -253,14 +253,14 @@ class YarnBackend:
             file.write(text)
         return path
 
-    def _wait(self, client: Client, launch: "Launch") -> None:
+    def _wait(self, client: Client, launch: "Submission") -> None:
         """Until every container runs, or the application is over; HeronError if they do not in
         time, or if it failed."""
         containers = len(launch.packing.containers)
         began = told = time.monotonic()
         store, name = open_store(launch.store_url), launch.topology.name
         try:
-            while (waited := time.monotonic() - began) < launch.ready_secs:
+            while (waited := time.monotonic() - began) < launch.ready_secs(self.ready_secs):
                 report = client.report(self._application)
                 if report is not None and report.is_over:
                     self._check_succeeded(name, report)
@@ -286,7 +286,7 @@ class YarnBackend:
         self,
         client: Client,
         store: StateStore,
-        launch: "Launch",
+        launch: "Submission",
         report: Report | None,
         waited_secs: float,
     ) -> str:
@@ -336,7 +336,7 @@ class YarnBackend:
     def _end(client: Client, store: StateStore, name: str, application: str) -> None:
         if _is_over(client.report(application)):
             return
-        requests.wish(store, name, {"end": "`heronpy kill`"})
+        requests.request(store, name, {"end": "`heronpy kill`"})
         deadline = time.monotonic() + END_SECS
         while time.monotonic() < deadline:
             if _is_over(client.report(application)):
@@ -353,7 +353,7 @@ class YarnBackend:
             places = requests.containers_of(requests.node_of(store, name))
             numbers = list(places) if container is None else [container]
             before = _served(store, name, numbers)
-            requests.wish(store, name, {"restart": numbers})
+            requests.request(store, name, {"restart": numbers})
             deadline = time.monotonic() + RESTART_SECS
             while time.monotonic() < deadline:
                 now = _served(store, name, numbers)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.exit_codes import ExitCode
 from scheduler.backends.yarn.events import (
     Allocated,
     Ask,
@@ -42,8 +43,6 @@ from scheduler.backends.yarn.events import (
 
 GRACE_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
-GAVE_UP_CODE, ENDED_CODE = 4, 5
-"""Of scheduler.container.executor, which would import what decisions do not need."""
 TAKEN_AWAY: Mapping[int, str] = {
     -100: "its node is lost",
     -101: "its node's disks have failed",
@@ -169,7 +168,7 @@ class Core:
         if event.status in TAKEN_AWAY:
             why = f"{TAKEN_AWAY[event.status]}: {event.words}".removesuffix(": ")
             return [Tell(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
-        if event.status == GAVE_UP_CODE:
+        if event.status == ExitCode.GAVE_UP:
             slot.grant = None
             slot.phase = Phase.RESTING
             return self._finish(Status.FAILED, event.words or "a component kept failing", now)
@@ -258,9 +257,9 @@ class Core:
         self._master_since = None
         if self._end is not None:
             return []
-        if event.code == ENDED_CODE:
+        if event.code == ExitCode.ENDED:
             return self._finish(Status.SUCCEEDED, event.words or "the topology has ended", now)
-        if event.code == GAVE_UP_CODE:
+        if event.code == ExitCode.GAVE_UP:
             return self._finish(Status.FAILED, event.words or "the topology master failed", now)
         pause = 0.0 if self._master_wished else self._master.pause_secs(ran_secs)
         self._master_wished = False

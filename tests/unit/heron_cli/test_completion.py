@@ -72,4 +72,4 @@ def test_nothing_is_completed_where_nothing_can_be_known(
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_has_its_script(shell: str) -> None:
     """It calls us back through the variable."""
-    assert VARIABLE in script(shell)
+    assert VARIABLE in script(shell, heronpy)

@@ -17,8 +17,8 @@ from heron_core.wire.frames import (
     parse_header,
     root_owner,
     size_of,
+    u64_array,
     with_consumed,
-    words,
 )
 
 
@@ -75,10 +75,10 @@ def test_strangers_are_named(data: bytes, told: str) -> None:
 
 def test_words_come_back_and_cut_frames_are_refused() -> None:
     numbers = array("Q", [0, 1, 2**64 - 1])
-    assert words(numbers.tobytes()) == numbers
-    assert words(b"") == array("Q")
+    assert u64_array(numbers.tobytes()) == numbers
+    assert u64_array(b"") == array("Q")
     with pytest.raises(ProtocolError, match="9 bytes"):
-        words(b"x" * 9)
+        u64_array(b"x" * 9)
 
 
 def test_size_counts_all_frames() -> None:

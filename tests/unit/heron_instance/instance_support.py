@@ -20,10 +20,12 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, words
+from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
 from heron_core.wire.values import unpack
-from heron_instance.runtime.factory import Instance, World, build
+from heron_instance.runtime.environment import Construct, Environment
+from heron_instance.runtime.factory import Instance, build
 from heronpy_compat import Bolt, Spout
+from heronpy_compat.adapters.construct import construct
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 
 NOTHING = Resource(0.0, 0, 0)
@@ -124,7 +126,9 @@ class Made:
 
     def words_of(self, kind: Kind) -> list[int]:
         """The words of all messages of a kind."""
-        return [each for frames in self.sent if frames[0][2] == kind for each in words(frames[1])]
+        return [
+            each for frames in self.sent if frames[0][2] == kind for each in u64_array(frames[1])
+        ]
 
 
 @dataclass
@@ -155,7 +159,7 @@ class Batch:
 
     @property
     def ids(self) -> list[int]:
-        return list(words(self.parts[1]))
+        return list(u64_array(self.parts[1]))
 
     @property
     def streams(self) -> list[int]:
@@ -214,6 +218,7 @@ def make(
     tracked: bool = True,
     seed: int = 1,
     config: dict[str, Any] | None = None,
+    constructed: Construct = construct,
 ) -> Made:
     """The instance of task 1."""
     mode = keys.ATLEAST_ONCE if tracked else keys.ATMOST_ONCE
@@ -231,8 +236,10 @@ def make(
     made = Made(None)  # type: ignore[arg-type]  # built below: it needs the clock of this one
     log = logging.Logger("tested")
     log.addHandler(_Collecting(made.errors))
-    world = World(clock, Random(seed), made.sent.append, admit, log)
-    made.instance = build(topology, packing(), SOURCE, world)
+    environment = Environment(
+        clock, Random(seed), made.sent.append, admit, log, construct=constructed
+    )
+    made.instance = build(topology, packing(), SOURCE, environment)
     made.core.plan_changed(EPOCH)
     return made
 

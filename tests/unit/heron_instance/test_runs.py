@@ -22,7 +22,8 @@ from instance_support import (
 
 from heron_core.errors import ProtocolError
 from heron_core.topology import GroupingKind
-from heron_core.wire.frames import Flag, Frames, Kind, check_batch, header, parse_header
+from heron_core.wire.batch import check_batch
+from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 
 ROOT = OTHER << 44
 EDGE = 1000

@@ -1,8 +1,8 @@
 """Messages as blocks for the partitions they go to."""
 
-from heron_core.wire.frames import Frames, Kind, header
+from heron_core.wire.frames import Frames, Kind, destination_of, header
 from heron_spark import blocks
-from heron_spark.blocks import Outgoing, destination, messages
+from heron_spark.blocks import Outgoing, messages
 
 PLACES = {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (1, 0)}
 
@@ -18,7 +18,7 @@ def test_messages_go_to_their_partition_in_order() -> None:
         outgoing.add(each)
     found = {(level, part): list(messages(data)) for level, part, data in outgoing.take()}
     assert found == {(1, 0): [sent[0], sent[2], sent[3]], (1, 1): [sent[1]]}
-    assert [destination(each) for each in found[1, 0]] == [2, 4, 2]
+    assert [destination_of(each) for each in found[1, 0]] == [2, 4, 2]
 
 
 def test_what_was_taken_is_not_taken_again() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as arrow
 
-from heron_core.wire.frames import HEADER
-from heron_spark.blocks import NUMBER, destination, messages
+from heron_core.wire.frames import HEADER, destination_of
+from heron_spark.blocks import NUMBER, messages
 from heron_spark.redistribute import moved
 from heron_spark.row_blocks import hand_over, packed, unpacked
 from heron_spark.tables import DEAL, Dealing
@@ -62,7 +62,7 @@ def test_blocks_for_partitions_that_are_no_more_are_divided_anew() -> None:
     block = (1, 0, message(1, b"a") + message(2, b"b") + message(3, b"c") + message(2, b"d"))
     places = {1: (1, 0), 2: (1, 1), 3: (2, 0)}
     found = {
-        (level, partition): [(destination(each), each[1]) for each in messages(data)]
+        (level, partition): [(destination_of(each), each[1]) for each in messages(data)]
         for level, partition, data in moved([block], places)
     }
     assert found == {

@@ -11,15 +11,17 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from heron_core.algorithms.termination import finish_order
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
-from heron_core.wire.frames import Flag, Frames, Kind, header, pairs, parse_header, tasks, words
+from heron_core.wire.batch import beginnings, split_fanout, targets_of
+from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from heronpy_compat.loading.submissions import captured
 from scheduler.packing import pack
 from stream_manager.acks import Trees
-from stream_manager.fanout import split
-from topology_master.termination import finish_levels
 
 EPOCH = 3
 LOOK_SECS = 0.001
@@ -67,8 +69,8 @@ class LocalCluster:
 
     def _build(self, task: int) -> Any:
         send = self._send
-        world = World(self._clock, Random(task), send, lambda: None, self._logger)
-        instance = build(self.topology, self.packing, task, world)
+        environment = Environment(self._clock, Random(task), send, lambda: None, self._logger)
+        instance = build(self.topology, self.packing, task, environment)
         if hasattr(instance.component, "window_clock"):
             instance.component.window_clock = lambda: float(int(self.now))
         return instance
@@ -88,7 +90,7 @@ class LocalCluster:
 
     def _send(self, frames: Frames) -> None:
         self.queue.append(frames)
-        head = parse_header(frames[0])
+        head = header_of(frames)
         if head.kind in (Kind.DATA, Kind.FANOUT):
             name = self.packing.instances[head.source].component
             body = frames[2 if head.kind == Kind.FANOUT else 1]
@@ -117,7 +119,7 @@ class LocalCluster:
         """Deliver everything that is on its way, and what comes of it."""
         while self.queue:
             frames = self.queue.popleft()
-            _HANDLERS[parse_header(frames[0]).kind](self, frames)
+            _HANDLERS[header_of(frames).kind](self, frames)
 
     def run(self) -> "LocalCluster":
         """Until every source has ended and nothing is on its way."""
@@ -148,7 +150,7 @@ class LocalCluster:
 
     def finish(self) -> "LocalCluster":
         """The last words of every bolt, level by level."""
-        for level in finish_levels(self.topology, self.packing.tasks_of):
+        for level in finish_order(self.topology, self.packing.tasks_of):
             for task in sorted(level):
                 self.instances[task].driver.finish()
             self.settle()
@@ -156,36 +158,39 @@ class LocalCluster:
 
     def deliver_data(self, frames: Frames) -> None:
         """To a bolt."""
-        head = parse_header(frames[0])
-        if head.flags & Flag.BEGINS:
-            self.trees[head.source].begin(words(frames[2]))
+        head = header_of(frames)
+        begun = beginnings(head, frames)
+        if begun is not None:
+            self.trees[head.source].begin(begun)
         core = self.instances[head.destination].driver
         core.deliver(frames)
         core.flush()
 
     def fan_out(self, frames: Frames) -> None:
         """To several bolts."""
-        head = parse_header(frames[0])
-        for _, each in split(head, frames, tasks(frames[1])):
+        head = header_of(frames)
+        for _, each in split_fanout(head, frames, targets_of(frames)):
             self.deliver_data(each)
 
     def init(self, frames: Frames) -> None:
         """Trees begin."""
-        self.trees[parse_header(frames[0]).source].begin(pairs(frames[1]))
+        head = header_of(frames)
+        self.trees[head.source].begin(decode_pairs(head, frames))
 
     def ack(self, frames: Frames) -> None:
         """Acks of bolts; trees that are done are told to their spout."""
-        owner = parse_header(frames[0]).destination
-        self._tell(Kind.ACKED, owner, self.trees[owner].apply(pairs(frames[1])))
+        head = header_of(frames)
+        done = self.trees[head.destination].apply(decode_pairs(head, frames))
+        self._tell(Kind.ACKED, head.destination, done)
 
     def fail(self, frames: Frames) -> None:
         """Fails of bolts."""
-        owner = parse_header(frames[0]).destination
-        self._tell(Kind.FAILED, owner, self.trees[owner].fail(words(frames[1])))
+        head = header_of(frames)
+        failed = self.trees[head.destination].fail(decode_roots(head, frames))
+        self._tell(Kind.FAILED, head.destination, failed)
 
     def _tell(self, kind: Kind, spout: int, roots: "array[int]") -> None:
-        frames = [header(kind, EPOCH, 0, spout, len(roots)), roots.tobytes()]
-        self.instances[spout].driver.deliver(frames)
+        self.instances[spout].driver.deliver(encode_roots(kind, EPOCH, 0, spout, roots))
 
 
 class _Lines(logging.Handler):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -21,7 +22,7 @@ from heron_core.state_tree import keys_path, packing_path, physical_path, topolo
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
-from scheduler.container.main import UNSTARTED_CODE, moved, read
+from scheduler.container.main import moved, read
 from scheduler.update_plans import read_packings
 
 TOPOLOGY = TopologySpec(
@@ -66,7 +67,7 @@ def test_why_it_could_not_begin_is_said_at_its_stdout(tmp_path: Path) -> None:
         check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    assert done.returncode == UNSTARTED_CODE
+    assert done.returncode == ExitCode.UNSTARTED
     assert done.stdout.endswith("has no topology 'words': has it ended?")
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX, STABLE_SECS
-from scheduler.backends.yarn.core import ENDED_CODE, GAVE_UP_CODE, GRACE_SECS, Core, Phase
+from heron_core.exit_codes import ExitCode
+from scheduler.backends.yarn.core import GRACE_SECS, Core, Phase
 from scheduler.backends.yarn.events import (
     Allocated,
     Ask,
@@ -247,7 +248,7 @@ def test_the_topology_master_is_started_again_until_it_is_hopeless() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [(ENDED_CODE, Status.SUCCEEDED), (GAVE_UP_CODE, Status.FAILED)]
+    ("code", "status"), [(ExitCode.ENDED, Status.SUCCEEDED), (ExitCode.GAVE_UP, Status.FAILED)]
 )
 def test_the_end_of_a_topology(code: int, status: Status) -> None:
     """Containers end in order, the application after the last of them."""
@@ -261,7 +262,7 @@ def test_the_end_of_a_topology(code: int, status: Status) -> None:
 def test_a_component_that_kept_failing_ends_the_topology() -> None:
     """Its container gave up; another one would give up as well."""
     running = Running(1, 2).up()
-    assert running.does(Completed(grant(1).id, GAVE_UP_CODE, "component 'a' failed")) == [
+    assert running.does(Completed(grant(1).id, ExitCode.GAVE_UP, "component 'a' failed")) == [
         Publish(),
         EndMaster(),
     ]

@@ -15,7 +15,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, words
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, u64_array
 from stream_manager import events
 from stream_manager.backpressure import BackPressure, upstream_of
 from stream_manager.core import StreamManager
@@ -161,7 +161,7 @@ def test_mode_drop_bounds_the_queue_to_a_peer_too() -> None:
     assert manager.statistics()["peer_bytes"][2] < 7 * BATCH_BYTES
     kept = len([task for task, _ in manager._peers[2].waiting if task])
     assert manager.counters["dropped"] == 2 * (100 - kept)
-    failed = [root for _, roots in manager._results._untold[1] for root in words(roots)]
+    failed = [root for _, roots in manager._results._untold[1] for root in u64_array(roots)]
     assert len(failed) == len(set(failed)) == 100 - kept > 90
 
 

@@ -19,7 +19,7 @@ from manager_support import (
 
 from heron_core.plans import PackingPlan
 from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, words
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, u64_array
 from stream_manager import events
 
 SPOUT, NEAR, FAR, FAR_TOO, NEW = 1, 2, 3, 4, 5
@@ -51,7 +51,7 @@ def failed(instructions: list[events.Instruction]) -> list[int]:
         root
         for each in of_type(events.ToLocal, instructions)
         if parse_header(each.frames[0]).kind == Kind.FAILED
-        for root in words(each.frames[1])
+        for root in u64_array(each.frames[1])
     ]
 
 

@@ -27,8 +27,8 @@ from heron_core.wire.frames import (
     Kind,
     header,
     parse_header,
+    u64_array,
     with_consumed,
-    words,
 )
 from stream_manager import events
 
@@ -50,7 +50,7 @@ def manager(planned: bool = True, introduced: bool = True) -> Manager:
 def results(instructions: list[events.Instruction]) -> list[tuple[Kind, list[int]]]:
     """What spouts are told: (kind, roots)."""
     return [
-        (Kind(parse_header(each.frames[0]).kind), list(words(each.frames[1])))
+        (Kind(parse_header(each.frames[0]).kind), list(u64_array(each.frames[1])))
         for each in of_type(events.ToLocal, instructions)
         if each.task == SPOUT
     ]
@@ -101,7 +101,7 @@ def test_fan_out_gives_each_target_its_own_edges() -> None:
     for each in sent:
         head = parse_header(each.frames[0])
         assert (head.kind, head.destination, head.items) == (Kind.DATA, each.task, 2)
-        assert list(words(each.frames[2])) == [ROOT, 10 * each.task, 0, 10 * each.task + 1]
+        assert list(u64_array(each.frames[2])) == [ROOT, 10 * each.task, 0, 10 * each.task + 1]
 
 
 def test_a_full_socket_keeps_the_order() -> None:

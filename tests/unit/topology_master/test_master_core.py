@@ -10,6 +10,7 @@ from heron_core.plans import (
     TopologyState,
     physical_from_json,
 )
+from heron_core.stats import TopologyStats
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -61,13 +62,24 @@ class Made:
         options = Options(TopologyState.RUNNING)
         self.core = TopologyMaster(TOPOLOGY, packing, options, **more)
         self.now = 100.0
+        self.stored_plan: dict[str, Any] = {}
+        """The physical plan in the state store."""
         if registered:
             self.register(1)
             self.register(2)
 
     def receive(self, message: Any, sender: bytes = b"1") -> list[events.Instruction]:
         """A message arrives."""
-        return self.core.handle(events.Received(sender, message), self.now)
+        return self.handle(events.Received(sender, message))
+
+    def handle(self, event: events.Event) -> list[events.Instruction]:
+        """One step of the core, after which its invariants hold."""
+        out = self.core.handle(event, self.now)
+        self.core.validate()
+        for each in out:
+            if isinstance(each, events.StorePlan):
+                self.stored_plan = each.plan
+        return out
 
     def register(
         self, container: int, process: int = 1, sender: bytes = b""
@@ -84,17 +96,17 @@ class Made:
         out = []
         for _ in range(int(secs / 0.02) + 1):
             self.now += 0.02
-            out += self.core.handle(events.Timer(), self.now)
+            out += self.handle(events.Timer())
         return out
 
-    def wave(self, **counts: tuple[int, int, bool]) -> list[events.Instruction]:
-        """The next wave comes and all answer; given counts by task, else nothing was done."""
+    def probe_round(self, **counts: tuple[int, int, bool]) -> list[events.Instruction]:
+        """The next probes come and all answer; given counts by task, else nothing was done."""
         self.wait(0.02)
         out = []
         for task in (SPOUT, FIRST, LAST):
             sent, processed, idle = counts.get(f"t{task}", (0, 0, True))
             out += self.receive(
-                messages.QuiescenceReport(task, self.core.waves.wave, sent, processed, idle, 1)
+                messages.QuiescenceReport(task, self.core.probe_round, sent, processed, idle, 1)
             )
         return out
 
@@ -207,12 +219,12 @@ def finished(made: Made, on: bool = True) -> list[events.Instruction]:
 
 
 def done(made: Made, sent: int = 5) -> list[events.Instruction]:
-    """Two equal waves of a run whose tuples are all processed."""
+    """Two equal rounds of a run whose tuples are all processed."""
     counts = {"t1": (sent, 0, True), "t2": (0, sent, True)}
-    return [*made.wave(**counts), *made.wave(**counts)]
+    return [*made.probe_round(**counts), *made.probe_round(**counts)]
 
 
-def test_last_words_come_level_by_level_and_then_the_end() -> None:
+def test_bolts_finish_level_by_level_and_then_the_end() -> None:
     made = Made()
     finished(made)
     out = done(made)
@@ -243,7 +255,7 @@ def test_the_end_waits_for_a_busy_bolt() -> None:
     made = Made()
     finished(made)
     for _ in range(20):
-        out = made.wave(t1=(5, 0, True), t2=(0, 2, False))
+        out = made.probe_round(t1=(5, 0, True), t2=(0, 2, False))
         assert not sent(messages.FinishBolts, out)
         made.now += 1.0
 
@@ -264,12 +276,12 @@ def test_lost_deliveries_are_said_in_the_end() -> None:
     finished(made)
     for task in (FIRST, LAST):
         for _ in range(3):
-            made.wave(t1=(5, 0, True), t2=(0, 3, True))
+            made.probe_round(t1=(5, 0, True), t2=(0, 3, True))
             made.now += 6.0
         made.receive(messages.BoltFinished(task))
     out = []
     for _ in range(3):
-        out += made.wave(t1=(5, 0, True), t2=(0, 3, True))
+        out += made.probe_round(t1=(5, 0, True), t2=(0, 3, True))
         made.now += 6.0
     (ended,) = [each for each in out if isinstance(each, events.StoreState)]
     assert ended.reason == "2 deliveries were sent and never processed"
@@ -282,7 +294,7 @@ def test_a_master_that_takes_over_goes_on_draining() -> None:
     told = {"state": stored.state, "draining": stored.draining}
     successor = Made(execution=told)
     successor.now += 1.0
-    out = successor.core.handle(events.Timer(), successor.now)
+    out = successor.handle(events.Timer())
     assert [each for each in out if _is_probe(each)]
     assert successor.core.state == TopologyState.PAUSED
 
@@ -298,3 +310,39 @@ def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
 
 def _is_probe(each: events.Instruction) -> bool:
     return isinstance(each, events.Send) and isinstance(each.message, messages.QuiescenceProbe)
+
+
+def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
+    made = Made()
+    beat = messages.Heartbeat(1, {"waiting_bytes": {SPOUT: 7}, "forwarded": 3}, {}, {SPOUT: (
+        (FIRST,), 2.0, 1.0, 0.5)})  # fmt: skip
+    made.receive(beat, b"1-1")
+    asked = made.receive(messages.Command("stats", {"component": "spout"}), b"cli")
+    ((_, reply),) = sent(messages.Reply, asked)
+    stats = TopologyStats.from_json(reply.data)
+    assert stats == made.core.stats("spout", made.now)
+    assert stats.to_json() == reply.data
+    assert stats.paused[SPOUT].because_of == ("first[0]",)
+    assert stats.components["spout"].queue_bytes == 7
+    assert stats.stream_managers[1].counters == {"forwarded": 3}
+
+
+def test_the_story_says_what_made_the_master_do_what() -> None:
+    """Somebody asks why there is a second epoch; heartbeats and questions are no part of it."""
+    made = Made()
+    made.receive(messages.Heartbeat(1, {"waiting_bytes": {}}, {}, {}), b"1-1")
+    made.receive(messages.Command("stats", {}), b"cli")
+    made.register(1, process=2)
+    made.wait(1.0)
+    causes = [step.cause for step in made.core.story().steps]
+    assert causes == [
+        "RegisterStreamManager(1) from b'1-1'",
+        "RegisterStreamManager(2) from b'2-1'",
+        "RegisterStreamManager(1) from b'1-2'",
+        "Timer",
+    ]
+    assert made.core.story().steps[-1].effects == (
+        "stream manager 1 registered from tcp://1-2",
+        "StorePlan",
+        "Plan (2 times)",
+    )

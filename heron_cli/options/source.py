@@ -1,0 +1,71 @@
+"""The options that say where a topology is: FILE, NAME, and the values of a Flux file."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from heron_cli.completers import complete_project_topology
+from heron_cli.options.common import Decorator, Function, environment_options, stacked
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What the command line says about where the topology is."""
+
+    file: str | None
+    name: str | None
+    environment: str | None
+    config_file: str | None
+    properties_file: str | None = None
+    properties: tuple[str, ...] = ()
+    use_environment: bool = False
+
+
+file_argument = click.argument("file", required=False, type=click.Path())
+
+
+name_option = click.option(
+    "-n",
+    "--name",
+    metavar="NAME",
+    shell_complete=complete_project_topology,
+    help="Which topology: of FILE, or of the project, whose file is topologies/NAME.py. Not "
+    "needed when there is only one.",
+)
+flux_options = stacked(
+    click.option(
+        "--filter",
+        "properties_file",
+        metavar="FILE",
+        type=click.Path(),
+        help="Of a Flux file: a properties file with the values of its ${NAME}.",
+    ),
+    click.option(
+        "--property",
+        "properties",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Of a Flux file: the value of ${NAME}. Repeatable.",
+    ),
+    click.option(
+        "--env-filter",
+        "use_environment",
+        is_flag=True,
+        help="Of a Flux file: ${ENV-NAME} is the environment variable NAME.",
+    ),
+)
+
+
+def with_source_options(function: Function) -> Function:
+    """The options that say where the topology is; the function gets them as `source_options`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        names = SourceOptions.__dataclass_fields__
+        options = SourceOptions(**{name: given.pop(name) for name in names})
+        return function(source_options=options, **given)
+
+    decorate: Decorator = stacked(file_argument, name_option, environment_options, flux_options)
+    return decorate(command)

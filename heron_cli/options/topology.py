@@ -1,0 +1,119 @@
+"""The options that say how a topology runs: its name, its config, and --dry-run."""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from heron_cli.options.common import Function, stacked
+from heron_core import config as keys
+from heron_core.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyOptions:
+    """What the command line says about the topology itself."""
+
+    override_name: str | None = None
+    options: tuple[str, ...] = ()
+    ackers: int | None = None
+    containers: int | None = None
+    debug: str | None = None
+
+    def config(self) -> dict[str, Any]:
+        """As a config, the highest layer; UsageError naming the word that is wrong."""
+        short = {
+            keys.STORM_ACKERS: self.ackers,
+            keys.STORM_WORKERS: self.containers,
+            keys.STMGRS: self.containers,
+            keys.DEBUG: self.debug,
+        }
+        given = {key: value for key, value in short.items() if value is not None}
+        return {**parse_options(self.options), **given}
+
+
+_options = stacked(
+    click.option(
+        "-N",
+        "--override-name",
+        metavar="NAME",
+        help="Run it under this name instead of its own.",
+    ),
+    click.option(
+        "-o",
+        "--option",
+        "options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set a config key; the value is read as YAML. Repeatable.",
+    ),
+    click.option(
+        "-a",
+        "--ackers",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="topology.acker.executors: 0 means at most once, more means at least once.",
+    ),
+    click.option(
+        "-w",
+        "--workers",
+        "--containers",
+        "containers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Spread the instances over N containers (Storm's workers).",
+    ),
+    click.option(
+        "-d",
+        "--debug",
+        metavar="[true|false]",
+        help="Set topology.debug: debug lines in the logs. Alone it means true.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Print the packing plan and start nothing."),
+    click.option(
+        "--dry-run-format",
+        type=click.Choice(["raw", "table", "json"]),
+        default="table",
+        show_default=True,
+        help="How to print it.",
+    ),
+)
+
+
+def with_topology_options(function: Function) -> Function:
+    """The options that say how the topology runs; the function gets them as `topology_options`,
+    and besides `dry_run` and `dry_run_format`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        names = TopologyOptions.__dataclass_fields__
+        options = TopologyOptions(**{name: given.pop(name) for name in names})
+        return function(topology_options=options, **given)
+
+    return _options(command)
+
+
+def parse_options(options: Iterable[str]) -> dict[str, Any]:
+    """`key=value` words as a config; UsageError naming the word that is none."""
+    config: dict[str, Any] = {}
+    for word in options:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(
+                f"-o {word!r} is not KEY=VALUE, as in -o topology.max.spout.pending=500"
+            )
+        config[key.strip()] = _yaml(word, value)
+    return config
+
+
+def _yaml(word: str, value: str) -> Any:
+    import yaml  # 15 ms, and only -o needs it
+
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise UsageError(
+            f"-o {word!r}: the value is no YAML: {' '.join(str(error).split())}"
+        ) from None

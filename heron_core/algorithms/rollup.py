@@ -1,0 +1,218 @@
+"""Roll-up of the instances' snapshots to components: sums, merged histograms, rates, capacity.
+
+An instance that was restarted counts from zero again: what its predecessor had counted is kept as
+a base, so a component's numbers never fall.
+"""
+
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from heron_core.algorithms.histogram import merged, percentile_secs
+from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan, leaving
+from heron_core.stats import ComponentLatencies, ComponentStats, InstanceStats, LatencyStats
+from heron_core.topology import TopologySpec
+
+Snapshot = Mapping[str, Any]
+
+SUMS = ("executed", "acked", "failed", "expired", "ticks", "errors", "fenced", "late")
+KINDS = ("execute", "process", "complete")
+
+
+NUMBER_MAX = float(1 << 50)
+"""Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
+numbers still fit into the 64 bits of a message."""
+BUCKET_MAX = 400
+"""10^23 seconds."""
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= NUMBER_MAX  # type: ignore[operator]
+
+
+def are_numbers(value: object) -> bool:
+    """Whether it is a mapping whose values can be rolled up."""
+    return type(value) is dict and all(map(_is_number, value.values()))
+
+
+def _is_latency(value: Any) -> bool:
+    """What heron_instance.runtime.metrics.Latencies.snapshot makes."""
+    if type(value) is not dict or not value.keys() >= {"total_secs", "number", "histogram"}:
+        return False
+    return (
+        _is_number(value["total_secs"])
+        and _is_number(value["number"])
+        and _is_histogram(value["histogram"])
+    )
+
+
+def _is_histogram(value: Any) -> bool:
+    # As a whole, not bucket by bucket: of a thousand instances there are a hundred thousand.
+    if type(value) is not dict or not set(map(type, chain(value, value.values()))) <= {int}:
+        return False
+    counts = value.values()
+    return not value or (
+        0 <= min(value) <= max(value) <= BUCKET_MAX
+        and 0 <= min(counts) <= max(counts) <= NUMBER_MAX
+    )
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys((*SUMS, "pending", "busy_secs", "at"), _is_number),
+    **dict.fromkeys(KINDS, _is_latency),
+    "emitted": are_numbers,
+    "incarnation": lambda value: type(value) is int,
+    "pid": lambda value: type(value) is int,
+    "finished": lambda value: type(value) is bool,
+    "last_error": lambda value: value is None or type(value) is str,
+    "user": are_user_metrics,
+}
+
+
+def check_snapshot(snapshot: Snapshot) -> None:
+    """ProtocolError if an instance's snapshot lacks something that is rolled up, or holds nonsense
+    there: a number that is none, or so large that sums would not fit into a message."""
+    for key, is_valid in _CHECKS.items():
+        if key not in snapshot or not is_valid(snapshot[key]):
+            raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+
+
+class Rates:
+    """Growth per second of numbers that are looked at now and then."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[float, float, float, float]] = {}
+        self._rates: dict[int, tuple[float, float, float]] = {}
+
+    def update(self, task: int, now: float, emitted: float, executed: float, busy: float) -> None:
+        """The task's counters at `now`, in seconds."""
+        then = self._before.get(task)
+        self._before[task] = (now, emitted, executed, busy)
+        if then is None or now <= then[0] or emitted < then[1] or executed < then[2]:
+            return
+        elapsed = now - then[0]
+        self._rates[task] = (
+            (emitted - then[1]) / elapsed,
+            (executed - then[2]) / elapsed,
+            min(1.0, max(0.0, (busy - then[3]) / elapsed)),
+        )
+
+    def of(self, task: int) -> tuple[float, float, float]:
+        """(emitted per second, executed per second, share of time busy) of a task."""
+        return self._rates.get(task, (0.0, 0.0, 0.0))
+
+
+class RollUp:
+    """The newest snapshot of each task, and what its earlier processes had counted."""
+
+    def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
+        self._topology = topology
+        self._packing = packing
+        self._newest: dict[int, Snapshot] = {}
+        self._bases: dict[int, list[Snapshot]] = {}
+        self._gone: dict[str, list[Snapshot]] = {}
+        """component -> what instances had counted that a scaling has ended"""
+        self._rates = Rates()
+
+    @property
+    def tasks(self) -> set[int]:
+        """The tasks of which there is a snapshot."""
+        return set(self._newest)
+
+    def apply_packing(self, packing: PackingPlan) -> None:
+        """The topology is rescaled. What instances that end had counted stays in their component's
+        numbers."""
+        for task in leaving(self._packing, packing):
+            counted = self._bases.pop(task, [])
+            if task in self._newest:
+                counted.append(self._newest.pop(task))
+            if task in packing.instances:
+                self._bases[task] = counted
+            else:
+                component = self._packing.instances[task].component
+                self._gone.setdefault(component, []).extend(counted)
+        self._packing = packing
+
+    def update(self, task: int, snapshot: Snapshot, now: float) -> None:
+        """Take a task's snapshot."""
+        before = self._newest.get(task)
+        if before is not None and before["incarnation"] != snapshot["incarnation"]:
+            self._bases.setdefault(task, []).append(before)
+        elif before is not None and before["at"] == snapshot["at"]:
+            return
+        self._newest[task] = snapshot
+        emitted = sum(snapshot["emitted"].values())
+        self._rates.update(
+            task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
+        )
+
+    def components(self, queues: Mapping[int, int]) -> dict[str, ComponentStats]:
+        """component -> its numbers, in order of the topology; `queues`: bytes waiting by task."""
+        return {
+            each.name: self._component(each.name, each.is_spout, queues)
+            for each in self._topology.components
+        }
+
+    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> ComponentStats:
+        tasks = self._packing.tasks_of[name]
+        snapshots = [each for task in tasks for each in self._every(task)]
+        snapshots += self._gone.get(name, ())
+        newest = [self._newest[task] for task in tasks if task in self._newest]
+        rates = [self._rates.of(task) for task in tasks]
+        errors = [each["last_error"] for each in newest if each["last_error"]]
+        return ComponentStats(
+            type="spout" if is_spout else "bolt",
+            instances=len(tasks),
+            up=len(newest),
+            emitted=sum(sum(each["emitted"].values()) for each in snapshots),
+            **{key: sum(each[key] for each in snapshots) for key in SUMS},
+            pending=sum(each["pending"] for each in newest),
+            queue_bytes=sum(queues.get(task, 0) for task in tasks),
+            emitted_per_sec=sum(each[0] for each in rates),
+            executed_per_sec=sum(each[1] for each in rates),
+            capacity=max((each[2] for each in rates), default=0.0),
+            latency=ComponentLatencies(**{kind: _latency(snapshots, kind) for kind in KINDS}),
+            last_error=errors[-1] if errors else None,
+            user=rolled_up(each["user"] for each in newest),
+        )
+
+    def _every(self, task: int) -> list[Snapshot]:
+        newest = [self._newest[task]] if task in self._newest else []
+        return [*self._bases.get(task, ()), *newest]
+
+    def instances(self, component: str, queues: Mapping[int, int]) -> tuple[InstanceStats, ...]:
+        """The instances of one component; `queues`: bytes waiting by task."""
+        tasks = self._packing.tasks_of[component]
+        return tuple(self._instance(task, queues.get(task, 0)) for task in tasks)
+
+    def _instance(self, task: int, queue_bytes: int) -> InstanceStats:
+        snapshot = self._newest.get(task)
+        emitted, executed, busy = self._rates.of(task)
+        return InstanceStats(
+            task=task,
+            container=self._packing.container_of[task],
+            pid=snapshot["pid"] if snapshot else None,
+            restarts=len(self._bases.get(task, ())),
+            emitted_per_sec=emitted,
+            executed_per_sec=executed,
+            capacity=busy,
+            queue_bytes=queue_bytes,
+            **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
+            user=snapshot["user"] if snapshot else {},
+        )
+
+
+def _latency(snapshots: Iterable[Snapshot], kind: str) -> LatencyStats:
+    """Mean and percentiles in milliseconds; None without samples."""
+    found = [each[kind] for each in snapshots]
+    number = sum(each["number"] for each in found)
+    histogram = merged(each["histogram"] for each in found)
+    p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
+    return LatencyStats(
+        mean_ms=sum(each["total_secs"] for each in found) / number * 1000 if number else None,
+        p50_ms=None if p50 is None else p50 * 1000,
+        p99_ms=None if p99 is None else p99 * 1000,
+    )

@@ -1,0 +1,124 @@
+"""When is a topology done? Mattern's four-counter method, and the order in which bolts finish.
+
+Every instance counts the deliveries that it sent and those that it processed. A round of probes
+asks all instances for their counts. If two rounds in a row find every instance idle and the same
+sums, with as many processed as sent, then nothing is in flight: the topology is drained. Two rounds
+are needed because one reads the instances at different moments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heron_core.topology import TopologySpec
+from heron_core.wire.messages import QuiescenceReport
+
+
+@dataclass(slots=True)
+class TerminationDetector:
+    """Rounds of probes over all tasks; `drained` once nothing is in flight any more."""
+
+    tasks: frozenset[int]
+    patience_secs: float
+    """A round that not all tasks answer is given up after this long."""
+    lost_after_secs: float
+    """Unequal sums that have not changed for this long, with every task idle, are a loss."""
+    round_number: int = 0
+    sent_at: float = 0.0
+    """When the newest round was sent; minus infinity if the next one is to be sent at once."""
+    reports: dict[int, QuiescenceReport] = field(default_factory=dict)
+    """The answers of the newest round, by task."""
+    drained: bool = False
+    lost: int = 0
+    """Deliveries that were sent and never processed, once drained."""
+    uncounted: int = 0
+    """By how much more was sent than processed, as counted by the tasks that are left, without
+    anything being lost: instances that an update ended took their counts along."""
+    _latest: dict[int, QuiescenceReport] = field(default_factory=dict)
+    """The last answer of each task since `restart`, of whatever round."""
+    _last_sums: tuple[int, int] | None = None
+    """(sent, processed) of the last round in which every task was idle."""
+    _accepted: int = 0
+    """By how much the sums differ, once drained; negative if processes that died had sent more
+    than they had processed."""
+    _unchanged_since: float = 0.0
+
+    def restart(self) -> None:
+        """Something new may be in flight: what was found so far does not count any more."""
+        self.drained = False
+        self._last_sums = None
+        self._latest = {}
+        self.reports = {}
+        self.round_number += 1
+        self.sent_at = float("-inf")
+
+    def retask(self, tasks: frozenset[int], gone: frozenset[int]) -> None:
+        """The topology was rescaled: these are its tasks now. The processes of `gone` end; some of
+        them start elsewhere and count from zero."""
+        for task in gone & self._latest.keys():
+            report = self._latest.pop(task)
+            self.uncounted -= report.sent - report.processed
+        self.tasks = tasks
+        self.restart()
+
+    def busy(self) -> set[int]:
+        """The tasks that were not idle when they were last probed, or never answered."""
+        idle = {task for task, report in self._latest.items() if report.idle}
+        return set(self.tasks - idle)
+
+    def is_due(self, now: float, interval_secs: float) -> bool:
+        """Whether the next round is to be sent now."""
+        waiting = len(self.reports) < len(self.tasks)
+        return not self.drained and now - self.sent_at >= (
+            self.patience_secs if waiting and self.sent_at > float("-inf") else interval_secs
+        )
+
+    def start_round(self, now: float) -> int:
+        """The number of a new round, sent now."""
+        self.round_number += 1
+        self.sent_at = now
+        self.reports = {}
+        return self.round_number
+
+    def take(self, report: QuiescenceReport, now: float) -> None:
+        """Take one answer; the last one of a round decides."""
+        complete = len(self.reports) == len(self.tasks)
+        if report.task in self.tasks:
+            self._latest[report.task] = report
+        if complete or report.wave != self.round_number or report.task not in self.tasks:
+            return
+        self.reports[report.task] = report
+        if len(self.reports) == len(self.tasks):
+            self._judge(now)
+
+    def _judge(self, now: float) -> None:
+        reports = self.reports.values()
+        if not all(report.idle for report in reports):
+            self._last_sums = None
+            return
+        sums = (sum(each.sent for each in reports), sum(each.processed for each in reports))
+        if sums != self._last_sums:
+            self._last_sums, self._unchanged_since = sums, now
+            return
+        missing = sums[0] - sums[1] - self.uncounted
+        # What was found missing before is not waited for again when the bolts finish.
+        unchanged_secs = now - self._unchanged_since
+        if missing in (0, self._accepted) or unchanged_secs >= self.lost_after_secs:
+            self.drained = True
+            self._accepted = missing
+            self.lost = max(0, missing)
+
+
+def finish_order(topology: TopologySpec, tasks_of: Mapping[str, list[int]]) -> list[frozenset[int]]:
+    """Tasks of the bolts, level by level: each after all that feed it (a cycle counts as one)."""
+    level: dict[str, int] = {each.name: 0 for each in topology.components if each.is_spout}
+    bolts = [each for each in topology.components if not each.is_spout]
+    # As many rounds as there are bolts settle any graph without cycles; in a cycle the levels
+    # would grow for ever, so they stop there.
+    for _ in bolts:
+        for bolt in bolts:
+            sources = [level[each.component] for each in bolt.inputs if each.component in level]
+            level[bolt.name] = min(max(sources, default=0) + 1, len(bolts))
+    tasks_by_level: dict[int, set[int]] = {}
+    for bolt in bolts:
+        tasks_by_level.setdefault(level[bolt.name], set()).update(tasks_of[bolt.name])
+    return [frozenset(tasks_by_level[number]) for number in sorted(tasks_by_level)]

@@ -1,0 +1,239 @@
+"""A batch of tuples on the wire: its layout, and how it is encoded, checked and decoded.
+
+    DATA    [header, body] + [ids if TRACKED] + [streams if MIXED] + [extras if MULTI_ROOT]
+            or, if RUNS: [header, body, ids, sizes]
+    FANOUT  the same with [targets] after the header: destination is a container, `targets` the
+            u32 task ids in it; ids are one block of (root, edge) pairs for each target in turn
+
+body: msgpack array of value arrays. ids: u64 pairs (root, edge), (0, 0) for a tuple without a root.
+streams: u16 index of the stream for each tuple, the header's stream is then 0. extras: u64 pairs
+(position in the batch, root) for the further roots of tuples with several; the tuple's one edge
+counts for each of them.
+sizes: u32 for each pair of the ids, how many tuples in a row share it: their edge is acked when all
+of them are. Without RUNS each tuple has a pair of its own.
+The stream index counts the source component's output streams in order of declaration.
+
+A stream manager checks lengths and looks at the ids; only the receiving instance decodes. What is
+invalid is refused as a whole, before any part of it has an effect.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from heron_core.errors import ProtocolError
+from heron_core.wire.frames import PAIR_BYTES, Flag, Frames, Header, Kind, header, u64_array
+from heron_core.wire.values import array_of
+
+TASK_BYTES = 4
+"""Of a target of a fan-out."""
+SIZE_BYTES = 4
+"""Of a run."""
+STREAM_BYTES = 2
+"""Of a stream index."""
+
+# Plain numbers: `&` with a Flag takes a microsecond, and each batch is checked.
+_TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
+_BEGINS, _RUNS = int(Flag.BEGINS), int(Flag.RUNS)
+_TRACKED_RUNS = _TRACKED | _RUNS
+_DATA, _FANOUT = int(Kind.DATA), int(Kind.FANOUT)
+
+
+class Batch(NamedTuple):
+    """The parts of a DATA message, all of which fit together."""
+
+    body: bytes
+    """The values, still packed (heron_core.wire.values.unpack)."""
+    ids: "array[int] | None"
+    """root, edge, … of each tuple, or of each run; None if the batch is not tracked."""
+    run_sizes: "array[int] | None"
+    """How many tuples share each pair; None if each tuple has its own."""
+    streams: "array[int] | None"
+    """Stream index of each tuple; None: the header's holds for all."""
+    extras: "array[int] | None"
+    """position, root, … of the further roots of tuples with several; None without any."""
+
+
+# --- encode ---------------------------------------------------------------------------------------
+
+
+def encode_batch(
+    epoch: int,
+    source: int,
+    destination: int,
+    parts: Sequence[bytes],
+    stream: int = 0,
+    begins: bool = False,
+    targets: Sequence[int] = (),
+    ids: Sequence[Sequence[int]] | None = None,
+    run_sizes: "array[int] | None" = None,
+    streams: Sequence[int] | None = None,
+    extras: Sequence[int] = (),
+) -> Frames:
+    """The message of some packed tuples: FANOUT if there are `targets`, else DATA.
+
+    `ids` has a block of root, edge, … for each target (one for DATA), None if nothing is tracked.
+    """
+    flags = _BEGINS if begins else 0
+    frames: Frames = [b"", array_of(parts)]
+    if ids is not None:
+        flags |= _TRACKED
+        frames.append(b"".join([array("Q", block).tobytes() for block in ids]))
+        if run_sizes is not None:
+            flags |= _RUNS
+            frames.append(run_sizes.tobytes())
+    if streams is not None:
+        flags |= _MIXED
+        stream = 0
+        frames.append(array("H", streams).tobytes())
+    if extras:
+        flags |= _MULTI_ROOT
+        frames.append(array("Q", extras).tobytes())
+    if targets:
+        frames.insert(1, array("I", targets).tobytes())
+    kind = _FANOUT if targets else _DATA
+    frames[0] = header(kind, epoch, source, destination, len(parts), stream, flags)
+    return frames
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def _parts(flags: int) -> int:
+    """How many frames a DATA message with these flags has; -1 for flags that make no sense."""
+    if flags & _RUNS:
+        return 4 if flags == _TRACKED_RUNS else -1
+    tracked = bool(flags & _TRACKED)
+    if flags & (_MULTI_ROOT | _BEGINS) and not tracked:
+        return -1
+    return 2 + tracked + bool(flags & _MIXED) + bool(flags & _MULTI_ROOT)
+
+
+_PARTS = [_parts(flags) for flags in range(32)]
+
+
+def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
+    """ProtocolError if a DATA message lacks a part, or a part's length does not fit its tuples.
+
+    `targets`: of a FANOUT message, how many tasks it is for.
+    """
+    flags, fanned_out = head.flags, 1 if targets else 0
+    if head.kind != (_FANOUT if targets else _DATA):
+        raise ProtocolError(f"a batch of kind {head.kind}")
+    if flags >= len(_PARTS) or len(frames) != _PARTS[flags] + fanned_out:
+        raise ProtocolError(f"a batch of {len(frames)} frames with flags {flags:#x}")
+    if flags == _TRACKED_RUNS and not targets:
+        _check_runs(head, frames)
+    elif flags & _RUNS:
+        raise ProtocolError("a fan-out with runs")
+    elif flags & _TRACKED and (
+        len(frames[2 + fanned_out]) != head.items * PAIR_BYTES * (targets or 1)
+    ):
+        raise ProtocolError(f"ids that are not of {head.items} tuples for each target")
+    if flags & _MIXED and len(frames[_streams_at(head)]) != head.items * STREAM_BYTES:
+        raise ProtocolError(f"streams that are not of {head.items} tuples")
+    if flags & _MULTI_ROOT and len(frames[-1]) % PAIR_BYTES:
+        raise ProtocolError(f"extras of {len(frames[-1])} bytes are no list of pairs")
+
+
+def check_fanout(head: Header, frames: Frames, targets: "array[int]") -> None:
+    """ProtocolError if a FANOUT message to `targets` lacks a part, or names a task twice."""
+    if len(set(targets)) != len(targets):
+        raise ProtocolError("a fan-out that names a task twice")
+    check_batch(head, frames, len(targets))
+
+
+def _check_runs(head: Header, frames: Frames) -> None:
+    runs, rest = divmod(len(frames[3]), SIZE_BYTES)
+    if rest or len(frames[2]) != runs * PAIR_BYTES or runs > head.items:
+        raise ProtocolError(
+            f"{len(frames[3])} bytes of runs, ids of {len(frames[2])} bytes for {head.items} tuples"
+        )
+
+
+def _ids_at(head: Header) -> int:
+    return 3 if head.kind == _FANOUT else 2
+
+
+def _streams_at(head: Header) -> int:
+    return _ids_at(head) + bool(head.flags & _TRACKED)
+
+
+# --- what a stream manager looks at ---------------------------------------------------------------
+
+
+def targets_of(frames: Frames) -> "array[int]":
+    """The tasks that a FANOUT message is for, one or more; ProtocolError if it names none."""
+    data = frames[1] if len(frames) > 1 else b""
+    if not data or len(data) % TASK_BYTES:
+        raise ProtocolError(f"a frame of {len(data)} bytes is no list of task ids")
+    targets = array("I")
+    targets.frombytes(data)
+    return targets
+
+
+def beginnings(head: Header, frames: Frames) -> "array[int] | None":
+    """The pairs with which a checked DATA message begins trees; None if it begins none."""
+    return u64_array(frames[2]) if head.flags & _BEGINS else None
+
+
+def roots_of(head: Header, frames: Frames) -> set[int]:
+    """All roots that the tuples of a checked DATA or FANOUT message belong to."""
+    if not head.flags & _TRACKED:
+        return set()
+    roots = set(u64_array(frames[_ids_at(head)])[::2])
+    if head.flags & _MULTI_ROOT:
+        roots.update(u64_array(frames[-1])[1::2])
+    return roots - {0}
+
+
+def split_fanout(
+    head: Header, frames: Frames, targets: "array[int]"
+) -> Iterator[tuple[int, Frames]]:
+    """The DATA message for each target of a checked FANOUT message, each with its own ids."""
+    tracked = bool(head.flags & _TRACKED)
+    block_bytes = head.items * PAIR_BYTES
+    body, rest = frames[2], frames[4:] if tracked else frames[3:]
+    for at, task in enumerate(targets):
+        ids = [frames[3][at * block_bytes : (at + 1) * block_bytes]] if tracked else []
+        first = header(_DATA, head.epoch, head.source, task, head.items, head.stream, head.flags)
+        yield task, [first, body, *ids, *rest]
+
+
+# --- decode ---------------------------------------------------------------------------------------
+
+
+def decode_batch(head: Header, frames: Frames) -> Batch:
+    """The parts of a DATA message; ProtocolError if they do not fit together."""
+    check_batch(head, frames)
+    flags = head.flags
+    ids = run_sizes = streams = extras = None
+    if flags & _TRACKED:
+        ids = array("Q")
+        ids.frombytes(frames[2])
+        if flags & _RUNS:
+            run_sizes = _run_sizes(head, frames[3])
+    if flags & _MIXED:
+        streams = array("H")
+        streams.frombytes(frames[_streams_at(head)])
+    if ids is not None and flags & _MULTI_ROOT:
+        extras = _extras(ids, frames[-1])
+    return Batch(frames[1], ids, run_sizes, streams, extras)
+
+
+def _run_sizes(head: Header, data: bytes) -> "array[int]":
+    """How many tuples each run has; ProtocolError if that is not all tuples in all."""
+    sizes = array("I")
+    sizes.frombytes(data)
+    if sum(sizes) != head.items or 0 in sizes:
+        raise ProtocolError(f"runs that are not of {head.items} tuples")
+    return sizes
+
+
+def _extras(ids: "array[int]", data: bytes) -> "array[int]":
+    """Further roots, each of a tuple of the batch that has a first one; else ProtocolError."""
+    extras = u64_array(data)
+    rooted = ids[::2]
+    if any(position >= len(rooted) or not rooted[position] for position in extras[::2]):
+        raise ProtocolError("a batch with further roots for a tuple without any")
+    return extras

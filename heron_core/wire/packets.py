@@ -1,0 +1,73 @@
+"""Packets: what is said of roots rather than of tuples, and what stream managers say to each other.
+
+    INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
+            (a spout whose tuples have one delivery each sets BEGINS on its DATA instead)
+    ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots
+    FAIL    [header, roots]    destination = spout task that owns the roots
+    ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
+    CONSUMED [header]          nothing but its `consumed`
+    CONTROL [header, message]  a message of heron_core.wire.messages
+
+pairs, roots: u64; the header's `items` says how many there are.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from heron_core.errors import ProtocolError
+from heron_core.wire import messages
+from heron_core.wire.frames import NUMBER_BYTES, PAIR_BYTES, Frames, Header, Kind, header
+
+PACKET_FRAMES = 2
+"""The header, and what it is about."""
+
+
+def encode_pairs(
+    kind: Kind, epoch: int, source: int, destination: int, pairs: Sequence[int]
+) -> Frames:
+    """An INIT or ACK message of root, value, root, value, …"""
+    head = header(kind, epoch, source, destination, len(pairs) // 2)
+    return [head, array("Q", pairs).tobytes()]
+
+
+def decode_pairs(head: Header, frames: Frames) -> "array[int]":
+    """root, value, … of an INIT or ACK message; ProtocolError if it is not whole."""
+    return _numbers(head, frames, PAIR_BYTES)
+
+
+def encode_roots(
+    kind: Kind, epoch: int, source: int, destination: int, roots: Sequence[int]
+) -> Frames:
+    """A FAIL, ACKED, FAILED or EXPIRED message."""
+    return [header(kind, epoch, source, destination, len(roots)), array("Q", roots).tobytes()]
+
+
+def decode_roots(head: Header, frames: Frames) -> "array[int]":
+    """The roots of a FAIL, ACKED, FAILED or EXPIRED message; ProtocolError if it is not whole."""
+    return _numbers(head, frames, NUMBER_BYTES)
+
+
+def _numbers(head: Header, frames: Frames, item_bytes: int) -> "array[int]":
+    if len(frames) != PACKET_FRAMES or len(frames[1]) != head.items * item_bytes:
+        raise ProtocolError(f"a packet that is not of {head.items} times {item_bytes} bytes")
+    numbers = array("Q")
+    numbers.frombytes(frames[1])
+    return numbers
+
+
+def encode_consumed(epoch: int, task: int) -> Frames:
+    """A message of an instance that only reports (frames.with_consumed)."""
+    return [header(Kind.CONSUMED, epoch, task, 0, 0)]
+
+
+def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:
+    """A control message in a frame of the data plane, so that it keeps its order with the data."""
+    return [header(Kind.CONTROL, epoch, source, destination, 1), messages.encode(message)]
+
+
+def decode_control(frames: Frames) -> Any:
+    """The control message (one of `messages.Message`); ProtocolError if there is none."""
+    if len(frames) != PACKET_FRAMES:
+        raise ProtocolError(f"a control message of {len(frames)} frames")
+    return messages.decode(frames[1])

@@ -1,0 +1,30 @@
+"""Wakes a poll from another thread or a signal handler. Standard library alone."""
+
+import os
+
+
+class Waker:
+    """A pipe that is readable once woken."""
+
+    def __init__(self) -> None:
+        self.readable, self._writable = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def wake(self) -> None:
+        """Make the pipe readable; any number of calls before `clear` count as one."""
+        try:
+            os.write(self._writable, b"!")
+        except BlockingIOError:
+            pass
+
+    def clear(self) -> None:
+        """Take what was written."""
+        try:
+            while len(os.read(self.readable, 4096)) == 4096:
+                pass
+        except BlockingIOError:
+            pass
+
+    @property
+    def signal_fd(self) -> int:
+        """For signal.set_wakeup_fd."""
+        return self._writable

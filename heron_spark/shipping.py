@@ -1,0 +1,54 @@
+"""What the executors of a cluster are sent: our packages, pyarrow, and the topology's code."""
+
+import shutil
+import sys
+from dataclasses import replace
+
+from heron_core.topology import TopologySpec
+from heron_spark.options import Archive, SparkOptions
+from heron_spark.session import is_one_machine
+from scheduler.container.main import moved
+from scheduler.packaging.archive import PROJECT
+from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
+from scheduler.user_folder import Home
+
+ENGINE_KIT = Kit(
+    "heronpy-engine",
+    ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
+    DISTRIBUTIONS,
+)
+ARROW_KIT = Kit(
+    "heronpy-arrow", (), ("pyarrow",), without=("flight", "pyarrow/include/", "pyarrow/src/")
+)
+"""By itself, as it is large and changes seldom."""
+
+
+def with_archives(
+    options: SparkOptions, topology: TopologySpec, home: Home, folder: str
+) -> SparkOptions:
+    """The options with archives of what workers import, the topology's code being packed into
+    `folder`; as they are if workers are on this machine and have our Python.
+
+    UsageError if the code is too much to be code.
+    """
+    if is_one_machine(options.master) and shutil.which(options.python) == sys.executable:
+        return options
+    bundle = bundled(topology.search_paths, home.archives, folder, ENGINE_KIT)
+    arrow = packed_runtime(home.archives, ARROW_KIT)
+    runtimes = [(bundle.runtime, ENGINE_KIT.name), (arrow, ARROW_KIT.name)]
+    code = [
+        (root, _archive(path, f"heronpy-code-{number}", on_path=False))
+        for number, (root, path) in enumerate(bundle.code)
+    ]
+    return replace(
+        options,
+        archives=(
+            *(_archive(path, name, on_path=True) for path, name in runtimes),
+            *(each for _, each in code),
+        ),
+        search_paths=moved(topology, [(root, each.inside) for root, each in code]).search_paths,
+    )
+
+
+def _archive(path: str, name: str, *, on_path: bool) -> Archive:
+    return Archive(path, name, f"{name}/{PROJECT}", on_path)

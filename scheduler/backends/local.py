@@ -1,0 +1,71 @@
+"""The local back end: all containers on this machine, each an executor of the scheduler process."""
+
+from typing import Any
+
+from heron_core.exit_codes import FINAL_CODES
+from heron_core.plans import MASTER_CONTAINER
+from scheduler.backends.protocol import containers_told
+from scheduler.container import executor
+from scheduler.container.grace import CONTAINER_GRACE_SECS
+from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.submission import Submission
+
+READY_SECS = 30.0
+"""A topology whose instances are not all there after this long has a problem worth telling."""
+
+
+class LocalBackend:
+    """Every container is an executor that the scheduler forks."""
+
+    kind = "local"
+    ready_secs = READY_SECS
+
+    def check(self, submission: Submission) -> None:
+        """Nothing is needed but this machine."""
+
+    def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
+        """An executor for each container, the topology master's first."""
+        containers = (MASTER_CONTAINER, *(each.id for each in submission.packing.containers))
+        return [container_job(submission, each, sockets) for each in containers]
+
+    def about(self) -> dict[str, Any]:
+        """Nothing more."""
+        return {}
+
+    def told(self, submission: Submission) -> str:
+        """Containers."""
+        return containers_told(submission)
+
+    def logs(self, submission: Submission) -> str:
+        """In the user's folder."""
+        return submission.home.logs(submission.topology.name)
+
+    def preview(self, submission: Submission) -> str:
+        """The packing plan says it all."""
+        return ""
+
+
+def container_job(
+    submission: Submission, container: int, sockets: str, bind_host: str = "127.0.0.1"
+) -> ProcessSpec:
+    """A container on this machine, as a job of the scheduler."""
+    name = submission.topology.name
+    place = executor.ContainerSpec(
+        submission.topology,
+        submission.packing,
+        container,
+        submission.store_url,
+        submission.keys,
+        submission.home.logs(name),
+        sockets,
+        submission.console,
+        bind_host,
+    )
+    return ProcessSpec(
+        f"container {container}",
+        f"heron: container {container} ({name})",
+        lambda link: executor.run(place, link),
+        CONTAINER_GRACE_SECS,
+        killed_with_parent=False,
+        final_codes=FINAL_CODES,
+    )

@@ -1,0 +1,72 @@
+"""What a supervisor knows of one process: where it is in its life. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from heron_core.algorithms.backoff import RestartPolicy
+from scheduler.container.supervisor_events import ProcessSpec
+
+NEVER = float("inf")
+
+
+class Phase(Enum):
+    """Where a process is in its life."""
+
+    WAITING = "waiting"
+    """It is to be started at its time."""
+    STARTING = "starting"
+    """It is being forked."""
+    RUNNING = "running"
+    STOPPING = "stopping"
+    """It is not wanted any more: it is told to end, and not started again."""
+
+
+TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
+    Phase.WAITING: frozenset({Phase.STARTING}),
+    Phase.STARTING: frozenset({Phase.RUNNING}),
+    Phase.RUNNING: frozenset({Phase.WAITING, Phase.STOPPING}),
+    Phase.STOPPING: frozenset({Phase.WAITING}),
+}
+"""One that was STOPPING and has ended is forgotten, or never started again because all end."""
+
+
+@dataclass(slots=True)
+class ProcessState:
+    """A process that is wanted, or that has still to end."""
+
+    spec: ProcessSpec
+    policy: RestartPolicy
+    phase: Phase = Phase.WAITING
+    pid: int | None = None
+    started_at: float = 0.0
+    heard_at: float = 0.0
+    """When it last said something."""
+    start_at: float = 0.0
+    kill_at: float = NEVER
+    """When one that was told to end has had its time."""
+    kill_reason: str = ""
+    """Why it was killed."""
+    starts: int = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has a process."""
+        return self.pid is not None
+
+    def enter(self, phase: Phase) -> None:
+        """Change the phase."""
+        assert phase in TRANSITIONS[self.phase], f"{self.spec.name}: {self.phase} to {phase}"
+        self.phase = phase
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatistics:
+    """What is known of one process."""
+
+    name: str
+    phase: Phase
+    pid: int | None
+    starts: int
+    failures: int
+    """Ends in a row without a stable run."""

@@ -1,0 +1,294 @@
+"""What a supervisor decides: which process to start, to restart, to end, to kill. Pure.
+
+A process that ends is started again by the restart policy, one that is silent is killed. When the
+processes that are wanted change, new ones start, those that are wanted no more end in order, and
+the others are not touched. At the end all but the first end in order, then the first: instances
+before their stream manager, containers before the topology master's. Whoever is not gone in its
+time is killed.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.exit_codes import ExitCode
+from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
+from scheduler.container.supervisor_events import (
+    Ended,
+    Event,
+    Exit,
+    Heartbeat,
+    Instruction,
+    Kill,
+    Log,
+    Outcome,
+    PlanChanged,
+    ProcessSpec,
+    ProtocolBroken,
+    ReadSpecs,
+    SpecsChanged,
+    SpecsUnknown,
+    Start,
+    Started,
+    Stop,
+    Terminate,
+    Timer,
+)
+
+TIMER_SECS = 1.0
+"""Between two timers at most; a supervisor reports its own heartbeats as often."""
+RELOAD_RETRY_SECS = 1.0
+"""After a reload that failed: the state store may be away."""
+STORY_EVENTS_MAX = 200
+"""Kept for whoever looks into an odd run: the last restarts of a small container."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryEntry:
+    """One event, and what followed from it."""
+
+    at: float
+    event: Event
+    instructions: tuple[Instruction, ...]
+
+
+Out = list[Instruction]
+
+
+@dataclass
+class SupervisorCore:
+    """The processes, and how it all ends."""
+
+    specs: Sequence[ProcessSpec]
+    """Those that are wanted."""
+    restart_limit: int
+    silent_secs: float
+    """A process that says nothing for so long is stuck or stopped: it is killed and replaced."""
+    outcome: Outcome | None = None
+    _processes: dict[str, ProcessState] = field(default_factory=dict)
+    _reload_at: float = NEVER
+    _plan_message: PlanChanged = field(default_factory=lambda: PlanChanged(None))
+    """The last one that has still to be followed."""
+    _ending: list[list[ProcessState]] = field(default_factory=list)
+    """Who ends together, one group after the other; the first group has been told."""
+    _exited: bool = False
+    _story: "deque[StoryEntry]" = field(default_factory=lambda: deque(maxlen=STORY_EVENTS_MAX))
+
+    def __post_init__(self) -> None:
+        self._add_new()
+
+    def handle(self, event: Event, now: float) -> list[Instruction]:
+        """What to do about an event."""
+        out: Out = []
+        _HANDLERS[type(event)](self, event, now, out)
+        if self.outcome is not None:
+            self._go_on_ending(now, out)
+        if out or not isinstance(event, Heartbeat | Timer):
+            self._story.append(StoryEntry(now, event, tuple(out)))
+        return out
+
+    def timeout_secs(self, now: float) -> float:
+        """In how many seconds the next timer is due at the latest."""
+        due = [TIMER_SECS, *(each.kill_at - now for each in self._processes.values())]
+        if self.outcome is None:
+            waiting = (x for x in self._processes.values() if x.phase is Phase.WAITING)
+            due += [self._reload_at - now, *(each.start_at - now for each in waiting)]
+        return max(0.0, min(due))
+
+    def statistics(self) -> list[ProcessStatistics]:
+        """What is known of each process."""
+        return [
+            ProcessStatistics(name, each.phase, each.pid, each.starts, each.policy.failures)
+            for name, each in self._processes.items()
+        ]
+
+    def story(self) -> list[StoryEntry]:
+        """The last events and what followed, oldest first."""
+        return list(self._story)
+
+    def validate(self) -> None:
+        """AssertionError if what must always hold does not."""
+        for name, each in self._processes.items():
+            assert name == each.spec.name
+            assert each.alive == (each.phase in (Phase.RUNNING, Phase.STOPPING)), name
+            assert each.policy.failures <= self.restart_limit + 1, name
+            terminated = self._is_stopping(each) or self.outcome is not None
+            assert terminated or each.kill_at == NEVER, name
+        pids = [each.pid for each in self._processes.values() if each.alive]
+        assert len(pids) == len(set(pids))
+        if self.outcome is None:
+            assert not self._ending
+            wanted = {spec.name for spec in self.specs}
+            staying = {x.spec.name for x in self._processes.values() if not self._is_stopping(x)}
+            assert staying <= wanted <= self._processes.keys()
+
+    @staticmethod
+    def _is_stopping(process: ProcessState) -> bool:
+        return process.phase is Phase.STOPPING
+
+    # --- what processes do ----------------------------------------------------------------------
+
+    def _on_started(self, event: Started, now: float, out: Out) -> None:
+        process = self._processes[event.name]
+        process.enter(Phase.RUNNING)
+        process.pid, process.kill_reason = event.pid, ""
+        process.started_at = process.heard_at = now
+        process.starts += 1
+        out.append(Log(f"started {event.name}, pid {event.pid}"))
+
+    def _on_heartbeat(self, event: Heartbeat, now: float, out: Out) -> None:
+        self._processes[event.name].heard_at = now
+
+    def _on_plan_changed(self, event: PlanChanged, now: float, out: Out) -> None:
+        """Followed by the next timer: whoever says it twice is heard once."""
+        self._reload_at, self._plan_message = now, event
+
+    def _on_protocol_broken(self, event: ProtocolBroken, now: float, out: Out) -> None:
+        process = self._processes[event.name]
+        process.kill_reason = f"its status pipe has {event.error}, and it was killed"
+        out += [Log(f"{event.name}: {process.kill_reason}", warning=True), Kill(event.name)]
+
+    def _on_ended(self, event: Ended, now: float, out: Out) -> None:
+        process = self._processes[event.name]
+        was_stopping, process.pid, process.kill_at = self._is_stopping(process), None, NEVER
+        process.enter(Phase.WAITING)
+        reason = process.kill_reason or event.reason
+        explained = f": {reason}" if reason else ""
+        out.append(Log(f"{event.name} ended with {event.code}{explained}"))
+        if self.outcome is not None:
+            return
+        if was_stopping:
+            del self._processes[event.name]
+            self._add_new()  # it may be wanted again already
+            self._start_due(now, out)
+        elif event.code in process.spec.final_codes:
+            self._stop(Outcome(event.code, reason), now, out)
+        else:
+            self._restart(process, event.code, reason, now, out)
+
+    def _restart(self, process: ProcessState, code: int, reason: str, now: float, out: Out) -> None:
+        pause_secs = process.policy.pause_secs(now - process.started_at)
+        if pause_secs is None:
+            reason = reason or f"its last exit code was {code}"
+            failures = process.policy.failures
+            text = f"{process.spec.name} ended {failures} times in a row: {reason}"
+            self._stop(Outcome(ExitCode.GAVE_UP, text), now, out)
+        else:
+            process.start_at = now + pause_secs
+            self._start_due(now, out)
+
+    # --- which processes are wanted -------------------------------------------------------------
+
+    def _on_specs_changed(self, event: SpecsChanged, now: float, out: Out) -> None:
+        if self.outcome is not None:
+            return
+        self.specs = event.specs
+        wanted = {spec.name: spec for spec in event.specs}
+        for process in list(self._processes.values()):
+            if self._is_stopping(process):
+                continue
+            if process.spec.name in wanted:
+                process.spec = wanted[process.spec.name]
+            else:
+                self._remove(process, now, out)
+        self._add_new()
+        self._start_due(now, out)
+
+    def _on_specs_unknown(self, event: SpecsUnknown, now: float, out: Out) -> None:
+        self._reload_at = min(self._reload_at, now + RELOAD_RETRY_SECS)
+        out.append(Log(f"the new plan cannot be read yet: {event.error}", warning=True))
+
+    def _add_new(self) -> None:
+        """Wanted ones without an entry; one that still ends under the same name has to be gone."""
+        for spec in self.specs:
+            if spec.name not in self._processes:
+                state = ProcessState(spec, RestartPolicy(self.restart_limit))
+                self._processes[spec.name] = state
+
+    def _remove(self, process: ProcessState, now: float, out: Out) -> None:
+        name = process.spec.name
+        out.append(Log(f"{name} is not needed any more"))
+        if not process.alive:
+            del self._processes[name]
+            return
+        process.enter(Phase.STOPPING)
+        process.kill_at = now + process.spec.grace_secs
+        out.append(Terminate(name))
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def _on_timer(self, event: Timer, now: float, out: Out) -> None:
+        self._kill_late(now, out)
+        if self.outcome is not None:
+            return
+        self._kill_silent(now, out)
+        if self._reload_at <= now:
+            self._reload_at = NEVER
+            out.append(ReadSpecs(self._plan_message.message))
+        self._start_due(now, out)
+
+    def _kill_late(self, now: float, out: Out) -> None:
+        for name, process in self._processes.items():
+            if process.alive and process.kill_at <= now:
+                process.kill_at = NEVER
+                out += [Log(f"{name} does not end: killed", warning=True), Kill(name)]
+
+    def _kill_silent(self, now: float, out: Out) -> None:
+        for name, process in self._processes.items():
+            if process.alive and now - process.heard_at > self.silent_secs:
+                process.kill_reason = f"it was silent for {self.silent_secs:g} s, and was killed"
+                process.heard_at = now
+                text = f"{name} is silent for {self.silent_secs:.0f} s: killed"
+                out += [Log(text, warning=True), Kill(name)]
+
+    def _start_due(self, now: float, out: Out) -> None:
+        for process in self._processes.values():
+            if process.phase is Phase.WAITING and process.start_at <= now:
+                process.enter(Phase.STARTING)
+                out.append(Start(process.spec))
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _on_stop(self, event: Stop, now: float, out: Out) -> None:
+        self._stop(event.outcome, now, out)
+
+    def _stop(self, outcome: Outcome, now: float, out: Out) -> None:
+        """The first outcome counts."""
+        if self.outcome is not None:
+            return
+        self.outcome = outcome
+        processes = list(self._processes.values())
+        self._ending = [processes[1:], processes[:1]]
+        self._terminate(self._ending[0], now, out)
+
+    def _terminate(self, group: Iterable[ProcessState], now: float, out: Out) -> None:
+        alive = [process for process in group if process.alive]
+        kill_at = now + max((process.spec.grace_secs for process in alive), default=0.0)
+        for process in alive:
+            process.kill_at = kill_at
+            out.append(Terminate(process.spec.name))
+
+    def _go_on_ending(self, now: float, out: Out) -> None:
+        """The next group when one is gone, and the exit when all are."""
+        assert self.outcome is not None
+        while self._ending and not any(process.alive for process in self._ending[0]):
+            self._ending.pop(0)
+            if self._ending:
+                self._terminate(self._ending[0], now, out)
+        if not self._ending and not self._exited:
+            self._exited = True
+            out.append(Exit(self.outcome))
+
+
+_HANDLERS: Mapping[type, Callable[..., None]] = {
+    Started: SupervisorCore._on_started,
+    Heartbeat: SupervisorCore._on_heartbeat,
+    PlanChanged: SupervisorCore._on_plan_changed,
+    ProtocolBroken: SupervisorCore._on_protocol_broken,
+    SpecsChanged: SupervisorCore._on_specs_changed,
+    SpecsUnknown: SupervisorCore._on_specs_unknown,
+    Ended: SupervisorCore._on_ended,
+    Stop: SupervisorCore._on_stop,
+    Timer: SupervisorCore._on_timer,
+}

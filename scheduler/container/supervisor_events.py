@@ -1,0 +1,155 @@
+"""What can happen to a supervisor's processes, and what it may do about it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heron_io.processes import SupervisorLink
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """A process to run: its name, what it runs, how long it gets to end in order."""
+
+    name: str
+    title: str
+    """What ps shows."""
+    main: Callable[["SupervisorLink"], int]
+    """Runs in the child; returns its exit code."""
+    grace_secs: float
+    killed_with_parent: bool
+    final_codes: frozenset[int] = frozenset()
+    """Exit codes after which it is not started again: they end the supervisor as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a supervisor ends: the exit code for its own process, and why."""
+
+    code: int
+    reason: str
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process has been forked."""
+
+    name: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A process has said anything at all."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """A process says that the plan has changed."""
+
+    message: Mapping[str, Any] | None
+    """What it says about the new plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolBroken:
+    """A process wrote on its status pipe what no process of ours sends."""
+
+    name: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpecsChanged:
+    """The processes that are wanted from now on, told apart by their names."""
+
+    specs: Sequence[ProcessSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecsUnknown:
+    """Which processes are wanted cannot be learnt now."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process has ended, with a code or minus the number of a signal."""
+
+    name: str
+    code: int
+    reason: str = ""
+    """What it said about that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Everything is to end; the first outcome counts."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Time has passed."""
+
+
+Event = (
+    Started | Heartbeat | PlanChanged | ProtocolBroken | SpecsChanged | SpecsUnknown | Ended | Stop
+    | Timer
+)  # fmt: skip
+
+# Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Fork a process, and say Started."""
+
+    spec: ProcessSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """SIGTERM to a process."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """SIGKILL to a process."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpecs:
+    """Find out which processes are wanted, and say SpecsChanged or SpecsUnknown."""
+
+    message: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A line for the log."""
+
+    text: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """No process is left: end."""
+
+    outcome: Outcome
+
+
+Instruction = Start | Terminate | Kill | ReadSpecs | Log | Exit

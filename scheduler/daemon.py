@@ -1,0 +1,116 @@
+"""The scheduler process of a topology: runs a back end's jobs, and starts again those that end.
+
+In the foreground the scheduler ends with the command line that started it (its lifeline);
+detached, it lives on. Whatever ends it, it ends its jobs, removes the topology's state and sockets,
+and leaves logs and an outcome file.
+"""
+
+import logging
+import os
+import shutil
+from dataclasses import replace
+
+from heron_core import config as keys
+from heron_core.exit_codes import ExitCode
+from heron_core.state_tree import scheduler_path
+from heron_io.logs import log_to
+from heron_io.processes import Child, SupervisorLink, fork_child, started_at
+from heron_io.state_store.opening import open_store
+from scheduler.backends.local import READY_SECS, LocalBackend
+from scheduler.backends.protocol import Supervised
+from scheduler.container.supervisor import Supervisor
+from scheduler.container.supervisor_events import Outcome, ProcessSpec
+from scheduler.operation_runner import runner_job
+from scheduler.operation_steps import BACK_SECS
+from scheduler.registration import forget_submission, scheduler_node, write_outcome
+from scheduler.socket_folders import sockets_folder
+from scheduler.submission import Submission
+from scheduler.update_plans import read_packings
+
+log = logging.getLogger("scheduler")
+
+JOB_RESTARTS = 10
+
+
+def start(submission: Submission, backend: Supervised) -> Child:
+    """Fork the scheduler of a registered topology. Call it before any zmq context exists."""
+    name = submission.topology.name
+    submission.home.clean_logs(name)
+
+    def main(lifeline: int) -> int:
+        if not submission.foreground:
+            lifeline = _leave_terminal()
+        return _serve(submission, backend, lifeline)
+
+    return fork_child(f"heron: scheduler ({name})", main, killed_with_parent=False)
+
+
+def _leave_terminal() -> int:
+    """Become a daemon; returns a lifeline that never ends."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    forever, _held_open = os.pipe()
+    return forever
+
+
+def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
+    name = submission.topology.name
+    sockets = sockets_folder()
+    log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler")
+    outcome = Outcome(ExitCode.GAVE_UP, "the scheduler failed")
+    try:
+        _announce(submission, backend, sockets)
+        outcome = _supervise(submission, backend, lifeline, sockets)
+    except Exception as error:
+        log.exception("the scheduler fails")
+        outcome = Outcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
+    finally:
+        shutil.rmtree(sockets, ignore_errors=True)
+        write_outcome(submission.home.outcome_file(name), outcome)
+        if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
+            forget_submission(submission)
+        for each in submission.remove_at_end:
+            shutil.rmtree(each, ignore_errors=True)
+    log.info("the scheduler ends: %s", outcome.reason)
+    return outcome.code
+
+
+def _announce(submission: Submission, backend: Supervised, sockets: str) -> None:
+    """Say who schedules the topology, for kill and for whoever finds the name taken."""
+    ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+    with open_store(submission.store_url) as store:
+        store.put(scheduler_path(submission.topology.name), {**scheduler_node(backend), **ours})
+
+
+def _supervise(submission: Submission, backend: Supervised, lifeline: int, sockets: str) -> Outcome:
+    config = keys.with_defaults(submission.topology.config)
+    silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
+    return Supervisor(
+        _jobs(submission, backend, sockets),
+        SupervisorLink(lifeline),
+        JOB_RESTARTS,
+        silent_secs,
+        lambda _: _jobs_of_both_plans(submission, backend, sockets),
+    ).run()
+
+
+def _jobs(submission: Submission, backend: Supervised, sockets: str) -> list[ProcessSpec]:
+    """The back end's, its first as the first, and the runner of operations."""
+    are_children = backend.kind == LocalBackend.kind
+    back_secs = READY_SECS if are_children else BACK_SECS
+    runner = runner_job(submission, are_children, back_secs)
+    return [*backend.jobs(submission, sockets), runner]
+
+
+def _jobs_of_both_plans(
+    submission: Submission, backend: Supervised, sockets: str
+) -> list[ProcessSpec]:
+    """The topology is scaled: the jobs of both packing plans, each by the one it is to start by."""
+    with open_store(submission.store_url) as store:
+        packings = read_packings(store, submission.topology.name)
+    jobs: dict[str, ProcessSpec] = {}
+    for packing in (packings.current, packings.wanted):
+        for job in _jobs(replace(submission, packing=packing), backend, sockets):
+            jobs.setdefault(job.name, job)
+    return list(jobs.values())

@@ -1,0 +1,163 @@
+"""A topology's nodes in the state store, and how its last run ended: written, read, removed."""
+
+import json
+import logging
+import os
+import shutil
+import socket
+import time
+from typing import Any
+
+from heron_core.errors import HeronError, NameInUse
+from heron_core.exit_codes import ExitCode
+from heron_core.plans import TopologyState, packing_to_json
+from heron_core.state_tree import (
+    execution_path,
+    keys_path,
+    master_path,
+    packing_path,
+    physical_path,
+    restart_requests_path,
+    scheduler_path,
+    topology_path,
+)
+from heron_core.topology import topology_to_json
+from heron_io.processes import started_at
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.backends.protocol import Backend, SelfRunning
+from scheduler.container.supervisor_events import Outcome
+from scheduler.operations import Requests
+from scheduler.submission import Submission
+from scheduler.user_folder import Home
+
+log = logging.getLogger("scheduler")
+
+STATES_OF_CODES: dict[int, str] = {
+    ExitCode.ENDED: TopologyState.ENDED,
+    ExitCode.GAVE_UP: TopologyState.FAILED,
+}
+
+
+def register(submission: Submission, backend: Backend) -> None:
+    """Write the topology's nodes; NameInUse if one of that name runs, HeronError if the back end
+    cannot run it."""
+    backend.check(submission)
+    name = submission.topology.name
+    with open_store(submission.store_url) as store:
+        _remove_stale(store, name)
+        try:
+            store.create(topology_path(name), topology_to_json(submission.topology))
+        except NameInUse:
+            raise _taken(name, store.get(scheduler_path(name)) or {}) from None
+        # One that was asked in the last instant of a topology of this name is not for this one.
+        Requests(store, name).remove_all()
+        if isinstance(backend, SelfRunning):
+            store.put(scheduler_path(name), scheduler_node(backend))
+        store.put(packing_path(name), packing_to_json(submission.packing))
+        store.put(keys_path(name), submission.keys.to_json())
+        store.put(execution_path(name), _first_state(submission))
+
+
+def _first_state(submission: Submission) -> dict[str, Any]:
+    return {
+        "state": TopologyState.RUNNING,
+        "reason": "",
+        "submitted_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "host": socket.gethostname(),
+        "user": os.environ.get("USER") or str(os.getuid()),
+        "logs": submission.home.logs(submission.topology.name),
+    }
+
+
+def _taken(name: str, node: dict[str, Any]) -> NameInUse:
+    pid, host = node.get("pid"), node.get("host")
+    who = f"on cluster {node['cluster']}" if "cluster" in node else f"scheduler pid {pid}"
+    return NameInUse(
+        f"a topology called {name!r} is running already ({who}, submitted on {host}): "
+        f"choose another name with -N, or `heronpy kill {name}`"
+    )
+
+
+def deploy(submission: Submission, backend: SelfRunning) -> None:
+    """Hand a registered topology to a cluster that runs it by itself; if that is refused, its nodes
+    go again, and HeronError says why."""
+    submission.home.clean_logs(submission.topology.name)
+    try:
+        backend.deploy(submission)
+    except BaseException:
+        forget_submission(submission)
+        raise
+
+
+def scheduler_node(backend: Backend) -> dict[str, Any]:
+    """The scheduler's node, without what only a scheduler process of ours has."""
+    return {"kind": backend.kind, "host": socket.gethostname(), **backend.about()}
+
+
+def is_alive(node: Any | None) -> bool:
+    """Whether the scheduler that `node` (its node's value) describes still runs; one on another
+    machine is trusted, and so is a cluster that runs containers by itself: it has no pid."""
+    if node is None:
+        return False
+    if "pid" not in node or node.get("host") != socket.gethostname():
+        return True
+    return bool(started_at(node["pid"]) == node["started"])
+
+
+def _remove_stale(store: StateStore, name: str) -> None:
+    """A scheduler that was killed together with its machine left its nodes: take them away."""
+    if store.get(topology_path(name)) is not None and not is_alive(store.get(scheduler_path(name))):
+        forget(store, name)
+
+
+def forget_submission(submission: Submission) -> None:
+    """Remove the topology's nodes, if the state store can be reached."""
+    try:
+        with open_store(submission.store_url) as store:
+            forget(store, submission.topology.name)
+    except HeronError as error:
+        log.warning("the topology's state could not be removed: %s", error)
+
+
+def forget(store: StateStore, name: str) -> None:
+    """Remove all nodes of a topology; its existence ends last.
+
+    The sockets of a scheduler that was killed here go as well, nobody else knows where they are.
+    """
+    node = store.get(scheduler_path(name))
+    if node is not None and node.get("host") == socket.gethostname():
+        shutil.rmtree(node.get("sockets", ""), ignore_errors=True)
+    for path in (
+        master_path,
+        physical_path,
+        packing_path,
+        keys_path,
+        restart_requests_path,
+        scheduler_path,
+        execution_path,
+    ):
+        store.delete(path(name))
+    store.delete(topology_path(name))
+    # Last: whoever asks for something after this sees that the topology has ended.
+    Requests(store, name).remove_all()
+
+
+def write_outcome(path: str, outcome: Outcome) -> None:
+    """Leave how the run ended; a full disk must not keep the rest from being cleaned up."""
+    state = STATES_OF_CODES.get(outcome.code, TopologyState.KILLED)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"state": state, "reason": outcome.reason}, file)
+    except OSError as error:
+        log.error("how the run ended could not be written: %s", error)
+
+
+def outcome_of(home: Home, name: str) -> dict[str, str]:
+    """How the last run of a topology ended: state and reason; empty if nothing is known."""
+    try:
+        with open(home.outcome_file(name), encoding="utf-8") as file:
+            outcome: dict[str, str] = json.load(file)
+            return outcome
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,31 @@
+"""What is submitted: a topology with its packing plan, and where it is to be known and logged."""
+
+import math
+from dataclasses import dataclass, field
+
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_io.security import Keys
+from scheduler.user_folder import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A topology to run. Which back end runs it is said beside it."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    store_url: str
+    home: Home
+    foreground: bool
+    keys: Keys = field(default_factory=Keys.new)
+    console: int | None = None
+    """Pipe of a foreground command line that shows what components print."""
+    remove_at_end: tuple[str, ...] = ()
+    """Folders that are the run's own, such as an embedded ZooKeeper's data."""
+    waits_for_room: bool = False
+    """`submit` goes on waiting where the cluster has no room."""
+
+    def ready_secs(self, usual_secs: float) -> float:
+        """How long all instances may take to be up, where the back end's time is `usual_secs`."""
+        return math.inf if self.waits_for_room else usual_secs

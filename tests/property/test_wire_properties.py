@@ -1,0 +1,249 @@
+"""What is encoded comes back, whatever it is; what was cut or changed on its way is refused."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron_core.errors import ProtocolError
+from heron_core.wire import packets
+from heron_core.wire.batch import (
+    Batch,
+    beginnings,
+    check_batch,
+    check_fanout,
+    decode_batch,
+    encode_batch,
+    roots_of,
+    split_fanout,
+    targets_of,
+)
+from heron_core.wire.frames import Frames, Kind, header_of, with_consumed
+from heron_core.wire.values import packer, unpack
+
+EPOCH, SOURCE, DESTINATION = 3, 5, 7
+ITEMS_MAX = 6
+TARGETS_MAX = 3
+
+u64 = st.integers(1, 2**64 - 1)
+u32 = st.integers(1, 2**32 - 1)
+u16 = st.integers(0, 2**16 - 1)
+
+
+@dataclass
+class Sent:
+    """What a sender has to say of some tuples."""
+
+    values: list[list[int]]
+    stream: int = 0
+    targets: Sequence[int] = ()
+    ids: list[list[int]] | None = None
+    begins: bool = False
+    run_sizes: "array[int] | None" = None
+    streams: list[int] | None = None
+    extras: list[int] = field(default_factory=list)
+
+    def encoded(self) -> Frames:
+        """As it travels."""
+        pack = packer()
+        parts = [pack(each) for each in self.values]
+        return encode_batch(
+            EPOCH, SOURCE, DESTINATION, parts, self.stream, self.begins, self.targets, self.ids,
+            self.run_sizes, self.streams, self.extras,
+        )  # fmt: skip
+
+    def expected(self, block: int) -> tuple[object, ...]:
+        """What the target number `block` has to find."""
+        return (
+            self.values,
+            None if self.ids is None else self.ids[block],
+            None if self.run_sizes is None else list(self.run_sizes),
+            self.streams,
+            self.extras or None,
+            0 if self.streams is not None else self.stream,
+        )
+
+
+def found(frames: Frames) -> tuple[object, ...]:
+    """What a receiver finds in a DATA message."""
+    head = header_of(frames)
+    batch: Batch = decode_batch(head, frames)
+    lists = (None if each is None else list(each) for each in batch[1:])
+    return (unpack(batch.body), *lists, head.stream)
+
+
+def _ids(draw: st.DrawFn, pairs: int) -> list[int]:
+    """As many pairs of a root and an edge; some tuples have no root."""
+    return [
+        number
+        for _ in range(pairs)
+        for number in (draw(st.tuples(u64, u64)) if draw(st.integers(0, 3)) else (0, 0))
+    ]
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Sent:
+    """Batches with every combination of what may follow their body."""
+    count = draw(st.integers(1, ITEMS_MAX))
+    sent = Sent([[at] for at in range(count)], draw(u16))
+    if draw(st.booleans()) and draw(st.booleans()):
+        cuts = sorted(draw(st.sets(st.integers(1, count - 1)))) if count > 1 else []
+        edges = [0, *cuts, count]
+        sent.run_sizes = array("I", [b - a for a, b in pairwise(edges)])
+        sent.ids = [_ids(draw, len(sent.run_sizes))]
+        return sent
+    sent.targets = draw(st.lists(u32, max_size=TARGETS_MAX, unique=True))
+    if draw(st.booleans()):
+        sent.streams = draw(st.lists(u16, min_size=count, max_size=count))
+    if draw(st.booleans()):
+        sent.ids = [_ids(draw, count)]
+        # Each target has edges of its own for the same roots.
+        sent.ids += [
+            [draw(u64) if at % 2 and number else number for at, number in enumerate(sent.ids[0])]
+            for _ in sent.targets[1:]
+        ]
+        sent.begins = draw(st.booleans())
+        rooted = [at for at in range(count) if sent.ids[0][2 * at]]
+        if rooted and draw(st.booleans()):
+            further = st.lists(st.tuples(st.sampled_from(rooted), u64), min_size=1, max_size=4)
+            sent.extras = [number for pair in draw(further) for number in pair]
+    return sent
+
+
+@settings(max_examples=300, derandomize=True)
+@given(batches())
+def test_a_batch_comes_back(sent: Sent) -> None:
+    # Whatever flags a batch has, its receiver finds what its sender said.
+    frames = sent.encoded()
+    head = header_of(frames)
+    assert (head.epoch, head.source, head.destination) == (EPOCH, SOURCE, DESTINATION)
+    assert head.items == len(sent.values)
+    if not sent.targets:
+        assert head.kind == Kind.DATA
+        check_batch(head, frames)
+        assert found(frames) == sent.expected(0)
+        begun = beginnings(head, frames)
+        assert (begun is not None) == sent.begins
+        assert begun is None or list(begun) == (sent.ids or [[]])[0]
+        return
+    targets = targets_of(frames)
+    assert (head.kind, list(targets)) == (Kind.FANOUT, list(sent.targets))
+    check_fanout(head, frames, targets)
+    for block, (task, single) in enumerate(split_fanout(head, frames, targets)):
+        assert header_of(single).destination == task == sent.targets[block]
+        assert found(single) == sent.expected(block)
+
+
+@settings(max_examples=200, derandomize=True)
+@given(batches())
+def test_every_root_of_a_batch_is_found(sent: Sent) -> None:
+    # A batch that is lost has to be failed: a root that was overlooked would time out instead.
+    frames = sent.encoded()
+    roots = {root for block in sent.ids or () for root in block[::2]} | set(sent.extras[1::2])
+    assert roots_of(header_of(frames), frames) == roots - {0}
+
+
+Change = tuple[int, int, int, bytes]
+"""kind of change, frame, position, bytes"""
+
+
+def changed(frames: Frames, change: Change) -> Frames:
+    """The message with one frame cut, overwritten, left out, doubled or emptied."""
+    kind, at, position, data = change
+    frames = list(frames)
+    at %= len(frames)
+    frame = frames[at]
+    position %= len(frame) + 1
+    match kind:
+        case 0:
+            frames[at] = frame[:position]
+        case 1:
+            frames[at] = frame[:position] + data + frame[position + len(data) :]
+        case 2:
+            del frames[at]
+        case 3:
+            frames.insert(at, frame)
+        case _:
+            frames[at] = frame + data
+    return frames
+
+
+changes = st.tuples(
+    st.integers(0, 4), st.integers(0, 5), st.integers(0, 200), st.binary(min_size=1, max_size=9)
+)
+
+
+def _received(frames: Frames) -> None:
+    """All that a stream manager and an instance do with a message before it has any effect."""
+    head = header_of(frames)
+    if head.kind == Kind.DATA:
+        decode_batch(head, frames)
+        beginnings(head, frames)
+        roots_of(head, frames)
+    elif head.kind == Kind.FANOUT:
+        targets = targets_of(frames)
+        check_fanout(head, frames, targets)
+        roots_of(head, frames)
+        for _, single in split_fanout(head, frames, targets):
+            decode_batch(header_of(single), single)
+    elif head.kind in (Kind.INIT, Kind.ACK):
+        packets.decode_pairs(head, frames)
+    elif head.kind == Kind.CONTROL:
+        packets.decode_control(frames)
+    else:
+        packets.decode_roots(head, frames)
+
+
+@settings(max_examples=400, derandomize=True)
+@given(batches(), st.lists(changes, min_size=1, max_size=3))
+def test_a_changed_batch_is_taken_or_refused(sent: Sent, several: list[Change]) -> None:
+    # A broken peer, a stranger: whatever it sends, only a ProtocolError comes out.
+    frames = sent.encoded()
+    for change in several:
+        if frames:
+            frames = changed(frames, change)
+    try:
+        _received(frames)
+    except ProtocolError:
+        pass
+
+
+@settings(max_examples=200, derandomize=True)
+@given(st.lists(st.tuples(u64, u64), max_size=5), st.lists(changes, max_size=2))
+def test_packets_come_back_or_are_refused(
+    pairs: list[tuple[int, int]], several: list[Change]
+) -> None:
+    # Acks and what became of roots, whole and then broken on their way.
+    numbers = [number for pair in pairs for number in pair]
+    acks = packets.encode_pairs(Kind.ACK, EPOCH, SOURCE, DESTINATION, numbers)
+    roots = packets.encode_roots(Kind.FAILED, EPOCH, 0, DESTINATION, numbers)
+    assert list(packets.decode_pairs(header_of(acks), acks)) == numbers
+    assert list(packets.decode_roots(header_of(roots), roots)) == numbers
+    assert header_of(acks).items == len(pairs)
+    for sent in (acks, roots):
+        frames = sent
+        for change in several:
+            frames = changed(frames, change) if frames else frames
+        try:
+            _received(frames)
+        except ProtocolError:
+            pass
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_a_packet_is_refused_whole(cut: int) -> None:
+    # Half of the acks would be applied and the rest of the trees time out.
+    acks = packets.encode_pairs(Kind.ACK, EPOCH, SOURCE, DESTINATION, [1, 2, 3, 4])
+    acks[1] = acks[1][: -8 * cut]
+    with pytest.raises(ProtocolError, match="not of 2 times 16 bytes"):
+        packets.decode_pairs(header_of(acks), acks)
+
+
+def test_a_report_of_what_was_processed_fits_on_any_message() -> None:
+    frames = packets.encode_consumed(EPOCH, SOURCE)
+    frames[0] = with_consumed(frames[0], 9)
+    assert header_of(frames).consumed == 9

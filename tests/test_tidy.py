@@ -1,0 +1,277 @@
+"""What holds for the source as a whole: no circles between modules, sizes, names, documentation.
+
+The rules, and what is excused from them, stand in tests/tidy_rules.py. That every command and
+option is documented is checked by tests/unit/heron_cli/test_cli_docs.py.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tests.tidy_rules import (
+    FUNCTION_LINES,
+    KNOWN_CIRCLES,
+    MODULE_LINES,
+    PACKAGES,
+    REPLACED,
+    SLEEPING_TESTS,
+    STANDING,
+)
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = (*PACKAGES, "tests", "benchmarks", "examples", "docs")
+OTHER_FILES = ("README.md", "Makefile", "pyproject.toml", "NOTICE")
+TEXT_ENDINGS = (".py", ".md", ".toml", ".yaml", ".json", ".template", ".css", ".js")
+NOTE_TO_SELF = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+HOMES = re.compile(r"/(?:home|Users)/(?!(?:a|ada|me|zoë|zo\\\\?xeb)\b)\w+")
+"""Folders of people; those whom the tests make up are excused."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Documented = Function | ast.ClassDef
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The module's syntax tree."""
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of the module's syntax tree."""
+    return tuple(ast.walk(parsed(path)))
+
+
+def modules(*folders: str) -> list[Path]:
+    """The Python files in folders of the repository."""
+    return sorted(chain.from_iterable((ROOT / folder).rglob("*.py") for folder in folders))
+
+
+def texts() -> Iterator[Path]:
+    """Every file that people wrote."""
+    for folder in FOLDERS:
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in TEXT_ENDINGS)
+    yield from (ROOT / name for name in OTHER_FILES if (ROOT / name).exists())
+
+
+def at(path: Path, node: ast.stmt | ast.expr | None = None) -> str:
+    """Where it stands, as an editor opens it."""
+    line = f":{node.lineno}" if node is not None else ""
+    return f"{path.relative_to(ROOT)}{line}"
+
+
+# --- circles ------------------------------------------------------------------------------------
+
+
+@cache
+def import_graph() -> Mapping[str, frozenset[str]]:
+    """module -> modules that it imports anywhere: late, and under TYPE_CHECKING too."""
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    return {
+        module: frozenset(graph.find_modules_directly_imported_by(module))
+        for module in graph.modules
+    }
+
+
+def reachable(graph: Mapping[str, frozenset[str]], start: str) -> frozenset[str]:
+    """Modules that `start` imports, directly or through others."""
+    seen: set[str] = set()
+    waiting = [*graph[start]]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting.extend(graph[module])
+    return frozenset(seen)
+
+
+def circles(graph: Mapping[str, frozenset[str]]) -> set[frozenset[str]]:
+    """The strongly connected components of more than one module."""
+    reached = {module: reachable(graph, module) for module in graph}
+    return {
+        frozenset(other for other in reached[module] if module in reached[other])
+        for module in graph
+        if module in reached[module]
+    }
+
+
+def test_circles_are_found() -> None:
+    """Three that import each other; one that only imports them is in no circle."""
+    imports = {"a": "b", "b": "c", "c": "a", "d": "a", "e": ""}
+    graph = {module: frozenset(imported) for module, imported in imports.items()}
+    assert circles(graph) == {frozenset("abc")}
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports inside functions and for annotations count: both tie modules together."""
+    new = [sorted(circle) for circle in circles(import_graph()) - KNOWN_CIRCLES.keys()]
+    assert not new, f"these modules import each other: {new}"
+
+
+def test_no_circle_is_known_that_is_gone() -> None:
+    """The list only shrinks."""
+    gone = [sorted(circle) for circle in KNOWN_CIRCLES.keys() - circles(import_graph())]
+    assert not gone, f"take these out of KNOWN_CIRCLES: {gone}"
+
+
+# --- sizes --------------------------------------------------------------------------------------
+
+
+def lines_of(function: Function) -> int:
+    """From its first line to its last, its docstring left out."""
+    assert function.end_lineno is not None
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        docstring = function.body[0]
+        assert docstring.end_lineno is not None
+        lines -= docstring.end_lineno - docstring.lineno + 1
+    return lines
+
+
+def test_no_function_is_too_long() -> None:
+    """One that is has to become several, each with a name."""
+    long = [
+        f"{at(path, node)} {node.name}: {lines_of(node)} lines"
+        for path in modules(*PACKAGES, "tests", "benchmarks", "examples")
+        for node in nodes(path)
+        if isinstance(node, Function) and lines_of(node) > FUNCTION_LINES
+    ]
+    assert not long, long
+
+
+def test_no_module_is_too_long() -> None:
+    """One that is has several subjects."""
+    sizes = {
+        at(path): sum(bool(line.strip()) for line in path.read_text("utf-8").splitlines())
+        for path in modules(*PACKAGES, "tests", "benchmarks", "examples")
+    }
+    assert {name: size for name, size in sizes.items() if size > MODULE_LINES} == {}
+
+
+# --- documentation ------------------------------------------------------------------------------
+
+
+def test_every_module_says_what_it_is() -> None:
+    """Tests, benchmarks and examples as well."""
+    silent = [
+        at(path)
+        for path in modules(*PACKAGES, "tests", "benchmarks", "examples")
+        if path.read_text("utf-8").strip() and ast.get_docstring(parsed(path)) is None
+    ]
+    assert not silent, silent
+
+
+def public(node: ast.Module | ast.ClassDef) -> Iterator[Documented]:
+    """Classes, functions and methods whose names do not begin with an underscore."""
+    for child in node.body:
+        if isinstance(child, Documented) and not child.name.startswith("_"):
+            yield child
+            if isinstance(child, ast.ClassDef):
+                yield from public(child)
+
+
+def test_everything_public_has_a_docstring() -> None:
+    """Of the product."""
+    silent = [
+        f"{at(path, node)} {node.name}"
+        for path in modules(*PACKAGES)
+        for node in public(parsed(path))
+        if ast.get_docstring(node) is None
+    ]
+    assert not silent, silent
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def test_no_notes_to_oneself() -> None:
+    """What is left to do is an issue, or it is done."""
+    notes = [
+        f"{at(path)}:{number}"
+        for path in texts()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if NOTE_TO_SELF.search(line)
+    ]
+    assert not notes, notes
+
+
+def test_nothing_names_a_folder_of_this_machine() -> None:
+    """Neither where this checkout is nor anybody's home."""
+    named = [
+        at(path)
+        for path in texts()
+        for text in (path.read_text("utf-8"),)
+        if f"{ROOT}/" in text or HOMES.search(text)
+    ]
+    assert not named, named
+
+
+def defined_names(path: Path) -> Iterator[tuple[str, int]]:
+    """Names that a module gives to something, and their lines."""
+    for node in nodes(path):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Name(ctx=ast.Store()):
+                yield node.id, node.lineno
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.attr, node.lineno
+
+
+def replaced_words(name: str) -> set[str]:
+    """The words of a name in snake_case or CamelCase that are no names here."""
+    return {word.lower() for word in WORD.findall(name)} & REPLACED.keys()
+
+
+def test_words_of_a_name_are_found() -> None:
+    """Whole words in any spelling; not a part of another word."""
+    assert replaced_words("DeskPlace") == {"desk", "place"}
+    assert replaced_words("_WISHES_MAX") == {"wishes"}
+    assert replaced_words("replaced_outdoors") == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_names_are_the_terms_of_the_field(package: str) -> None:
+    """A metaphor has to be looked up, a term is known."""
+    standing = {word for word, packages in STANDING.items() if package in packages}
+    wrong = [
+        f"{at(path)}:{line} {name}: {word} -> {REPLACED[word]}"
+        for path in modules(package)
+        for name, line in chain(defined_names(path), [(path.stem, 1)])
+        for word in replaced_words(name) - standing
+    ]
+    assert not wrong, wrong
+
+
+# --- tests --------------------------------------------------------------------------------------
+
+
+def sleeps(path: Path) -> bool:
+    """Whether it calls time.sleep, or a sleep of that module's."""
+    return any(
+        isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep")
+        for node in nodes(path)
+    )
+
+
+def test_no_test_sleeps() -> None:
+    """It waits for a condition: a fixed time is too short on one machine and too long on others."""
+    sleeping = {at(path) for path in modules("tests") if sleeps(path)}
+    assert sleeping - SLEEPING_TESTS.keys() == set()
+    assert SLEEPING_TESTS.keys() - sleeping == set(), "take these out of SLEEPING_TESTS"
+
+
+def test_each_test_file_has_a_name_of_its_own() -> None:
+    """A test is found by the file's name alone, in an editor as in a report."""
+    counts = Counter(path.name for path in modules("tests") if path.name.startswith("test_"))
+    assert [name for name, count in counts.items() if count > 1] == []

@@ -1,0 +1,116 @@
+"""The layers of a topology's config: command line > topology > environment > API > default."""
+
+from typing import Any
+
+import pytest
+
+from heron_cli.configure import config_layer, configured, reconfigured
+from heron_cli.environment import Environment
+from heron_cli.options.topology import TopologyOptions
+from heron_cli.resolve_source import Source
+from heron_core import config as keys
+from heron_core.errors import TopologyError, UsageError
+from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heronpy_compat.loading.load_request import LoadRequest
+
+SPOUT = ComponentSpec("lines", True, "m.Lines", 4, (StreamSpec("default", ("line",)),))
+
+
+def settled(
+    options: TopologyOptions,
+    *,
+    own: dict[str, Any] | None = None,
+    environment: dict[str, Any] | None = None,
+    api: dict[str, Any] | None = None,
+    file_name: str | None = None,
+) -> TopologySpec:
+    """A topology called Lines with these layers, as it would run."""
+    topology = TopologySpec("Lines", (SPOUT,), own or {}, defaults=api or {})
+    source = Source(
+        LoadRequest("lines.py"), file_name, None, Environment("prod", options=environment or {})
+    )
+    return configured(topology, source, options)
+
+
+def test_the_higher_layer_wins() -> None:
+    """One key in every layer, then one fewer each time."""
+    key = keys.MAX_SPOUT_PENDING
+    layers = {"own": {key: 2}, "environment": {key: 3}, "api": {key: 4}}
+    assert settled(TopologyOptions(options=(f"{key}=1",)), **layers).config[key] == 1  # type: ignore[arg-type]
+    for name, expected in (("own", 2), ("environment", 3), ("api", 4)):
+        assert settled(TopologyOptions(), **layers).config[key] == expected  # type: ignore[arg-type]
+        del layers[name]
+
+
+def test_storms_keys_win_over_ours_of_a_lower_layer() -> None:
+    """-w 3 and -a 0 on the command line, whatever the topology says in Heron's words."""
+    own = {keys.STMGRS: 1, keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+    found = keys.with_defaults(settled(TopologyOptions(containers=3, ackers=0), own=own).config)
+    assert found[keys.STMGRS] == 3
+    assert found[keys.STORM_WORKERS] == 3
+    assert found[keys.RELIABILITY_MODE] == keys.ATMOST_ONCE
+    by_option = TopologyOptions(options=("topology.workers=2", "topology.acker.executors=1"))
+    found = keys.with_defaults(settled(by_option, own={keys.STMGRS: 1}).config)
+    assert found[keys.STMGRS] == 2
+    assert found[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
+
+
+def test_a_topology_without_ackers_is_at_most_once_in_spite_of_its_door() -> None:
+    """Storm-like doors take at least once for granted; `topology.acker.executors: 0` says no."""
+    api = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+    found = settled(TopologyOptions(), own={keys.STORM_ACKERS: 0}, api=api).config
+    assert keys.with_defaults(found)[keys.RELIABILITY_MODE] == keys.ATMOST_ONCE
+    found = settled(TopologyOptions(), environment={"topology.debug": True}, api=api).config
+    assert keys.with_defaults(found)[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
+
+
+def test_a_layer_says_nothing_that_it_does_not_say() -> None:
+    """Only keys that mean the same as one that is there are added."""
+    assert config_layer({"mine": 1}) == {"mine": 1}
+    assert config_layer({keys.STORM_WORKERS: 2, keys.STMGRS: 3}) == {
+        keys.STORM_WORKERS: 2,
+        keys.STMGRS: 3,
+    }
+    assert config_layer({keys.STORM_ACKERS: None}) == {keys.STORM_ACKERS: None}
+
+
+def test_debug_raises_the_level_of_streamparses_logs() -> None:
+    """As sparse does it: topology.debug comes before log.level."""
+    environment = {"pystorm.log.level": "warning"}
+    assert (
+        settled(TopologyOptions(), environment=environment).config["pystorm.log.level"] == "warning"
+    )
+    found = settled(TopologyOptions(debug="true"), environment=environment).config
+    assert found["pystorm.log.level"] == "debug"
+    assert keys.flag(found, keys.DEBUG) is True
+    with pytest.raises(TopologyError, match=r"topology\.debug must be true or false"):
+        settled(TopologyOptions(debug="perhaps"))
+
+
+def test_names() -> None:
+    """Its own, its file's in a project, or -N; then the original name is kept for the instances."""
+    assert settled(TopologyOptions()).name == "Lines"
+    assert settled(TopologyOptions(), file_name="lines").name == "lines"
+    found = settled(TopologyOptions(override_name="other"), file_name="lines")
+    assert found.name == "other"
+    assert found.config["topology.original_name"] == "lines"
+    assert "topology.original_name" not in settled(TopologyOptions()).config
+
+
+@pytest.mark.parametrize("word", ["topology.debug", "=1", " =1"])
+def test_an_option_without_key_or_value_is_refused(word: str) -> None:
+    """The word is named, with an example of what would be right."""
+    with pytest.raises(UsageError, match="is not KEY=VALUE, as in -o topology"):
+        settled(TopologyOptions(options=(word,)))
+
+
+def test_what_a_hook_changes_is_the_highest_layer() -> None:
+    """pre_submit sets topology.workers, removes a key and adds one; the rest stays."""
+    before = settled(TopologyOptions(containers=1, options=("a=1", "b=2")))
+    options = {**before.config, keys.STORM_WORKERS: 4, "c": 3}
+    del options["a"]
+    after = reconfigured(before, options)
+    assert keys.with_defaults(after.config)[keys.STMGRS] == 4
+    assert {key: after.config.get(key) for key in "abc"} == {"a": None, "b": 2, "c": 3}
+    with pytest.raises(TopologyError, match="must be a whole number"):
+        reconfigured(before, {**before.config, keys.MAX_SPOUT_PENDING: "many"})

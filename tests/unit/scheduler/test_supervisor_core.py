@@ -1,0 +1,333 @@
+"""What a supervisor decides, without processes: the clock and the operating system are a fake."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from heron_core.exit_codes import ExitCode
+from heron_io.processes import SupervisorLink
+from scheduler.container.process_state import Phase
+from scheduler.container.supervisor_core import (
+    RELOAD_RETRY_SECS,
+    STORY_EVENTS_MAX,
+    TIMER_SECS,
+    SupervisorCore,
+)
+from scheduler.container.supervisor_events import (
+    Ended,
+    Event,
+    Exit,
+    Heartbeat,
+    Instruction,
+    Kill,
+    Log,
+    Outcome,
+    PlanChanged,
+    ProcessSpec,
+    ProtocolBroken,
+    ReadSpecs,
+    SpecsChanged,
+    SpecsUnknown,
+    Start,
+    Started,
+    Stop,
+    Terminate,
+    Timer,
+)
+
+SILENT_SECS = 15.0
+GRACE_SECS = 3.0
+RESTARTS = 2
+TERMINATED = Outcome(0, "SIGTERM")
+
+
+def _never_run(link: SupervisorLink) -> int:
+    raise AssertionError("nothing is forked here")
+
+
+def spec(name: str, *final_codes: int) -> ProcessSpec:
+    """A process of that name."""
+    codes = frozenset(final_codes)
+    return ProcessSpec(name, name, _never_run, GRACE_SECS, killed_with_parent=True,
+                       final_codes=codes)  # fmt: skip
+
+
+@dataclass
+class Machine:
+    """Does what the core says, and notes it; every process it starts runs until a test ends it."""
+
+    core: SupervisorCore
+    now: float = 100.0
+    done: list[Instruction] = field(default_factory=list)
+    """Since it was last asked, without lines for the log."""
+    logged: list[str] = field(default_factory=list)
+    _pids: int = 0
+
+    def does(self, event: Event, after_secs: float = 0.0) -> list[Instruction]:
+        """What the core has done about an event, starts included."""
+        self.now += after_secs
+        self.done = []
+        self._handle(event)
+        return self.done
+
+    def _handle(self, event: Event) -> None:
+        instructions = self.core.handle(event, self.now)
+        for instruction in instructions:
+            if isinstance(instruction, Log):
+                self.logged.append(instruction.text)
+                continue
+            self.done.append(instruction)
+            if isinstance(instruction, Start):
+                self._pids += 1
+                self._handle(Started(instruction.spec.name, self._pids))
+        self.core.validate()
+
+    def passes(self, secs: float, *alive: str) -> list[Instruction]:
+        """Time passes second by second, and these processes send heartbeats; what was done."""
+        done: list[Instruction] = []
+        until = self.now + secs
+        while self.now < until:
+            for name in alive:
+                done += self.does(Heartbeat(name))
+            done += self.does(Timer(), min(TIMER_SECS, until - self.now))
+        return done
+
+    @property
+    def phases(self) -> dict[str, Phase]:
+        """name -> where it is."""
+        return {each.name: each.phase for each in self.core.statistics()}
+
+
+def running(*specs: ProcessSpec) -> Machine:
+    """A supervisor whose processes all run."""
+    machine = Machine(SupervisorCore(specs, RESTARTS, SILENT_SECS))
+    assert machine.does(Timer()) == [Start(each) for each in specs]
+    return machine
+
+
+def starts(instructions: Sequence[Instruction]) -> list[str]:
+    """The names of what was started."""
+    return [each.spec.name for each in instructions if isinstance(each, Start)]
+
+
+# --- restarts -----------------------------------------------------------------------------------
+
+
+def test_a_process_that_crashes_once_is_back_at_once() -> None:
+    # A bolt hits a bad record in the night: it should cost as little as possible.
+    machine = running(spec("manager"), spec("bolt"))
+    assert starts(machine.does(Ended("bolt", 1, "KeyError"))) == ["bolt"]
+    assert "bolt ended with 1: KeyError" in machine.logged
+
+
+def test_the_second_time_it_waits() -> None:
+    machine = running(spec("manager"), spec("bolt"))
+    machine.does(Ended("bolt", 1))
+    assert machine.does(Ended("bolt", 1)) == []
+    assert 0.0 < machine.core.timeout_secs(machine.now) < TIMER_SECS
+    assert starts(machine.does(Timer(), machine.core.timeout_secs(machine.now))) == ["bolt"]
+
+
+def test_one_that_keeps_ending_ends_the_supervisor() -> None:
+    # A bolt that cannot connect to its database: what it says is the reason of the whole end.
+    machine = running(spec("manager"), spec("bolt"))
+    machine.does(Ended("bolt", 1, "no database"))
+    machine.does(Ended("bolt", 1, "no database"))
+    machine.does(Timer(), 1.0)
+    assert machine.does(Ended("bolt", 1, "no database")) == [Terminate("manager")]
+    reason = "bolt ended 3 times in a row: no database"
+    assert machine.does(Ended("manager", 0)) == [Exit(Outcome(ExitCode.GAVE_UP, reason))]
+
+
+def test_one_that_says_nothing_is_described_by_its_exit_code() -> None:
+    machine = running(spec("only"))
+    for _ in range(RESTARTS):
+        machine.does(Ended("only", -11))
+        machine.does(Timer(), 1.0)
+    (end,) = machine.does(Ended("only", -11))
+    assert end == Exit(
+        Outcome(ExitCode.GAVE_UP, "only ended 3 times in a row: its last exit code was -11")
+    )
+
+
+def test_a_stable_run_wipes_the_slate() -> None:
+    machine = running(spec("only"))
+    for _ in range(2 * RESTARTS):
+        machine.passes(60.0, "only")
+        assert starts(machine.does(Ended("only", 1))) == ["only"]
+
+
+def test_a_final_code_ends_the_supervisor_with_it() -> None:
+    # The topology master says that the work is done: nothing is started again.
+    machine = running(spec("master", ExitCode.ENDED), spec("other"))
+    assert machine.does(Ended("master", ExitCode.ENDED, "all done")) == [Terminate("other")]
+    end = Exit(Outcome(ExitCode.ENDED, "all done"))
+    assert machine.does(Ended("other", 0)) == [end]
+
+
+# --- silence ------------------------------------------------------------------------------------
+
+
+def test_a_silent_process_is_killed_and_replaced() -> None:
+    # SIGSTOP, a swapped-out machine, a native call that never returns.
+    machine = running(spec("manager"), spec("bolt"))
+    assert machine.passes(SILENT_SECS + 1.0, "manager") == [Kill("bolt")]
+    assert starts(machine.does(Ended("bolt", -9))) == ["bolt"]
+    assert "bolt ended with -9: it was silent for 15 s, and was killed" in machine.logged
+
+
+def test_one_that_beats_is_left_alone() -> None:
+    machine = running(spec("manager"), spec("bolt"))
+    assert machine.passes(10 * SILENT_SECS, "manager", "bolt") == []
+
+
+def test_one_that_cannot_be_killed_is_killed_again_later() -> None:
+    # In an uninterruptible system call, such as a read from a network disk that is away.
+    machine = running(spec("only"))
+    assert machine.passes(2 * SILENT_SECS + 3.0) == [Kill("only"), Kill("only")]
+
+
+def test_one_that_breaks_the_protocol_is_killed() -> None:
+    machine = running(spec("manager"), spec("bolt"))
+    assert machine.does(ProtocolBroken("bolt", "nonsense")) == [Kill("bolt")]
+    machine.does(Ended("bolt", -9))
+    assert "bolt ended with -9: its status pipe has nonsense, and it was killed" in machine.logged
+
+
+# --- which processes are wanted -----------------------------------------------------------------
+
+
+def test_a_change_of_plan_is_read_once_however_often_it_is_said() -> None:
+    machine = running(spec("manager"))
+    machine.does(PlanChanged({"packing": 1}))
+    machine.does(PlanChanged({"packing": 2}))
+    assert machine.does(Timer()) == [ReadSpecs({"packing": 2})]
+    assert machine.does(Timer()) == []
+
+
+def test_new_ones_start_others_end_and_who_stays_is_not_touched() -> None:
+    machine = running(spec("manager"), spec("one"), spec("two"))
+    wanted = SpecsChanged([spec("manager"), spec("one"), spec("three")])
+    assert machine.does(wanted) == [Terminate("two"), Start(spec("three"))]
+    assert machine.does(Ended("two", 0)) == []
+    assert machine.phases.keys() == {"manager", "one", "three"}
+    assert machine.does(wanted) == []
+
+
+def test_one_that_stays_is_started_again_by_its_new_spec() -> None:
+    machine = running(spec("manager"), spec("one"))
+    machine.does(SpecsChanged([spec("manager"), spec("one", 7)]))
+    assert machine.does(Ended("one", 1)) == [Start(spec("one", 7))]
+
+
+def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None:
+    machine = running(spec("manager"), spec("one"))
+    assert machine.does(SpecsChanged([spec("manager")])) == [Terminate("one")]
+    assert machine.does(SpecsChanged([spec("manager"), spec("one")])) == []
+    assert machine.phases["one"] is Phase.STOPPING
+    assert machine.does(Timer(), GRACE_SECS) == [Kill("one")]
+    assert machine.does(Timer(), GRACE_SECS) == []
+    assert starts(machine.does(Ended("one", -9))) == ["one"]
+
+
+def test_one_that_waits_for_its_restart_is_forgotten_if_nobody_wants_it() -> None:
+    machine = running(spec("manager"), spec("one"))
+    machine.does(Ended("one", 1))
+    machine.does(Ended("one", 1))
+    assert machine.does(SpecsChanged([spec("manager")])) == []
+    assert machine.passes(30.0, "manager") == []
+
+
+def test_a_leaver_s_end_counts_for_nothing() -> None:
+    # Whatever its exit code says: it was told to end.
+    machine = running(spec("manager"), spec("one", 5))
+    machine.does(SpecsChanged([spec("manager")]))
+    assert machine.does(Ended("one", 5)) == []
+    assert machine.core.outcome is None
+
+
+def test_a_plan_that_cannot_be_read_is_read_again_a_moment_later() -> None:
+    # The state store is away just now: nobody ends because of that.
+    machine = running(spec("manager"))
+    machine.does(PlanChanged(None))
+    assert machine.does(Timer()) == [ReadSpecs(None)]
+    assert machine.does(SpecsUnknown("no store")) == []
+    assert machine.does(Timer(), RELOAD_RETRY_SECS / 2) == []
+    assert machine.does(Timer(), RELOAD_RETRY_SECS / 2) == [ReadSpecs(None)]
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+
+def test_all_end_in_order_the_first_last() -> None:
+    # Instances end before their stream manager: what they still say has to go somewhere.
+    machine = running(spec("manager"), spec("one"), spec("two"))
+    assert machine.does(Stop(TERMINATED)) == [Terminate("one"), Terminate("two")]
+    assert machine.does(Ended("one", 0)) == []
+    assert machine.does(Ended("two", 0)) == [Terminate("manager")]
+    assert machine.does(Ended("manager", 0)) == [Exit(TERMINATED)]
+
+
+def test_whoever_does_not_end_in_time_is_killed() -> None:
+    machine = running(spec("manager"), spec("one"))
+    machine.does(Stop(TERMINATED))
+    assert machine.does(Timer(), GRACE_SECS - 0.1) == []
+    assert machine.core.timeout_secs(machine.now) == pytest.approx(0.1)
+    assert machine.does(Timer(), 0.1) == [Kill("one")]
+    assert machine.does(Ended("one", -9)) == [Terminate("manager")]
+    assert machine.does(Timer(), GRACE_SECS) == [Kill("manager")]
+    assert machine.does(Ended("manager", -9)) == [Exit(TERMINATED)]
+
+
+def test_the_first_outcome_counts() -> None:
+    machine = running(spec("manager"))
+    machine.does(Stop(TERMINATED))
+    machine.does(Stop(Outcome(ExitCode.ORPHANED, "the parent process is gone")))
+    assert machine.does(Ended("manager", 0)) == [Exit(TERMINATED)]
+
+
+def test_nothing_is_started_or_read_once_all_are_to_end() -> None:
+    machine = running(spec("manager"), spec("one"))
+    machine.does(PlanChanged(None))
+    machine.does(Stop(TERMINATED))
+    assert machine.does(Ended("one", 1)) == [Terminate("manager")]
+    assert machine.does(SpecsChanged([spec("manager"), spec("new")])) == []
+    assert machine.does(Timer(), 1.0) == []
+
+
+def test_without_processes_the_end_is_at_once() -> None:
+    machine = Machine(SupervisorCore([], RESTARTS, SILENT_SECS))
+    assert machine.does(Stop(TERMINATED)) == [Exit(TERMINATED)]
+    assert machine.does(Timer()) == []
+
+
+def test_one_that_is_leaving_already_has_to_end_as_the_others() -> None:
+    machine = running(spec("manager"), spec("one"), spec("two"))
+    machine.does(SpecsChanged([spec("manager"), spec("one")]))
+    assert machine.does(Stop(TERMINATED)) == [Terminate("one"), Terminate("two")]
+    machine.does(Ended("two", 0))
+    assert machine.does(Ended("one", 0)) == [Terminate("manager")]
+
+
+# --- what it tells of itself --------------------------------------------------------------------
+
+
+def test_statistics_name_pid_starts_and_failures() -> None:
+    machine = running(spec("manager"), spec("bolt"))
+    machine.does(Ended("bolt", 1))
+    (_, bolt) = machine.core.statistics()
+    assert (bolt.name, bolt.phase, bolt.pid) == ("bolt", Phase.RUNNING, 3)
+    assert (bolt.starts, bolt.failures) == (2, 1)
+
+
+def test_the_story_has_cause_and_consequence_and_a_bound() -> None:
+    machine = running(spec("manager"), spec("bolt"))
+    machine.does(Ended("bolt", 1, "KeyError"))
+    ended = next(each for each in machine.core.story() if isinstance(each.event, Ended))
+    assert Start(spec("bolt")) in ended.instructions
+    machine.passes(60.0, "manager", "bolt")
+    assert len(machine.core.story()) < 10, "heartbeats are no story"
+    for _ in range(2 * STORY_EVENTS_MAX):
+        machine.does(PlanChanged(None))
+    assert len(machine.core.story()) == STORY_EVENTS_MAX

@@ -1,0 +1,244 @@
+"""Scaling a running topology, as the topology master sees it: three steps, refusals, ways back."""
+
+import re
+from typing import Any
+
+import pytest
+from test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT, Made, sent
+
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    TopologyState,
+    packing_to_json,
+    physical_from_json,
+)
+from heron_core.wire import messages
+from topology_master import events
+from topology_master.termination import Phase
+
+NEW = 4
+ONE, TWO = PACKED.containers
+MORE = PackingPlan(
+    "t", (*PACKED.containers, ContainerPlan(3, (InstancePlan(NEW, "last", 1, NOTHING),), NOTHING))
+)
+FEWER = PackingPlan(
+    "t", (ContainerPlan(1, (*ONE.instances, InstancePlan(LAST, "last", 0, NOTHING)), NOTHING),)
+)
+"""One container less: the last bolt moves."""
+
+
+def ask(made: Made, command: str, **arguments: Any) -> tuple[messages.Reply, list[Any]]:
+    """The reply to a command, and all instructions."""
+    out = made.receive(messages.Command(command, arguments), b"cli")
+    ((_, reply),) = sent(messages.Reply, out)
+    return reply, out
+
+
+def update(made: Made, packing: PackingPlan) -> list[Any]:
+    """Begin an update that is not refused."""
+    reply, out = ask(made, "update", packing=packing_to_json(packing))
+    assert reply.ok, reply
+    return out
+
+
+def answers(made: Made, *tasks: int, **more: Any) -> list[Any]:
+    """These tasks answer two rounds of probes that they are idle, so that all is drained."""
+    out = []
+    for _ in range(2):
+        out += made.wait(0.02)
+        for task in tasks:
+            counts = {"sent": 0, "processed": 0, "idle": True, "epoch": made.core.epoch, **more}
+            out += made.receive(messages.QuiescenceReport(task, made.core.probe_round, **counts))
+    return out
+
+
+def plans(out: list[Any]) -> list[tuple[int, str, set[int]]]:
+    """(epoch, state, tasks) of the plans that were stored."""
+    found = [physical_from_json(each.plan) for each in out if isinstance(each, events.StorePlan)]
+    return [(each.epoch, each.state, set(each.packing.instances)) for each in found]
+
+
+def stored_packings(out: list[Any]) -> list[dict[str, Any]]:
+    """The packing plans that were stored."""
+    return [each.packing for each in out if isinstance(each, events.StorePacking)]
+
+
+def step(made: Made) -> tuple[str | None, list[str]]:
+    """How far the update is and what it waits for, as the command line is told."""
+    found = ask(made, "stats")[0].data["update"]
+    return found["step"], found["waiting_for"]
+
+
+def test_an_added_container_comes_up_while_data_flows_then_the_plan_is_switched() -> None:
+    made = Made()
+    out = update(made, MORE)
+    assert stored_packings(out) == [packing_to_json(MORE)]
+    assert not plans(out), "the spouts go on until the new container is there"
+    assert step(made) == ("containers", ["container 3"])
+    out = made.register(3)
+    assert plans(out) == [(1, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
+    assert [receiver for receiver, _ in sent(messages.Plan, out)] == [b"1-1", b"2-1"]
+    assert step(made) == ("drain", ["spout[0]", "first[0]", "last[0]"])
+    out = answers(made, SPOUT, FIRST, LAST)
+    assert plans(out) == [(2, TopologyState.PAUSED, {SPOUT, FIRST, LAST, NEW})]
+    assert [receiver for receiver, _ in sent(messages.Plan, out)] == [b"1-1", b"2-1", b"3-1"]
+    out = answers(made, SPOUT, FIRST, LAST)
+    assert step(made) == ("instances", ["last[1]"])
+    out = answers(made, NEW)
+    assert plans(out) == [(2, TopologyState.RUNNING, {SPOUT, FIRST, LAST, NEW})]
+    assert step(made) == (None, [])
+
+
+def test_spouts_stand_still_until_every_instance_works_by_the_new_plan() -> None:
+    # One that is asked before it has taken the plan would send to tasks that are gone.
+    made = Made()
+    update(made, FEWER)
+    answers(made, SPOUT, FIRST, LAST)
+    assert made.core.epoch == 2
+    assert not plans(answers(made, SPOUT, FIRST, LAST, epoch=1))
+    assert plans(answers(made, SPOUT, FIRST, LAST)) == [
+        (2, TopologyState.RUNNING, {SPOUT, FIRST, LAST})
+    ]
+
+
+def test_a_paused_topology_is_scaled_and_stays_paused() -> None:
+    made = Made()
+    ask(made, "deactivate")
+    update(made, FEWER)
+    answers(made, SPOUT, FIRST, LAST)
+    assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.PAUSED
+    assert plans(ask(made, "activate")[1])[-1][1] == TopologyState.RUNNING
+
+
+def test_what_the_user_wants_meanwhile_holds_afterwards() -> None:
+    made = Made()
+    update(made, MORE)
+    made.register(3)
+    ask(made, "deactivate")
+    answers(made, SPOUT, FIRST, LAST)
+    assert plans(answers(made, SPOUT, FIRST, LAST, NEW))[-1][1] == TopologyState.PAUSED
+
+
+@pytest.mark.parametrize(
+    ("packing", "told"),
+    [
+        (PACKED, "runs by this plan already"),
+        (PackingPlan("t", (ONE,)), "components are not the topology's: last"),
+        (PackingPlan("other", PACKED.containers), "a packing plan of 'other'"),
+        (PackingPlan("t", (*PACKED.containers, ContainerPlan(3, (), NOTHING))), "nothing to run"),
+        (
+            PackingPlan("t", (ONE, ContainerPlan(2, (
+                InstancePlan(LAST, "last", 1, NOTHING),), NOTHING))),
+            r"task 3 is last\[0\] and must stay it",
+        ),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_is_refused(packing: PackingPlan, told: str) -> None:
+    reply, out = ask(Made(), "update", packing=packing_to_json(packing))
+    assert not reply.ok
+    assert re.search(told, reply.data["error"]), reply.data
+    assert not stored_packings(out)
+
+
+def test_a_second_update_is_refused_while_one_is_under_way() -> None:
+    made = Made()
+    update(made, MORE)
+    reply, _ = ask(made, "update", packing=packing_to_json(FEWER))
+    assert reply.data["error"] == "an update of t is under way: wait until it is done"
+
+
+def test_without_its_containers_an_update_is_given_up() -> None:
+    # The cluster has no room.
+    made = Made()
+    update(made, MORE)
+    out = made.wait(made.core.options.reactivate_wait_secs + 1)
+    assert stored_packings(out) == [packing_to_json(PACKED)]
+    found = ask(made, "stats")[0].data["update"]
+    assert not found["under_way"]
+    assert found["reason"] == "container 3 did not come up within 600 s"
+    assert not plans(out), "nothing was paused"
+    assert not sent(messages.RegistrationRejected, made.register(3)), (
+        "it is left in peace until it is ended"
+    )
+
+
+def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
+    made = Made()
+    update(made, MORE)
+    made.register(3)
+    out = ask(made, "cancel", reason="Aurora gave it another number")[1]
+    assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
+    assert stored_packings(out) == [packing_to_json(PACKED)]
+
+
+def test_a_spout_that_goes_is_never_ended_with_tuples_in_flight() -> None:
+    # Nobody would emit them again.
+    moved = PackingPlan("t", (
+        ContainerPlan(1, (InstancePlan(FIRST, "first", 0, NOTHING),), NOTHING),
+        ContainerPlan(2, (InstancePlan(SPOUT, "spout", 0, NOTHING), *TWO.instances), NOTHING),
+    ))  # fmt: skip
+    made = Made()
+    update(made, moved)
+    answers(made, SPOUT, idle=False)
+    out = made.wait(made.core.options.deactivate_wait_secs + 1)
+    reason = ask(made, "stats")[0].data["update"]["reason"]
+    assert reason == "spout[0] still had tuples in flight after 60 s"
+    assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
+
+
+def test_a_bolt_that_keeps_tuples_does_not_hold_an_update_up_for_ever() -> None:
+    made = Made()
+    update(made, FEWER)
+    answers(made, FIRST, LAST)
+    answers(made, SPOUT, idle=False)
+    out = made.wait(made.core.options.deactivate_wait_secs + 1)
+    assert plans(out) == [(2, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
+
+
+def test_a_master_that_takes_over_goes_on_before_and_after_the_switch() -> None:
+    first = Made()
+    out = update(first, MORE)
+    told = {"state": "RUNNING", "update": _update_of(out)}
+    plan = physical_from_json(first.stored_plan)
+    second = Made(registered=False, previous=plan, execution=told, packing=MORE)
+    for container in (1, 2, 3):
+        second.register(container)
+    out = answers(second, SPOUT, FIRST, LAST)
+    assert plans(out)[-1] == (2, TopologyState.PAUSED, {SPOUT, FIRST, LAST, NEW})
+    told = {"state": "RUNNING", "update": _update_of(out)}
+    plan = physical_from_json(second.stored_plan)
+    third = Made(registered=False, previous=plan, execution=told, packing=MORE)
+    out = []
+    for container in (1, 2, 3):
+        out += third.register(container)
+    assert {state for _, state, _ in plans(out)} <= {TopologyState.PAUSED}
+    out = answers(third, SPOUT, FIRST, LAST, NEW)
+    assert plans(out) == [(2, TopologyState.RUNNING, {SPOUT, FIRST, LAST, NEW})]
+
+
+def _update_of(out: list[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = [each for each in out if isinstance(each, events.StoreState)][-1].update
+    return found
+
+
+def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
+    # The bolt that moves had processed 10 tuples; its successor counts from zero.
+    made = Made()
+    update(made, FEWER)
+    for processed, times in ((10, 2), (0, 2)):
+        rounds_of(made, processed, times)
+    made.receive(messages.SpoutFinished(SPOUT, True))
+    rounds_of(made, 0, 3)
+    assert made.core.phase is Phase.FINISHING
+    assert made.core.lost == 0
+
+
+def rounds_of(made: Made, processed: int, times: int) -> None:
+    """Probes find that the spout and the first bolt have sent 10, and the last has got so many."""
+    for _ in range(times):
+        made.wait(0.02)
+        number, epoch = made.core.probe_round, made.core.epoch
+        for task, *counts in ((SPOUT, 10, 0), (FIRST, 10, 10), (LAST, 0, processed)):
+            made.receive(messages.QuiescenceReport(task, number, *counts, True, epoch))

@@ -1,0 +1,69 @@
+"""The commands of the command line: what they ask for, and how they are answered."""
+
+from collections.abc import Callable
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.plans import TopologyState, packing_from_json
+from heron_core.stats import StatsSource
+from heron_core.wire.messages import Command, Json, Reply
+from topology_master import events
+from topology_master.lifecycle import Lifecycle
+
+Out = list[events.Instruction]
+
+
+class Commands:
+    """Answers commands by carrying them out on the topology's lifecycle."""
+
+    def __init__(self, life: Lifecycle, source: StatsSource) -> None:
+        self._life = life
+        self._source = source
+        self._handlers: dict[str, Callable[[Json, float, Out], dict[str, Any]]] = {
+            "stats": self._stats,
+            "activate": self._activate,
+            "deactivate": self._deactivate,
+            "drain": self._drain,
+            "update": self._update,
+            "cancel": self._cancel,
+        }
+
+    def answer(self, command: Command, now: float, out: Out) -> Reply:
+        """Carry a command out."""
+        handler = self._handlers.get(command.name)
+        if handler is None:
+            known = ", ".join(sorted(self._handlers))
+            return Reply(False, {"error": f"no command {command.name!r} ({known})"})
+        try:
+            return Reply(True, handler(command.arguments, now, out))
+        except HeronError as error:
+            return Reply(False, {"error": str(error)})
+
+    def _stats(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        component = arguments.get("component")
+        wanted = component if isinstance(component, str) else None
+        return self._source.stats(wanted, now).to_json()
+
+    def _activate(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        return self._set_state(TopologyState.RUNNING, out)
+
+    def _deactivate(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        return self._set_state(TopologyState.PAUSED, out)
+
+    def _set_state(self, state: str, out: Out) -> dict[str, Any]:
+        changed = self._life.set_state(state, out)
+        return {"state": state, "changed": changed}
+
+    def _drain(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """`stats` tells when it is done."""
+        self._life.drain(out)
+        return {"state": self._life.state}
+
+    def _update(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        target = packing_from_json(arguments.get("packing") or {})
+        return {"number": self._life.start_update(target, now, out)}
+
+    def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        reason = str(arguments.get("reason", "it was cancelled"))
+        self._life.cancel_update(reason, out)
+        return {}

@@ -1,0 +1,249 @@
+"""The life of one topology: its state, its plan, its updates and its end.
+
+This joins membership, physical plan, measurements, rescale and termination: whatever changes one of
+them and concerns another one passes here. core.py says which message changes what.
+"""
+
+from collections.abc import Iterable
+from typing import Any, assert_never
+
+from heron_core.plans import PackingPlan, PhysicalPlan, TopologyState, leaving
+from heron_core.topology import TopologySpec
+from heron_core.wire import messages
+from topology_master import decisions, events
+from topology_master.measurements import Measurements
+from topology_master.membership import Membership, RegisteredStreamManager
+from topology_master.options import Options
+from topology_master.physical_plan import CurrentPlan, containers_of
+from topology_master.rescale import MasterView, Rescale
+from topology_master.termination import Ended, Finish, Termination
+
+Out = list[events.Instruction]
+
+
+class Lifecycle:
+    """The parts of a topology master's state, and what changes several of them."""
+
+    def __init__(
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        options: Options,
+        previous: PhysicalPlan | None,
+        stored: messages.Json,
+    ) -> None:
+        """`packing`, `previous` and `stored` are what the state store has: the packing plan that is
+        to be, the plan that a master before this one published, and the execution state."""
+        update = stored.get("update") or {}
+        self.topology = topology
+        self.state = _first_state(options, previous, stored)
+        """RUNNING or PAUSED, as the user wants it; an update may pause the spouts besides."""
+        self.draining = bool(stored.get("draining"))
+        """Whether the topology is being killed: its spouts are paused for good."""
+        self.members = Membership(options.takeover_secs)
+        self.plan = CurrentPlan(packing, previous)
+        self.measurements = Measurements(topology, self.plan.packing)
+        uncounted = int(update.get("uncounted", 0))
+        self.termination = Termination(topology, self.plan.packing, options, uncounted)
+        self.rescale = Rescale(options, packing, self.plan.packing, update)
+        if self.draining:
+            self.termination.detector.restart()
+
+    @property
+    def packings(self) -> tuple[PackingPlan, ...]:
+        """The packing plans whose instances may send something now."""
+        return self.plan.packing, self.rescale.target or self.plan.packing, self.plan.former
+
+    @property
+    def tasks(self) -> set[int]:
+        """The tasks of all these plans."""
+        return {task for packing in self.packings for task in packing.instances}
+
+    @property
+    def expected(self) -> set[int]:
+        """The containers of the plan and those that an update adds."""
+        return self.plan.containers | containers_of(self.rescale.target or self.plan.packing)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the stream managers of all containers of the plan are registered."""
+        return self.members.registered.keys() >= self.plan.containers
+
+    # --- stream managers and the physical plan ------------------------------------------------
+
+    def register(self, newcomer: RegisteredStreamManager, now: float, out: Out) -> None:
+        """A stream manager registers for a container that is expected."""
+        was_complete = self.is_complete
+        if self.members.offer(newcomer, out):
+            self._joined(newcomer.registration, was_complete, now, out)
+
+    def take_over(self, now: float, out: Out) -> None:
+        """Candidates replace the stream managers that do not answer."""
+        was_complete = self.is_complete
+        while candidate := self.members.take_over(now, out):
+            self._joined(candidate.registration, was_complete, now, out)
+
+    def _joined(
+        self, who: messages.RegisterStreamManager, was_complete: bool, now: float, out: Out
+    ) -> None:
+        """A stream manager serves its container from now on."""
+        self.plan.follow(who.epoch)
+        if who.container in self.plan.containers and self.is_complete:
+            self._plan_for(who.container if was_complete else None, out)
+        self.advance_update(now, out)
+        if self.termination.finishing:
+            # Its predecessor may have died with the order, or with the answers.
+            tasks = tuple(sorted(self.termination.finishing))
+            self.members.send(who.container, messages.FinishBolts(tasks), out)
+
+    def _plan_for(self, newest: int | None, out: Out) -> None:
+        """All are registered: publish a plan if it is a new one. An unchanged one is for the
+        `newest` container; None: for all."""
+        if self.plan.renew(self.members.addresses(self.plan.containers)):
+            self._publish(out)
+        elif newest is not None:
+            self.members.send(newest, messages.Plan(self._plan_json()), out)
+        elif self._plan_state == self.plan.stored_state:
+            # A master took over; the one before may have died before it had sent this plan to all.
+            self.send_all(messages.Plan(self._plan_json()), out)
+        else:
+            self._publish(out)  # it died in the middle of an update
+
+    @property
+    def _plan_state(self) -> str:
+        return TopologyState.PAUSED if self.rescale.spouts_paused else self.state
+
+    def _plan_json(self) -> dict[str, Any]:
+        return self.plan.to_json(self.topology.name, self._plan_state)
+
+    def _publish(self, out: Out) -> None:
+        """Store the physical plan and send it to all stream managers in it."""
+        plan = self._plan_json()
+        out.append(events.StorePlan(plan))
+        self.send_all(messages.Plan(plan), out)
+
+    def send_all(self, message: messages.ToStreamManager, out: Out) -> None:
+        """Send a message to the stream managers in the plan."""
+        self.members.send_all(self.plan.containers, message, out)
+
+    # --- what the user wants ------------------------------------------------------------------
+
+    def set_state(self, state: str, out: Out) -> bool:
+        """Let the spouts emit or pause them; whether that changed anything."""
+        if state == self.state:
+            return False
+        self.state = state
+        self._store_execution(out)
+        if self.plan.epoch:
+            self._publish(out)
+        return True
+
+    def drain(self, out: Out) -> None:
+        """Pause the spouts for good, and watch what is in flight."""
+        if self.draining:
+            return
+        if self.rescale.may_cancel:
+            self.cancel_update("the topology is being killed", out)
+        self.draining = True
+        if not self.set_state(TopologyState.PAUSED, out):
+            self._store_execution(out)
+        self.termination.detector.restart()
+
+    def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
+        """Begin an update to another packing plan and return its number; HeronError if that cannot
+        be."""
+        self._carry_out(self.rescale.start(target, self.view, now), out)
+        return self.rescale.number
+
+    def cancel_update(self, reason: str, out: Out) -> None:
+        """Give the update up that is under way; HeronError if that cannot be."""
+        self._carry_out(self.rescale.cancel(reason, self.view), out)
+
+    # --- updates and the end ------------------------------------------------------------------
+
+    @property
+    def view(self) -> MasterView:
+        """What an update sees of the rest."""
+        return MasterView(
+            self.topology,
+            self.plan.packing,
+            self.plan.epoch,
+            self.members.registered.keys(),
+            self.draining,
+            self.termination.phase,
+            self.termination.detector,
+        )
+
+    def advance(self, now: float, out: Out) -> None:
+        """One step of the update that is under way, or else towards the end."""
+        if self.rescale.update is not None:
+            self.advance_update(now, out)
+        elif not self.draining:
+            match self.termination.advance():
+                case Finish(tasks):
+                    self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
+                case Ended(lost):
+                    reason = f"{lost} deliveries were sent and never processed" if lost else ""
+                    out.append(events.StoreState(TopologyState.ENDED, reason))
+
+    def advance_update(self, now: float, out: Out) -> None:
+        """One step of the update that is under way, if there is one."""
+        if self.rescale.update is not None:
+            self._carry_out(self.rescale.advance(self.view, now), out)
+
+    def _carry_out(self, decided: Iterable[decisions.Decision], out: Out) -> None:
+        for decision in decided:
+            match decision:
+                case decisions.PublishPlan():
+                    self._publish(out)
+                case decisions.SwitchPlan(packing):
+                    self._switch(packing, out)
+                case decisions.Dismiss(containers):
+                    self.members.dismiss(containers)
+                    self.measurements.dismiss(containers)
+                case decisions.StoreExecution():
+                    self._store_execution(out)
+                case decisions.RestartProbes():
+                    self.termination.detector.restart()
+                case events.StorePacking() | events.Log():
+                    out.append(decision)
+                case _:
+                    assert_never(decision)
+
+    def _switch(self, packing: PackingPlan, out: Out) -> None:
+        """Run by another packing plan, whose stream managers are all registered."""
+        self.termination.rescale(packing, leaving(self.plan.packing, packing))
+        self.measurements.rescale(packing)
+        removed = self.members.registered.keys() - containers_of(packing)
+        self.members.dismiss(removed)
+        self.measurements.dismiss(removed)
+        self.plan.switch(packing, self.members.addresses(containers_of(packing)))
+        self._publish(out)
+
+    def _store_execution(self, out: Out) -> None:
+        uncounted = self.termination.detector.uncounted
+        update = self.rescale.to_json(uncounted) if self.rescale.number else {}
+        out.append(events.StoreState(self.state, "", self.draining, update))
+
+    def validate(self) -> None:
+        """AssertionError if something holds that never may."""
+        expected, tasks = self.expected, self.tasks
+        self.members.validate(expected)
+        self.plan.validate()
+        self.measurements.validate(expected, tasks)
+        self.rescale.validate()
+        self.termination.validate(tasks)
+        assert self.termination.detector.tasks == self.plan.packing.instances.keys()
+        assert self.state in (TopologyState.RUNNING, TopologyState.PAUSED)
+        assert not (self.draining and self.rescale.may_cancel), "killed in the middle of an update"
+
+
+def _first_state(options: Options, previous: PhysicalPlan | None, stored: messages.Json) -> str:
+    """The state that a master takes over, or the one in which the topology starts."""
+    if (stored.get("update") or {}).get("under_way"):
+        # The plan says PAUSED, whatever the user wants.
+        return str(stored["state"])
+    if previous is not None:
+        return previous.state
+    is_paused = stored.get("state") == TopologyState.PAUSED
+    return TopologyState.PAUSED if is_paused else options.initial_state

@@ -1,0 +1,127 @@
+"""What heartbeats tell: the instances' snapshots, the stream managers' counters, pauses, errors."""
+
+import reprlib
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from heron_core.algorithms.rollup import RollUp, are_numbers, check_snapshot
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan
+from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
+from heron_core.topology import TopologySpec
+from heron_core.typed_json import from_json
+from heron_core.wire.messages import Heartbeat, Json, PauseStatistics
+from topology_master.physical_plan import CurrentPlan, instance_name
+
+
+class Measurements:
+    """The newest of each, by container and by task."""
+
+    def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
+        self._rollup = RollUp(topology, packing)
+        self._topology = topology
+        self._paused: dict[int, dict[int, PauseStatistics]] = {}
+        """container -> its instances that were ever paused"""
+        self._stream_managers: dict[int, StreamManagerStats] = {}
+        """container -> the counters of its stream manager"""
+        self._errors: dict[int, str] = {}
+        """task id -> why it could not start"""
+
+    def rescale(self, packing: PackingPlan) -> None:
+        """The topology runs by another packing plan now."""
+        self._rollup.apply_packing(packing)
+
+    def dismiss(self, containers: Set[int]) -> None:
+        """Forget containers that are removed."""
+        for container in containers:
+            self._paused.pop(container, None)
+            self._stream_managers.pop(container, None)
+
+    def failed(self, task: int, error: str) -> None:
+        """An instance could not start."""
+        self._errors[task] = error
+
+    def take_stream_manager(self, heartbeat: Heartbeat, tasks: Set[int]) -> None:
+        """What a stream manager says of itself; `tasks`: all that it may name. ProtocolError if it
+        names others, or does not say how many bytes wait for each."""
+        counters = stream_manager_stats(heartbeat.metrics)
+        paused = {task: PauseStatistics(*each) for task, each in heartbeat.paused.items()}
+        named = {*paused, *(cause for each in paused.values() for cause in each.causes)}
+        if not named <= tasks:
+            raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
+        self._paused[heartbeat.container] = paused
+        self._stream_managers[heartbeat.container] = counters
+
+    def take_snapshot(
+        self, container: int, task: int, snapshot: Json, plan: CurrentPlan, now: float
+    ) -> bool:
+        """What an instance says of itself; False for a late one of before the last update.
+        ProtocolError if it is malformed or of an instance that is not in the container."""
+        if plan.packing.container_of.get(task) != container:
+            if plan.former.container_of.get(task) == container:
+                return False
+            raise ProtocolError(f"a snapshot of task {task}, which is not in {container}")
+        check_snapshot(snapshot)
+        self._rollup.update(task, snapshot, now)
+        return True
+
+    def components(self) -> dict[str, ComponentStats]:
+        """component -> its numbers."""
+        return self._rollup.components(self._queue_bytes())
+
+    def instances(self, component: str) -> tuple[InstanceStats, ...]:
+        """The instances of a component."""
+        return self._rollup.instances(component, self._queue_bytes())
+
+    def paused(self, packing: PackingPlan) -> dict[int, PauseStats]:
+        """task id -> its pauses, for those that ever had any."""
+        return {
+            task: PauseStats(
+                instance=instance_name(packing, task),
+                **pauses._asdict(),
+                because_of=tuple(
+                    instance_name(packing, cause)
+                    for cause in pauses.causes
+                    if cause in packing.instances
+                ),
+            )
+            for task, pauses in self._pauses()
+            if task in packing.instances
+        }
+
+    def stream_managers(self) -> dict[int, StreamManagerStats]:
+        """container -> the counters of its stream manager."""
+        return dict(self._stream_managers)
+
+    def errors(self) -> dict[int, str]:
+        """task id -> why it could not start."""
+        return dict(self._errors)
+
+    def _pauses(self) -> Iterable[tuple[int, PauseStatistics]]:
+        for paused in self._paused.values():
+            yield from paused.items()
+
+    def _queue_bytes(self) -> dict[int, int]:
+        """task id -> bytes that its stream manager holds for it or has handed to it."""
+        return {
+            task: waiting_bytes
+            for counters in self._stream_managers.values()
+            for task, waiting_bytes in counters.waiting_bytes.items()
+        }
+
+    def validate(self, containers: Set[int], tasks: Set[int]) -> None:
+        """AssertionError if something is kept of `containers` or `tasks` that never were."""
+        assert self._stream_managers.keys() <= containers, "counters of no container"
+        assert self._paused.keys() <= containers, "pauses of no container"
+        assert self._errors.keys() <= tasks, "an error of no task"
+        assert {task for task, _ in self._pauses()} <= tasks, "a pause of no task"
+        assert self._rollup.tasks <= tasks, "a snapshot of no task"
+
+
+def stream_manager_stats(metrics: Mapping[str, Any]) -> StreamManagerStats:
+    """A stream manager's counters; ProtocolError if it does not say how many bytes wait for each
+    task, or if sums of them would not fit into a message."""
+    waiting = metrics.get("waiting_bytes")
+    if not are_numbers(waiting):
+        raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
+    return from_json(StreamManagerStats, metrics, "a heartbeat")

@@ -1,0 +1,117 @@
+"""Which stream manager serves which container, and who else wants to.
+
+A container has one stream manager. Another one that registers for it is a candidate: the one that
+is registered is asked whether it lives, and has a moment to answer. If it does, the candidate is
+rejected; if not, the candidate takes over.
+"""
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from heron_core.wire import messages
+from topology_master import events
+
+Out = list[events.Instruction]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredStreamManager:
+    """A stream manager and how it is reached."""
+
+    connection: bytes
+    registration: messages.RegisterStreamManager
+    since: float
+    """When it registered, in seconds of the master's clock."""
+
+    @property
+    def rejection(self) -> messages.RegistrationRejected:
+        """What another one of its container is told."""
+        who = self.registration
+        return messages.RegistrationRejected(
+            f"container {who.container} is served by pid {who.pid} on {who.host}"
+        )
+
+
+class Membership:
+    """The registered stream managers and the candidates, by container."""
+
+    def __init__(self, takeover_secs: float) -> None:
+        self._takeover_secs = takeover_secs
+        self.registered: dict[int, RegisteredStreamManager] = {}
+        self._candidates: dict[int, RegisteredStreamManager] = {}
+
+    def offer(self, newcomer: RegisteredStreamManager, out: Out) -> bool:
+        """A stream manager registers; whether it is the container's now."""
+        container = newcomer.registration.container
+        holder = self.registered.get(container)
+        if holder is None or holder.connection == newcomer.connection:
+            self._accept(newcomer, out)
+            return True
+        # Has it died, or are there two? The one that we have is asked, and has a moment.
+        self._candidates[container] = newcomer
+        self.send(container, messages.Ping(), out)
+        return False
+
+    def _accept(self, newcomer: RegisteredStreamManager, out: Out) -> None:
+        who = newcomer.registration
+        self.registered[who.container] = newcomer
+        out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
+
+    def take_over(self, now: float, out: Out) -> RegisteredStreamManager | None:
+        """A candidate that takes over from a stream manager that does not answer; None if there is
+        no such candidate (any more)."""
+        for container, candidate in self._candidates.items():
+            if now - candidate.since >= self._takeover_secs:
+                del self._candidates[container]
+                self._accept(
+                    RegisteredStreamManager(candidate.connection, candidate.registration, now), out
+                )
+                return candidate
+        return None
+
+    def pong(self, sender: bytes, container: int, out: Out) -> None:
+        """The registered stream manager answers, so the candidate for its container is rejected."""
+        holder = self.registered.get(container)
+        candidate = self._candidates.get(container)
+        if holder is not None and candidate is not None and holder.connection == sender:
+            del self._candidates[container]
+            out.append(events.Send(candidate.connection, holder.rejection))
+
+    def heartbeat(self, sender: bytes, container: int, out: Out) -> bool:
+        """Acknowledge a heartbeat of a container's registered stream manager; False if it is of
+        another one, which is rejected unless it is a candidate."""
+        holder = self.registered[container]
+        if holder.connection == sender:
+            out.append(events.Send(sender, messages.HeartbeatAck()))
+            return True
+        candidate = self._candidates.get(container)
+        if candidate is None or candidate.connection != sender:
+            # It was stopped for a while, and another one has replaced it since.
+            out.append(events.Send(sender, holder.rejection))
+        return False
+
+    def dismiss(self, containers: Set[int]) -> None:
+        """Forget the stream managers of containers that are removed."""
+        for container in containers:
+            self.registered.pop(container, None)
+            self._candidates.pop(container, None)
+
+    def addresses(self, containers: Set[int]) -> dict[int, str]:
+        """container -> address of its stream manager for its peers; all of them are registered."""
+        return {each: self.registered[each].registration.address for each in sorted(containers)}
+
+    def send(self, container: int, message: messages.ToStreamManager, out: Out) -> None:
+        """Send a message to a registered stream manager."""
+        out.append(events.Send(self.registered[container].connection, message))
+
+    def send_all(self, containers: Set[int], message: messages.ToStreamManager, out: Out) -> None:
+        """Send a message to those of the containers whose stream managers are registered."""
+        for container in sorted(self.registered.keys() & containers):
+            self.send(container, message, out)
+
+    def validate(self, expected: Set[int]) -> None:
+        """AssertionError if something holds that never may; `expected`: containers of all plans."""
+        assert self.registered.keys() <= expected, "a stream manager of no container"
+        assert self._candidates.keys() <= self.registered.keys(), "a candidate for a free container"
+        for container, holder in self.registered.items():
+            assert holder.registration.container == container, "registered for another container"

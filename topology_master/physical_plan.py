@@ -1,0 +1,68 @@
+"""The physical plan as it is: packing plan, addresses of the stream managers, epoch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, physical_to_json
+
+
+def containers_of(packing: PackingPlan) -> set[int]:
+    """The containers with a stream manager."""
+    return {container.id for container in packing.containers} - {MASTER_CONTAINER}
+
+
+class CurrentPlan:
+    """The plan that the stream managers work by, or will once all of them are registered."""
+
+    def __init__(self, packing: PackingPlan, previous: PhysicalPlan | None) -> None:
+        """`previous`: the plan that a master before this one has stored."""
+        self.packing = previous.packing if previous else packing
+        self.former = self.packing
+        """The packing plan before the last update: late messages of its instances are no error."""
+        self.epoch = previous.epoch if previous else 0
+        """Number of the plan; 0 while there is none."""
+        self.stored_state = previous.state if previous else None
+        """State of the topology in the plan that a master before this one has stored."""
+        self._addresses = dict(previous.stream_managers) if previous else {}
+
+    @property
+    def containers(self) -> set[int]:
+        """The containers of the plan; those that an update adds are not in it yet."""
+        return containers_of(self.packing)
+
+    def follow(self, epoch: int) -> None:
+        """A stream manager works by a plan of this epoch, which a master before this one published
+        and could not store any more: the next plan is newer than that."""
+        if epoch > self.epoch:
+            self.epoch = epoch
+            self._addresses = {}
+
+    def renew(self, addresses: Mapping[int, str]) -> bool:
+        """Take the addresses of all stream managers; whether that makes a new plan."""
+        if addresses == self._addresses and self.epoch:
+            return False
+        self._addresses = dict(addresses)
+        self.epoch += 1
+        return True
+
+    def switch(self, packing: PackingPlan, addresses: Mapping[int, str]) -> None:
+        """Another packing plan from now on."""
+        self.former, self.packing = self.packing, packing
+        self._addresses = dict(addresses)
+        self.epoch += 1
+
+    def to_json(self, topology: str, state: str) -> dict[str, Any]:
+        """The physical plan of a topology in `state`."""
+        plan = PhysicalPlan(topology, self.epoch, state, self.packing, self._addresses)
+        return physical_to_json(plan)
+
+    def validate(self) -> None:
+        """AssertionError if something holds that never may."""
+        assert self.epoch or not self._addresses, "addresses without a plan"
+        assert self._addresses.keys() <= self.containers, "an address of no container"
+
+
+def instance_name(packing: PackingPlan, task: int) -> str:
+    """component[index], the name of an instance everywhere."""
+    instance = packing.instances[task]
+    return f"{instance.component}[{instance.index}]"
