@@ -11,14 +11,7 @@ FUNCTION_LINES = 60
 MODULE_LINES = 500
 """That are not blank; most have 150."""
 
-KNOWN_CIRCLES: dict[frozenset[str], str] = {
-    frozenset(
-        {"heronpy_compat.api.component.component_spec", "heronpy_compat.proto.definition"}
-    ): "goes when values of a definition have a module of their own",
-    frozenset({"heronpy_compat.api.task_hook", "heronpy_compat.api.topology_context"}): (
-        "annotations only; goes with the contract between engine and component"
-    ),
-}
+KNOWN_CIRCLES: dict[frozenset[str], str] = {}
 """Circles that are being removed -> what removes them. One that is gone has to leave this list."""
 
 SLEEPING_TESTS: dict[str, str] = {
