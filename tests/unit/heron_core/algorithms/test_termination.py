@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from heron_core.algorithms.termination import TerminationDetector, finish_order
 from heron_core.topology import (
@@ -139,18 +139,25 @@ def test_no_more_rounds_once_drained() -> None:
 
 class DetectorMachine(RuleBasedStateMachine):
     """A spout sends to a bolt, probes read the two at different moments: never drained while a
-    tuple is on its way (and nothing was ever lost)."""
+    tuple is on its way (and nothing was ever lost). A spout is idle when it has finished, and
+    sends nothing from then on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.detector = detector()
         self.sent = self.processed = 0
+        self.finished = False
         self.now = 0.0
 
+    @precondition(lambda self: not self.finished)
     @rule()
     def send_tuple(self) -> None:
-        if not self.detector.drained:
-            self.sent += 1
+        self.sent += 1
+
+    @precondition(lambda self: not self.finished)
+    @rule()
+    def finish(self) -> None:
+        self.finished = True
 
     @rule()
     def process_tuple(self) -> None:
@@ -165,10 +172,10 @@ class DetectorMachine(RuleBasedStateMachine):
     def answer(self, task: int) -> None:
         if self.detector.drained or self.detector.round_number < 2:
             return
-        sent, processed = (self.sent, 0) if task == 1 else (0, self.processed)
-        self.detector.take(
-            QuiescenceReport(task, self.detector.round_number, sent, processed, True, 1), self.now
-        )
+        number = self.detector.round_number
+        spout = QuiescenceReport(1, number, self.sent, 0, self.finished, 1)
+        bolt = QuiescenceReport(2, number, 0, self.processed, True, 1)
+        self.detector.take(spout if task == 1 else bolt, self.now)
 
     @invariant()
     def drained_means_done(self) -> None:
