@@ -99,9 +99,8 @@ class InstanceCore:
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
         self.story = Story()
-        self.instance = build(
-            topology, packing, identity.task, replace(environment, send=self.send)
-        )
+        environment = replace(environment, send=self.send)
+        self.instance = build(topology, packing, identity.task, environment)
         self.driver = self.instance.driver
         self.control = ControlCore(
             identity,
@@ -125,7 +124,7 @@ class InstanceCore:
         }
 
     def handle(self, event: Event, now: float) -> Out:
-        """What to do about `event`, in order; `now` on the environment's clock."""
+        """What to do about `event`, in order; `now` on the clock of the world."""
         return self._by_event[type(event)](event, now)
 
     @property
@@ -145,8 +144,9 @@ class InstanceCore:
     def _control_received(self, event: ControlReceived, now: float) -> Out:
         out = self.control.received(event, now)
         # A probe changes nothing, and comes many times a second while a topology drains.
-        probed = type(event.message) is messages.QuiescenceProbe
-        return out if probed else self._noted(event, now, out)
+        return (
+            out if type(event.message) is messages.QuiescenceProbe else self._noted(event, now, out)
+        )
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
         self.story.add(now, name_of(event), instructions=tuple(map(name_of, out)))

@@ -21,14 +21,14 @@ from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.shared_state import SharedState
-from heron_spark.blocks import Outgoing, Place
-from heron_spark.callback_queue import Todo
+from heron_spark.blocks import LevelPartition, OutgoingBlocks
+from heron_spark.callback_queue import CallbackQueue
 from heron_spark.checkpoint_dir import Outcome
 from heron_spark.compile import Plan
 from heron_spark.printing import Lines, Printed
-from heron_spark.state_snapshot import Memory
+from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0
@@ -50,7 +50,9 @@ class Marks:
 class Runner:
     """One task of a topology in this process."""
 
-    def __init__(self, plan: Plan, task: int, places: dict[int, Place], printed: Printed) -> None:
+    def __init__(
+        self, plan: Plan, task: int, places: dict[int, LevelPartition], printed: Printed
+    ) -> None:
         instance_plan = plan.packing.instances[task]
         self.task = task
         self.component = instance_plan.component
@@ -60,8 +62,8 @@ class Runner:
         self._printed = printed
         self._lines = printed.lines = Lines()
         self._log = logging.getLogger(self.label)
-        self._todo = Todo(time.monotonic)
-        self._outgoing = Outgoing(places)
+        self._todo = CallbackQueue(time.monotonic)
+        self._outgoing = OutgoingBlocks(places)
         self._unacked: list[Any] = []
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()
@@ -71,7 +73,7 @@ class Runner:
         except ComponentError:
             raise
         except (Exception, SystemExit) as error:
-            raise ComponentError(f"{self.label}: {told(error)}") from error
+            raise ComponentError(f"{self.label}: {format_error(error)}") from error
         self._instance = self._core.instance
         self.driver = self._core.driver
         self._memory = self._made_memory()
@@ -103,7 +105,7 @@ class Runner:
             component.ack = self._note_ack
         return adapter
 
-    def _made_memory(self) -> Memory:
+    def _made_memory(self) -> StateSnapshot:
         instance, driver, delegate = self._instance, self.driver, self._delegate
         engine = {
             "core": driver,
@@ -120,7 +122,7 @@ class Runner:
                     engine[f"{owner}.{name}"] = vars(source)[name]
         parts = {name: each for name, each in engine.items() if each is not None}
         parts["delegate"] = delegate
-        return Memory(instance.component, parts, self._usual, self._log.warning)
+        return StateSnapshot(instance.component, parts, self._usual, self._log.warning)
 
     def restore(self, batch: int, state: bytes) -> None:
         """Be what the task was after `batch`."""
@@ -129,7 +131,7 @@ class Runner:
         except Exception as error:
             raise ComponentError(
                 f"{self.label}: its state after batch {batch} does not fit its class any more: "
-                f"{told(error)}; begin anew with another checkpoint"
+                f"{format_error(error)}; begin anew with another checkpoint"
             ) from error
         self._unacked[:] = extra["unacked"]
         if isinstance(self.driver, SpoutDriver):

@@ -43,8 +43,7 @@ class ComponentTester:
         with ComponentTester(Count, inputs={"words": ["word"]}) as count:
             assert count.process(["storm"])[0].values == ["storm", 1]
 
-    `component` is a class of any API (heronpy, streamparse, Storm), or a list of words: the
-    command of a shell component.
+    `component` is a class of any API, or a list of words: the command of a shell component.
     `inputs` names the components that a bolt reads and the fields of their streams: {component:
     fields} or {component: {stream: fields}}; a spout has none. `outputs`, fields or {stream:
     fields}, defaults to what the class declares. Tuples are tracked unless `config` says otherwise.

@@ -1,68 +1,71 @@
-"""What spouts are told of their roots: done, failed, or expired."""
+"""What spouts are notified of about their roots: done, failed, or expired."""
 
 from array import array
 
-from heron_core.wire.frames import Frames, Header, Kind
-from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
+from heron_core.wire.frames import Frames, Kind
+from heron_core.wire.packets import encode_roots
 from stream_manager import events
-from stream_manager.container_state import Places
-from stream_manager.options import Options
+from stream_manager.container_state import ContainerState
 
 Out = list[events.Instruction]
 
 
-class Results:
-    """Applies acks and fails to the trees of the spouts here, and tells the spouts."""
+class AckResults:
+    """Applies acks and fails to the trees of the spouts here, and notifies the spouts."""
 
-    def __init__(self, places: Places, options: Options) -> None:
-        self._places = places
-        self._options = options
-        self._untold: dict[int, list[Frames]] = {}
+    def __init__(self, state: ContainerState) -> None:
+        self._state = state
+        self._unsent: dict[int, list[Frames]] = {}
         """What became of roots of a spout whose tuples came before its registration."""
         self._next_rotation: float | None = None
-        self.epoch = 0
-        """Of the plan, for the frames."""
 
-    def settle(self, head: Header, frames: Frames, out: Out) -> None:
-        """An ACK or FAIL message for a spout here; KeyError if there is no such spout."""
-        trees = self._places.trees[head.destination]
-        if head.kind == Kind.ACK:
-            self._tell(Kind.ACKED, head.destination, trees.apply(decode_pairs(head, frames)), out)
-        else:
-            self._tell(Kind.FAILED, head.destination, trees.fail(decode_roots(head, frames)), out)
+    def acked(self, spout: int, pairs: "array[int]", out: Out) -> None:
+        """Acks (root, xor of edges) for a spout here."""
+        self._notify(Kind.ACKED, spout, self._state.trees[spout].apply(pairs), out)
+
+    def failed(self, spout: int, roots: "array[int]", out: Out) -> None:
+        """Failed roots of a spout here."""
+        self._notify(Kind.FAILED, spout, self._state.trees[spout].fail(roots), out)
 
     def fail_all(self, out: Out) -> None:
         """Give all trees up: nobody knows which of them miss something."""
-        for task, trees in self._places.trees.items():
-            self._tell(Kind.FAILED, task, trees.clear(), out)
+        for task, trees in self._state.trees.items():
+            self._notify(Kind.FAILED, task, trees.clear(), out)
 
-    def rotate(self, now: float, out: Out) -> None:
+    def rotate(self, out: Out) -> None:
         """Let expire what has had its time."""
-        timeout, buckets = self._options.message_timeout_secs, self._options.expiry_buckets
-        if timeout is None:
+        now, options = self._state.now, self._state.options
+        if options.message_timeout_secs is None:
             return
+        bucket_secs = options.message_timeout_secs / options.expiry_buckets
         if self._next_rotation is None:
-            self._next_rotation = now + timeout / buckets
+            self._next_rotation = now + bucket_secs
         while now >= self._next_rotation:
-            self._next_rotation += timeout / buckets
-            for task, trees in self._places.trees.items():
-                self._tell(Kind.EXPIRED, task, trees.rotate(), out)
+            self._next_rotation += bucket_secs
+            for task, trees in self._state.trees.items():
+                self._notify(Kind.EXPIRED, task, trees.rotate(), out)
 
-    def _tell(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
+    def _notify(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
         if not roots:
             return
-        frames = encode_roots(kind, self.epoch, 0, task, roots)
-        incarnation = self._places.queues[task].incarnation
+        frames = encode_roots(kind, self._state.epoch, 0, task, roots)
+        incarnation = self._state.queues[task].incarnation
         if incarnation is None:
-            self._untold.setdefault(task, []).append(frames)
+            self._unsent.setdefault(task, []).append(frames)
         else:
             out.append(events.ToLocal(task, incarnation, frames))
 
-    def hello(self, task: int, incarnation: int, out: Out) -> None:
-        """A spout registers: it is told what came before its registration."""
-        for untold in self._untold.pop(task, ()):
-            out.append(events.ToLocal(task, incarnation, untold))
+    def registered(self, task: int, incarnation: int, out: Out) -> None:
+        """A spout registers: it is notified of what came before its registration."""
+        for frames in self._unsent.pop(task, ()):
+            out.append(events.ToLocal(task, incarnation, frames))
 
     def forget(self, task: int) -> None:
         """The spout is not served here any more."""
-        self._untold.pop(task, None)
+        self._unsent.pop(task, None)
+
+    def validate(self) -> None:
+        """AssertionError unless results wait for spouts that have not registered yet only."""
+        for task in self._unsent:
+            assert task in self._state.trees
+            assert self._state.queues[task].incarnation is None

@@ -24,8 +24,8 @@ class Trees:
 
     def begin(self, pairs: "array[int]") -> None:
         """New roots, each with the xor of all edges of its first deliveries; root 0 is none."""
-        words = iter(pairs)
-        self._newest.update(zip(words, words, strict=True))
+        numbers = iter(pairs)
+        self._newest.update(zip(numbers, numbers, strict=True))
         self._newest.pop(0, None)
 
     def apply(self, pairs: "array[int]") -> "array[int]":
@@ -33,8 +33,8 @@ class Trees:
         done = array("Q")
         newest = self._newest
         held_in_newest = newest.get
-        words = iter(pairs)
-        for root, value in zip(words, words, strict=True):
+        numbers = iter(pairs)
+        for root, value in zip(numbers, numbers, strict=True):
             held = held_in_newest(root)
             if held is None:
                 self._apply_to_older(root, value, done)
@@ -71,7 +71,7 @@ class Trees:
 
     def clear(self) -> "array[int]":
         """Give all trees up; returns their roots."""
-        roots = array("Q", [root for bucket in (self._newest, *self._older) for root in bucket])
+        roots = array("Q", self.roots())
         for bucket in (self._newest, *self._older):
             bucket.clear()
         return roots
@@ -81,3 +81,12 @@ class Trees:
         self._older.appendleft(self._newest)
         self._newest = {}
         return array("Q", self._older.pop())
+
+    def roots(self) -> list[int]:
+        """The roots of all unfinished trees."""
+        return [root for bucket in (self._newest, *self._older) for root in bucket]
+
+    def validate(self) -> None:
+        """AssertionError unless root 0, which is none, has no tree."""
+        assert all(0 not in bucket for bucket in (self._newest, *self._older))
+        assert self.unknown >= 0

@@ -1,60 +1,46 @@
-"""Who pauses because of whom: stage by stage, with causes counted (design: back-pressure).
+"""The book of back-pressure: which causes stand, and which local instances they pause.
 
-A cause is a task whose queue passed its high-water mark, here or at another stream manager. It
-pauses the local instances that send into that task's component, and nobody else: their own queues
-then fill and become causes in turn, up to the spouts, each step only when needed. An instance runs
-again when its last cause is lifted.
+A cause is a task for which some queue passed its high-water mark, here or at another stream
+manager. It pauses the local instances that send into that task's component, and nobody else: their
+own queues then fill and become causes in turn, up to the spouts, each step only when needed. An
+instance runs again when its last cause is lifted.
 
 A component that is itself fed by the cause (a cycle) is never paused by it: it would wait for
-itself. Who feeds the cycle from outside is, wherever it does, so the cycle drains.
+itself. Who feeds the cycle from outside is, wherever it does, so the cycle drains (upstream.py).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from heron_core.config import SPOUT, STAGE
+from heron_core.config import STAGE
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import PauseStatistics
+from stream_manager.upstream import PAUSED_BY_MODE
+
+NO_TASKS: frozenset[int] = frozenset()
 
 
-def upstream_of(topology: TopologySpec) -> dict[str, frozenset[str]]:
-    """component -> the components that are to pause when it is a cause."""
-    fed_by = {each.name: topology.producers_of(each.name) for each in topology.components}
-    above = {name: _ancestors(name, fed_by) for name in fed_by}
-    return {name: _feeders(name, fed_by, above) for name in fed_by}
+class Origin(NamedTuple):
+    """Which queue a cause comes from."""
+
+    announcer: int
+    """The container whose stream manager holds the queue."""
+    queue: int = 0
+    """Of our own queues: the container that it leads to, which is ours for those of instances. 0
+    for the queues of others, who do not say which one it is."""
 
 
-def _feeders(name: str, fed_by: dict[str, set[str]], above: dict[str, set[str]]) -> frozenset[str]:
-    """Who sends into `name`, or into the cycle that it is part of, from outside of the cycle."""
-    cycle = {name} | {other for other in above[name] if name in above[other]}
-    return frozenset(source for each in cycle for source in fed_by[each]) - cycle
-
-
-def _ancestors(name: str, fed_by: dict[str, set[str]]) -> set[str]:
-    """The components that `name` gets tuples from, directly or not."""
-    found: set[str] = set()
-    ahead = list(fed_by[name])
-    while ahead:
-        each = ahead.pop()
-        if each not in found:
-            found.add(each)
-            ahead.extend(fed_by[each])
-    return found
-
-
-def spouts_of(topology: TopologySpec) -> dict[str, frozenset[str]]:
-    """component -> all spouts: Heron's way, which slows every branch for the slowest."""
-    spouts = frozenset(each.name for each in topology.components if each.is_spout)
-    return {each.name: spouts for each in topology.components}
+Cause = tuple[Origin, int]
+"""The queue, and the task that it names."""
 
 
 @dataclass(slots=True)
 class Pauses:
     """The pauses of one local instance."""
 
-    causes: set[tuple[int, int]] = field(default_factory=set)
-    """(container whose stream manager named it, task)"""
+    causes: set[Cause] = field(default_factory=set)
     since: float = 0.0
     total_secs: float = 0.0
     """Of the pauses that have ended."""
@@ -62,119 +48,165 @@ class Pauses:
     """When the first process of the task came; None: not yet."""
 
     def this_secs(self, now: float) -> float:
-        """PauseStatistics for so long without a break until now."""
+        """Paused for so long without a break until now."""
         return now - self.since if self.causes else 0.0
 
     def secs(self, now: float) -> float:
-        """PauseStatistics for so long in all."""
+        """Paused for so long in all."""
         return self.total_secs + self.this_secs(now)
 
     def share(self, now: float) -> float:
-        """PauseStatistics for which share of the time since it was first seen: 0 to 1.
+        """Paused for which share of the time since it was first seen: 0 to 1.
 
         A task is also paused while no process serves it, so more than all of the time may come out.
         """
-        known_secs = 0.0 if self.seen is None else now - self.seen
-        return min(1.0, self.secs(now) / known_secs) if known_secs > 0 else 0.0
+        seen_secs = 0.0 if self.seen is None else now - self.seen
+        return min(1.0, self.secs(now) / seen_secs) if seen_secs > 0 else 0.0
 
-    def paused(self, now: float) -> PauseStatistics:
+    def statistics(self, now: float) -> PauseStatistics:
         """For the master."""
-        causes = tuple(sorted({cause for _, cause in self.causes}))
+        causes = tuple(sorted({task for _, task in self.causes}))
         return PauseStatistics(causes, self.secs(now), self.this_secs(now), self.share(now))
+
+    def add(self, cause: Cause, now: float) -> bool:
+        """One more cause; whether it is the first."""
+        is_first = not self.causes
+        if is_first:
+            self.since = now
+        self.causes.add(cause)
+        return is_first
+
+    def remove(self, causes: Set[Cause], now: float) -> bool:
+        """Some causes are lifted; whether that were the last ones."""
+        if not self.causes & causes:
+            return False
+        self.causes -= causes
+        if self.causes:
+            return False
+        self.total_secs += now - self.since
+        return True
 
 
 class BackPressure:
-    """Causes and the local instances they pause; mode stage, spout or drop (which pauses none)."""
+    """Causes, ours and those of other stream managers, and the local instances that they pause."""
 
     def __init__(
         self, topology: TopologySpec, packing: PackingPlan, container: int, mode: str = STAGE
     ) -> None:
-        self._held = {STAGE: upstream_of, SPOUT: spouts_of}.get(mode, lambda _: {})(topology)
-        """component -> who is to pause when it is a cause"""
         self._container = container
-        self._active: set[tuple[int, int]] = set()
-        """Causes that stand: (container whose stream manager named it, task)."""
+        self._upstream = PAUSED_BY_MODE[mode](topology)
+        self._causes: dict[Origin, set[int]] = {}
+        """The tasks that each queue names: all causes that stand. No set is empty."""
         self._pauses: dict[int, Pauses] = {}
-        self._place(packing)
+        """Of the local instances. Their causes follow from `_causes`."""
+        self._paused_by: dict[int, list[int]] = {}
+        """task -> the local instances that pause when it is a cause."""
+        self._assign(packing)
 
-    def _place(self, packing: PackingPlan) -> None:
+    def _assign(self, packing: PackingPlan) -> None:
         local = packing.container(self._container).instances
-        held = self._held
         self._paused_by = {
-            task: [other.task for other in local if other.component in held.get(each.component, ())]
-            for task, each in packing.instances.items()
+            task: [
+                other.task
+                for other in local
+                if other.component in self._upstream.get(instance.component, ())
+            ]
+            for task, instance in packing.instances.items()
         }
         self._pauses = {each.task: self._pauses.get(each.task) or Pauses() for each in local}
 
-    def repack(self, packing: PackingPlan, now: float) -> list[int]:
+    # --- changes ------------------------------------------------------------------------------
+
+    def on(self, origin: Origin, tasks: Iterable[int], now: float) -> list[int]:
+        """A queue names causes; returns the local instances that have to pause now.
+
+        Several queues may name the same task: each has to lift it.
+        """
+        paused = []
+        for task in sorted(tasks):
+            if task not in self._paused_by:
+                continue
+            self._causes.setdefault(origin, set()).add(task)
+            paused += [
+                instance
+                for instance in self._paused_by[task]
+                if self._pauses[instance].add((origin, task), now)
+            ]
+        return paused
+
+    def off(self, origin: Origin, tasks: Iterable[int], now: float) -> list[int]:
+        """A queue lifts causes; returns the local instances that may run again."""
+        return self._lift({(origin, task) for task in tasks}, now)
+
+    def forget(self, announcer: int, now: float) -> list[int]:
+        """A stream manager is gone, and its queues with it; returns who may run again."""
+        return self._lift({cause for cause in self._all() if cause[0].announcer == announcer}, now)
+
+    def apply_packing(self, packing: PackingPlan, now: float) -> list[int]:
         """The topology is scaled: causes that are gone are lifted; returns who may run again. Who
         is new here is paused by those that stand when it registers."""
         containers = {each.id for each in packing.containers}
         gone = {
-            (announcer, cause)
-            for announcer, cause in self._active
-            if cause not in packing.instances or announcer not in containers
+            (origin, task)
+            for origin, task in self._all()
+            if task not in packing.instances or origin.announcer not in containers
         }
-        released = self._lift(gone, self._pauses, now)
-        known = set(self._pauses)
-        self._place(packing)
-        for announcer, cause in self._active:
-            for task in set(self._paused_by[cause]) - known:
-                pauses = self._pauses[task]
-                pauses.since = pauses.since if pauses.causes else now
-                pauses.causes.add((announcer, cause))
+        released = self._lift(gone, now)
+        before = set(self._pauses)
+        self._assign(packing)
+        for origin, task in self._all():
+            for instance in set(self._paused_by[task]) - before:
+                self._pauses[instance].add((origin, task), now)
         return [task for task in released if task in self._pauses]
 
-    def on(self, announcer: int, cause: int, now: float) -> list[int]:
-        """The stream manager `announcer` names a cause; returns who has to pause now.
-
-        Several may name the same task, each for the queue that it holds: each has to lift it.
-        """
-        newly = []
-        if cause in self._paused_by:
-            self._active.add((announcer, cause))
-        for task in self._paused_by.get(cause, ()):
-            pauses = self._pauses[task]
-            if not pauses.causes:
-                pauses.since = now
-                newly.append(task)
-            pauses.causes.add((announcer, cause))
-        return newly
-
-    def off(self, announcer: int, cause: int, now: float) -> list[int]:
-        """`announcer` lifts a cause; returns the local instances that may run again."""
-        return self._lift({(announcer, cause)}, self._paused_by.get(cause, ()), now)
-
-    def forget(self, announcer: int, now: float) -> list[int]:
-        """A stream manager is gone, and its queues with it; returns who may run again."""
-        lifted = {each for each in self._active if each[0] == announcer}
-        return self._lift(lifted, self._pauses, now)
-
-    def _lift(self, lifted: set[tuple[int, int]], tasks: Iterable[int], now: float) -> list[int]:
-        released = []
-        self._active -= lifted
-        for task in tasks:
-            pauses = self._pauses[task]
-            if pauses.causes & lifted:
-                pauses.causes -= lifted
-                if not pauses.causes:
-                    pauses.total_secs += now - pauses.since
-                    released.append(task)
-        return released
-
-    def is_paused(self, task: int) -> bool:
-        """Whether a local instance is paused: it is told so when it registers."""
-        return bool(self._pauses[task].causes)
+    def _lift(self, lifted: set[Cause], now: float) -> list[int]:
+        for origin, task in lifted:
+            named = self._causes.get(origin, set())
+            named.discard(task)
+            if not named:
+                self._causes.pop(origin, None)
+        return [task for task, pauses in self._pauses.items() if pauses.remove(lifted, now)]
 
     def seen(self, task: int, now: float) -> None:
         """A process of a local task registers: shares of time count from the first one on."""
         if self._pauses[task].seen is None:
             self._pauses[task].seen = now
 
+    # --- questions ----------------------------------------------------------------------------
+
+    def _all(self) -> list[Cause]:
+        return [(origin, task) for origin, tasks in self._causes.items() for task in tasks]
+
+    def named_by(self, queue: int) -> Set[int]:
+        """The tasks that our queue to a container names, or those of our instances."""
+        return self._causes.get(Origin(self._container, queue), NO_TASKS)
+
+    def own(self) -> set[int]:
+        """The tasks that our queues name."""
+        return {task for origin, task in self._all() if origin.announcer == self._container}
+
+    def is_paused(self, task: int) -> bool:
+        """Whether a local instance is to pause."""
+        return bool(self._pauses[task].causes)
+
     def statistics(self, now: float) -> dict[int, PauseStatistics]:
         """local instance -> its pauses, if it ever was paused."""
         return {
-            task: pauses.paused(now)
+            task: pauses.statistics(now)
             for task, pauses in self._pauses.items()
             if pauses.secs(now) > 0 or pauses.causes
         }
+
+    def validate(self, now: float, containers: Set[int]) -> None:
+        """AssertionError unless the pauses are those that follow from the causes."""
+        assert all(self._causes.values()), "a queue that names nothing has an entry"
+        causes = set(self._all())
+        for origin, task in causes:
+            assert origin.announcer in containers, f"{origin} is nobody's"
+            assert (origin.queue in containers) == (origin.announcer == self._container)
+            assert task in self._paused_by, f"cause {task} is no task"
+        for instance, pauses in self._pauses.items():
+            expected = {cause for cause in causes if instance in self._paused_by[cause[1]]}
+            assert pauses.causes == expected, f"task {instance}: {pauses.causes} != {expected}"
+            assert not pauses.causes or pauses.since <= now
+            assert pauses.total_secs >= 0

@@ -1,7 +1,8 @@
-"""Who is where: queues and trees of the instances here, queues towards the other containers.
+"""What the parts of a stream manager share: the plan, and what is kept for whom.
 
-All of it follows from the packing plan, and changes in place when the topology is scaled: what
-stays keeps its queue, its trees and its connection.
+Queues and trees of the instances here and queues towards the other containers follow from the
+packing plan, and change in place when the topology is scaled: what stays keeps its queue, its trees
+and its connection.
 """
 
 from dataclasses import dataclass
@@ -9,14 +10,18 @@ from dataclasses import dataclass
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames
+from heron_core.wire.messages import ToInstance
+from stream_manager import events
 from stream_manager.acks import Trees
 from stream_manager.options import Options
-from stream_manager.peers import Peers
-from stream_manager.queues import InstanceQueue
+from stream_manager.queues import InstanceQueue, PeerQueue
+from stream_manager.story import Story
+
+COUNTERS = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PackingChange:
     """What a new packing plan means here."""
 
     removed: frozenset[int]
@@ -24,50 +29,74 @@ class Change:
     lost: list[Frames]
     """Messages that were on their way to them, or to containers that are gone."""
     new_peers: frozenset[int]
-    lifted: frozenset[int]
-    """Tasks that the queues to containers that are gone had named as causes."""
+    gone_peers: frozenset[int]
 
 
-class Places:
+class ContainerState:
     """The instances of one container, and the way to all others."""
 
     def __init__(
         self, topology: TopologySpec, packing: PackingPlan, container: int, options: Options
     ) -> None:
         self._topology = topology
-        self._container = container
-        self._options = options
+        self.container = container
+        self.options = options
+        self.now = 0.0
+        """Time of the event that is handled, in seconds of any monotonic clock. Set by the core."""
+        self.epoch = 0
+        """Of the physical plan; our own messages carry it. Set with each plan."""
+        self.fence = 0
+        """Batches of plans before this epoch are leftovers of processes that are gone."""
         self.packing = packing
         self.queues: dict[int, InstanceQueue] = {}
+        """Of the instances here, by task."""
         self.trees: dict[int, Trees] = {}
-        """Of the spouts here."""
+        """Of the spouts here, by task."""
         self.former: dict[int, InstanceQueue] = {}
-        """Tasks that were here before the topology was scaled: they end, and may say last words."""
-        self.peers = Peers(self._others(packing), options)
+        """Tasks that were here before the topology was scaled: they may send until they end."""
+        self.peers: dict[int, PeerQueue] = {each: PeerQueue() for each in self._others(packing)}
+        """container -> the queue towards its stream manager."""
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.story = Story()
         for each in packing.container(container).instances:
-            self._take_in(each)
+            self._add(each)
 
     def container_of(self, task: int) -> int | None:
         """Where a task is; None if there is no such task."""
         return self.packing.container_of.get(task)
 
-    def _others(self, packing: PackingPlan) -> set[int]:
-        return {each.id for each in packing.containers} - {self._container, MASTER_CONTAINER}
+    def note(self, event: str, **facts: int | str) -> None:
+        """A control event for the story."""
+        self.story.note(self.now, event, **facts)
 
-    def _take_in(self, instance: InstancePlan) -> None:
+    def send_control(self, task: int, message: ToInstance, out: list[events.Instruction]) -> None:
+        """A control message for the process that serves a local task, if there is one."""
+        incarnation = self.queues[task].incarnation
+        if incarnation is not None:
+            out.append(events.ToLocalControl(task, incarnation, message))
+
+    def _others(self, packing: PackingPlan) -> set[int]:
+        return {each.id for each in packing.containers} - {self.container, MASTER_CONTAINER}
+
+    def _add(self, instance: InstancePlan) -> None:
         task = instance.task
         self.former.pop(task, None)
-        self.queues[task] = InstanceQueue(self._options.window_bytes)
-        if self._topology.by_name[instance.component].is_spout:
-            self.trees[task] = Trees(self._options.expiry_buckets)
+        self.queues[task] = InstanceQueue(self.options.window_bytes)
+        if self._is_spout(instance):
+            self.trees[task] = Trees(self.options.expiry_buckets)
 
-    def repack(self, packing: PackingPlan) -> Change:
+    def _is_spout(self, instance: InstancePlan) -> bool:
+        return self._topology.by_name[instance.component].is_spout
+
+    def apply_packing(self, packing: PackingPlan) -> PackingChange:
         """The plan is `packing` from now on, which has our container."""
         self.packing = packing
-        local = {each.task: each for each in packing.container(self._container).instances}
-        before = set(self.peers)
-        gone = self.peers.become(self._others(packing))
-        lost = [frames for queue in gone.values() for _, frames in queue.waiting]
+        local = {each.task: each for each in packing.container(self.container).instances}
+        others = self._others(packing)
+        gone_peers = frozenset(self.peers.keys() - others)
+        new_peers = frozenset(others - self.peers.keys())
+        lost = [frames for each in gone_peers for _, frames in self.peers.pop(each).waiting]
+        self.peers.update((each, PeerQueue()) for each in new_peers)
         removed = frozenset(self.queues.keys() - local.keys())
         for task in removed:
             queue = self.former[task] = self.queues.pop(task)
@@ -75,6 +104,21 @@ class Places:
             lost += [*queue.handed, *queue.waiting]
         for task, instance in local.items():
             if task not in self.queues:
-                self._take_in(instance)
-        lifted = frozenset(task for queue in gone.values() for task in queue.causes)
-        return Change(removed, lost, frozenset(self.peers.keys() - before), lifted)
+                self._add(instance)
+        return PackingChange(removed, lost, new_peers, gone_peers)
+
+    def validate(self) -> None:
+        """AssertionError unless queues and trees are those of the plan, each sound in itself."""
+        local = self.packing.container(self.container).instances
+        assert self.queues.keys() == {each.task for each in local}
+        assert self.trees.keys() == {each.task for each in local if self._is_spout(each)}
+        assert self.peers.keys() == self._others(self.packing)
+        assert not self.former.keys() & self.queues.keys()
+        assert 0 <= self.fence <= self.epoch
+        assert min(self.counters.values()) >= 0
+        for queue in self.queues.values():
+            queue.validate()
+        for peer in self.peers.values():
+            peer.validate()
+        for trees in self.trees.values():
+            trees.validate()

@@ -1,4 +1,8 @@
-"""What can happen to a stream manager, and what it can decide to do (core.py joins them)."""
+"""What can happen to a stream manager, and what it can decide to do (core.py joins them).
+
+Those of the data plane are not frozen, which takes time for each batch. Nobody changes them all the
+same.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,10 +76,8 @@ class Timer:
     """Time has passed; comes several times a second."""
 
 
-Event = (
-    FromInstance
-    | FromPeer
-    | FromInstanceControl
+ControlEvent = (
+    FromInstanceControl
     | FromMaster
     | Malformed
     | MasterConnected
@@ -83,6 +85,8 @@ Event = (
     | PeerWritable
     | Timer
 )
+"""All that are not a message of the data plane."""
+Event = FromInstance | FromPeer | ControlEvent
 
 
 @dataclass(slots=True)
@@ -127,8 +131,8 @@ class ConnectPeers:
 
 
 @dataclass(frozen=True, slots=True)
-class Repacked:
-    """The topology was scaled: let the executor run this container's instances by `packing`."""
+class ApplyPacking:
+    """The topology is scaled: let the executor run this container's instances by `packing`."""
 
     packing: PackingPlan
 
@@ -154,5 +158,13 @@ class Exit:
 
 
 Instruction = (
-    ToLocal | ToPeer | ToLocalControl | ToMaster | ConnectPeers | Repacked | FindMaster | Log | Exit
+    ToLocal
+    | ToPeer
+    | ToLocalControl
+    | ToMaster
+    | ConnectPeers
+    | ApplyPacking
+    | FindMaster
+    | Log
+    | Exit
 )

@@ -23,7 +23,7 @@ accounted for when its successor registers."""
 
 
 @dataclass(slots=True)
-class Unreached:
+class PendingSends:
     """Messages for a connection that is not there, in order; the window bounds their bytes."""
 
     give_up_at: float
@@ -35,33 +35,33 @@ class LocalSender:
 
     def __init__(self, router: "zmq.Socket[bytes]") -> None:
         self._router = router
-        self._unreached: dict[bytes, Unreached] = {}
+        self._pending: dict[bytes, PendingSends] = {}
 
     @property
     def waiting(self) -> bool:
         """Whether `retry` has something to do."""
-        return bool(self._unreached)
+        return bool(self._pending)
 
     def send(self, name: bytes, frames: Frames) -> None:
         """Send now, or as soon as the connection is there."""
-        unreached = self._unreached.get(name)
-        if unreached is None:
+        pending = self._pending.get(name)
+        if pending is None:
             if self._try(name, frames):
                 return
-            unreached = Unreached(time.monotonic() + GIVE_UP_SECS)
-            self._unreached[name] = unreached
-        unreached.messages.append(frames)
+            pending = PendingSends(time.monotonic() + GIVE_UP_SECS)
+            self._pending[name] = pending
+        pending.messages.append(frames)
 
     def retry(self, now: float) -> None:
         """Send what waits to whoever has come; forget what waits for those who stay away."""
-        for name, each in list(self._unreached.items()):
+        for name, each in list(self._pending.items()):
             while each.messages and self._try(name, each.messages[0]):
                 each.messages.popleft()
             if each.messages and now >= each.give_up_at:
                 log.info("dropped %d messages for a process that is gone", len(each.messages))
                 each.messages.clear()
             if not each.messages:
-                del self._unreached[name]
+                del self._pending[name]
 
     def _try(self, name: bytes, frames: Frames) -> bool:
         try:

@@ -74,17 +74,24 @@ class InstanceQueue:
         self.handed_bytes = 0
         return lost
 
+    def validate(self) -> None:
+        """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
+        assert self.waiting_bytes == sum(map(size_of, self.waiting))
+        assert self.handed_bytes == sum(map(size_of, self.handed))
+        assert not (self.waiting and self.open), "a message waits for nothing"
+        assert self.incarnation is not None or not self.handed
+
 
 class PeerQueue:
     """What waits for another stream manager whose socket takes no more."""
 
     def __init__(self) -> None:
         self.blocked = False
+        """Whether the socket is to be watched until it takes messages again; nothing waits if not.
+        """
         self.waiting: deque[tuple[int, Frames]] = deque()
         """(destination task, one of them for a fan-out, 0 if none; message)"""
         self.waiting_bytes = 0
-        self.causes: set[int] = set()
-        """Destination tasks named as causes because this queue is over its mark."""
 
     def put(self, destination: int, frames: Frames) -> None:
         """Add a message at the end."""
@@ -99,7 +106,16 @@ class PeerQueue:
 
     def burst(self) -> list[tuple[int, Frames]]:
         """The socket takes messages again: the next few; blocked as long as more wait."""
-        found = [self.waiting.popleft() for _ in range(min(PEER_BURST, len(self.waiting)))]
-        self.waiting_bytes -= sum(size_of(frames) for _, frames in found)
+        taken = [self.waiting.popleft() for _ in range(min(PEER_BURST, len(self.waiting)))]
+        self.waiting_bytes -= sum(size_of(frames) for _, frames in taken)
         self.blocked = bool(self.waiting)
-        return found
+        return taken
+
+    def destinations(self) -> set[int]:
+        """The tasks for which something waits."""
+        return {task for task, _ in self.waiting} - {0}
+
+    def validate(self) -> None:
+        """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
+        assert self.waiting_bytes == sum(size_of(frames) for _, frames in self.waiting)
+        assert self.blocked or not self.waiting

@@ -13,7 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import zmq
@@ -51,13 +51,16 @@ log = logging.getLogger("stream_manager")
 DRAIN_MESSAGES = 64
 """Messages taken from one socket before the others get their turn."""
 TIMER_SECS = 0.1
+INTERNAL_ERROR_LOG_SECS = 60.0
+"""A bug of ours may show with every message: all are counted, one a minute is logged with its
+traceback."""
 MASTER_RETRY_SECS = 0.05
 """Between two looks for the master's address: only while there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a stream manager runs."""
+class ServerArguments:
+    """Where a stream manager runs, and who may talk to it."""
 
     container: int
     socket_path: str
@@ -70,26 +73,34 @@ class Server:
     """The process around one StreamManager."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        arguments: ServerArguments,
+        supervisor: SupervisorLink,
     ) -> None:
         self._context = zmq.Context()
         self._topology = topology
-        self._place = place
+        self._arguments = arguments
         self._store: StateStore | None = None
         self._session = CONNECTED
-        self._local = local_router(self._context, place.socket_path)
+        self._local = local_router(self._context, arguments.socket_path)
         self._to_locals = LocalSender(self._local)
-        self._authenticator = CurveAuthenticator(self._context, place.keys)
+        self._authenticator = CurveAuthenticator(self._context, arguments.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
-            self._context, place.bind_host, PEER_HWM, options.frame_bytes_max, self._authenticator
+            self._context,
+            arguments.bind_host,
+            PEER_HWM,
+            options.frame_bytes_max,
+            self._authenticator,
         )
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         self._master: zmq.Socket[bytes] | None = None
         self._master_address = ""
         self._look_for_master_at = 0.0
         register = messages.RegisterStreamManager(
-            place.container,
+            arguments.container,
             random.getrandbits(63),
             address,
             socket.gethostname(),
@@ -100,18 +111,20 @@ class Server:
         self._poller = zmq.Poller()
         for each in (self._local, self._peers_in, *self._authenticator.sockets):
             self._poller.register(each, zmq.POLLIN)
-        self._ties = ties
-        self._poller.register(ties.lifeline, zmq.POLLIN)
+        self._supervisor = supervisor
+        self._poller.register(supervisor.lifeline, zmq.POLLIN)
         self._watched: set[int] = set()
         self._connected: list[int] = []
         """Peers with a new connection of which the core has still to hear."""
         self._exit: events.Exit | None = None
+        self._internal_errors = 0
+        self._internal_error_log_at = 0.0
         self._perform: dict[type, Callable[[Any], None]] = {
             events.ToLocal: self._to_local,
             events.ToLocalControl: self._to_local_control,
             events.ToMaster: self._to_master,
             events.ConnectPeers: self._connect_peers,
-            events.Repacked: self._repacked,
+            events.ApplyPacking: self._apply_packing,
             events.FindMaster: self._find_master,
             events.Log: lambda each: log.info("%s", each.text),
             events.Exit: self._end,
@@ -125,17 +138,21 @@ class Server:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
-                self._ties.heartbeat()
-                self._handle(events.Timer())
+                self._supervisor.heartbeat()
+                self.handle(events.Timer())
             self._look_for_master(now)
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
-        log.info("stream manager %d ends: %s", self._place.container, self._exit.reason)
+        log.info("stream manager %d ends: %s", self._arguments.container, self._exit.reason)
+        self.close()
+        return self._exit.code
+
+    def close(self) -> None:
+        """Let go of sockets and state store."""
         self._context.destroy(linger=0)
         if self._store is not None:
             self._store.close()
-        return self._exit.code
 
     def _pause_secs(self, until_timer: float) -> float:
         """How long to wait for messages at most."""
@@ -144,55 +161,75 @@ class Server:
         return MASTER_RETRY_SECS / 5 if self._master is None else max(0.0, until_timer)
 
     def _serve(self, ready: dict[Any, int]) -> None:
-        if self._ties.lifeline in ready:
+        if self._supervisor.lifeline in ready:
             self._end(events.Exit("the parent process is gone", ExitCode.ORPHANED))
             return
         self._authenticator.serve(ready, time.monotonic())
-        self.core.counters["refused"] = self._authenticator.refused
-        self.core.counters["disconnected"] = self._authenticator.disconnected
         if self._local in ready:
             for message in drain(self._local, DRAIN_MESSAGES):
                 self._from_local(message)
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
-                self._handle(events.FromPeer(message[1:]))
+                self.handle(events.FromPeer(message[1:]))
         if self._master is not None and self._master in ready:
             for message in drain(self._master, DRAIN_MESSAGES):
                 self._from_master(message)
         for container, (_, peer) in list(self._peers.items()):
             if ready.get(peer, 0) & zmq.POLLOUT:
-                self._handle(events.PeerWritable(container))
+                self.handle(events.PeerWritable(container))
         self._watch_blocked()
 
     def _from_local(self, message: Frames) -> None:
         try:
             channel, task, incarnation = parse_identity(message[0])
             if channel == DATA:
-                self._handle(events.FromInstance(task, incarnation, message[1:]))
+                self.handle(events.FromInstance(task, incarnation, message[1:]))
             else:
                 message_in = messages.decode(message[1])
-                self._handle(events.FromInstanceControl(task, incarnation, message_in))
+                self.handle(events.FromInstanceControl(task, incarnation, message_in))
         except (struct.error, ProtocolError) as error:
-            self._handle(events.Malformed(str(error)))
+            self.handle(events.Malformed(str(error)))
 
     def _from_master(self, message: Frames) -> None:
         try:
-            self._handle(events.FromMaster(messages.decode(message[0])))
+            self.handle(events.FromMaster(messages.decode(message[0])))
         except ProtocolError as error:
-            self._handle(events.Malformed(str(error)))
+            self.handle(events.Malformed(str(error)))
 
-    def _handle(self, event: events.Event) -> None:
+    def handle(self, event: events.Event) -> None:
+        """Have the core decide about an event, and carry its instructions out in their order."""
         unsent: dict[int, list[tuple[int, Frames]]] = {}
-        for each in self.core.handle(event, time.monotonic()):
+        for each in self._decide(event):
             if type(each) is events.ToPeer:
                 self._to_peer(each, unsent)
             else:
                 self._perform[type(each)](each)
         for container, refused in unsent.items():
-            self._handle(events.PeerBlocked(container, refused))
+            self.handle(events.PeerBlocked(container, refused))
         # Not at once: what the core decides then is newer than the rest of these instructions.
         while self._connected:
-            self._handle(events.PeerWritable(self._connected.pop(0)))
+            self.handle(events.PeerWritable(self._connected.pop(0)))
+
+    def _decide(self, event: events.Event) -> list[events.Instruction]:
+        """What the core decides. An exception is a bug of ours: this event is lost, the rest of
+        the topology goes on."""
+        now = time.monotonic()
+        try:
+            return self.core.handle(event, now)
+        except Exception:
+            self._internal_errors += 1
+            if now >= self._internal_error_log_at:
+                self._internal_error_log_at = now + INTERNAL_ERROR_LOG_SECS
+                log.exception("a bug of ours: %s was not handled", type(event).__name__)
+            return []
+
+    def statistics(self) -> dict[str, int]:
+        """The server's own counters: strangers, cut connections, bugs of ours."""
+        return {
+            "refused": self._authenticator.refused,
+            "disconnected": self._authenticator.disconnected,
+            "internal_errors": self._internal_errors,
+        }
 
     def _to_local(self, each: events.ToLocal) -> None:
         self._send_local(DATA, each.task, each.incarnation, each.frames)
@@ -206,10 +243,10 @@ class Server:
 
     def _to_peer(self, each: events.ToPeer, unsent: dict[int, list[tuple[int, Frames]]]) -> None:
         refused = unsent.get(each.container)
-        known = self._peers.get(each.container)
-        if refused is None and known is not None:
+        peer = self._peers.get(each.container)
+        if refused is None and peer is not None:
             try:
-                known[1].send_multipart(each.frames, zmq.NOBLOCK)
+                peer[1].send_multipart(each.frames, zmq.NOBLOCK)
                 return
             except zmq.Again:
                 pass
@@ -229,13 +266,13 @@ class Server:
         for container in self._peers.keys() - each.addresses.keys():
             self._disconnect(container)
         for container, address in each.addresses.items():
-            known = self._peers.get(container)
-            if known is not None and known[0] == address:
+            before = self._peers.get(container)
+            if before is not None and before[0] == address:
                 continue
-            if known is not None:
+            if before is not None:
                 self._disconnect(container)
             try:
-                peer = connect_dealer(self._context, address, PEER_HWM, self._place.keys)
+                peer = connect_dealer(self._context, address, PEER_HWM, self._arguments.keys)
             except zmq.ZMQError as error:
                 log.error("no address of stream manager %d: %r: %s", container, address, error)
                 continue
@@ -249,12 +286,12 @@ class Server:
             self._watched.discard(container)
         peer.close(linger=0)
 
-    def _repacked(self, each: events.Repacked) -> None:
+    def _apply_packing(self, each: events.ApplyPacking) -> None:
         """Our executor starts and ends what has changed here."""
         try:
-            self._ties.send({PACKING: packing_to_json(each.packing)})
+            self._supervisor.send({PACKING: packing_to_json(each.packing)})
         except ProtocolError as error:
-            log.error("the executor cannot be told the new plan: %s", error)
+            log.error("the executor does not hear of the new plan: %s", error)
 
     # --- the master ---------------------------------------------------------------------------
 
@@ -262,19 +299,19 @@ class Server:
         if self._master is not None or now < self._look_for_master_at:
             return
         self._look_for_master_at = now + MASTER_RETRY_SECS
-        found = self._known_master()
-        if found is None:
+        master = self._master_node()
+        if master is None:
             return
-        self._master_address = found["address"]
-        self._master = connect_dealer(self._context, self._master_address, 0, self._place.keys)
+        self._master_address = master["address"]
+        self._master = connect_dealer(self._context, self._master_address, 0, self._arguments.keys)
         self._poller.register(self._master, zmq.POLLIN)
-        self._handle(events.MasterConnected())
+        self.handle(events.MasterConnected())
 
-    def _known_master(self) -> Any | None:
+    def _master_node(self) -> Any | None:
         """The master's node; None while there is none, or no state store to ask: data goes on."""
         try:
             if self._store is None:
-                self._store = open_store(self._place.store_url)
+                self._store = open_store(self._arguments.store_url)
                 self._store.on_session(self._session_changed)
             if self._session != CONNECTED:
                 return None
@@ -295,14 +332,22 @@ class Server:
             self._master = None
 
     def _to_master(self, each: events.ToMaster) -> None:
+        message = each.message
+        if isinstance(message, messages.Heartbeat):
+            message = replace(message, metrics={**message.metrics, **self.statistics()})
         if self._master is not None:
-            self._master.send(messages.encode(each.message))
+            self._master.send(messages.encode(message))
 
     def _end(self, each: events.Exit) -> None:
         if self._exit is None:
             self._exit = each
 
 
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink) -> int:
+def run(
+    topology: TopologySpec,
+    packing: PackingPlan,
+    arguments: ServerArguments,
+    supervisor: SupervisorLink,
+) -> int:
     """The stream manager of one container until it is told to end; returns the exit code."""
-    return Server(topology, packing, place, ties).run()
+    return Server(topology, packing, arguments, supervisor).run()

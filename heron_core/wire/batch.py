@@ -36,7 +36,7 @@ STREAM_BYTES = 2
 _TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
 _BEGINS, _RUNS = int(Flag.BEGINS), int(Flag.RUNS)
 _TRACKED_RUNS = _TRACKED | _RUNS
-_DATA, _FANOUT = int(Kind.DATA), int(Kind.FANOUT)
+_BATCHES = _DATA, _FANOUT = int(Kind.DATA), int(Kind.FANOUT)
 
 
 class Batch(NamedTuple):
@@ -178,8 +178,8 @@ def beginnings(head: Header, frames: Frames) -> "array[int] | None":
 
 
 def roots_of(head: Header, frames: Frames) -> set[int]:
-    """All roots that the tuples of a checked DATA or FANOUT message belong to."""
-    if not head.flags & _TRACKED:
+    """All roots that the tuples of a checked DATA or FANOUT message belong to; of others none."""
+    if not head.flags & _TRACKED or head.kind not in _BATCHES:
         return set()
     roots = set(u64_array(frames[_ids_at(head)])[::2])
     if head.flags & _MULTI_ROOT:

@@ -138,11 +138,11 @@ class SpoutDriver(ComponentDriver):
 
     def _ack_at_once(self) -> None:
         """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy)."""
-        done = self.collector.done_at_once
+        done, ack = self.collector.done_at_once, self.component.ack
         while done:
             tup_id = done.pop()
             self.metrics.acked += 1
-            self._settle(self.component.ack, tup_id)
+            self._settle(ack, tup_id)
             if self.hooks is not None:
                 self.hooks.spout_ack(tup_id, None)
 
@@ -183,7 +183,7 @@ class SpoutDriver(ComponentDriver):
         return begun
 
     def _failed(self, roots: "array[int]", expired: bool) -> None:
-        pending, hooks = self.collector.pending, self.hooks
+        pending, hooks, fail = self.collector.pending, self.hooks, self.component.fail
         for root in roots:
             if root not in pending:
                 continue
@@ -192,7 +192,7 @@ class SpoutDriver(ComponentDriver):
             self.metrics.failed += 1
             self.metrics.expired += expired
             self.finished = False
-            self._settle(self.component.fail, tup_id)
+            self._settle(fail, tup_id)
             if hooks is not None:
                 hooks.spout_fail(tup_id, begun)
 
@@ -216,8 +216,8 @@ class SpoutDriver(ComponentDriver):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         collector = self.collector
-        unknown = collector.started.keys() - collector.pending.keys()
-        assert not unknown, f"timed, but not pending: roots {unknown}"
+        strangers = collector.started.keys() - collector.pending.keys()
+        assert not strangers, f"timed, but not pending: roots {strangers}"
         assert not self.active or self._planned, "active without a plan"
 
     def statistics(self) -> dict[str, Any]:

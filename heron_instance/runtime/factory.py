@@ -122,12 +122,11 @@ def _bolt(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    options = replace(options, tick_secs=context.tick_secs)
-    core = BoltDriver(component, setting.outbox, options, environment.clock,
-                    environment.logger.error, collector, decode, setting.topology,
-                    setting.packing, hooks, Metrics())  # fmt: skip
-    calls.attach(core)
-    return Instance(core, component, context, hooks)
+    driver = BoltDriver(component, setting.outbox, options, environment.clock,
+                        environment.logger.error, collector, decode, setting.topology,
+                        setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
+    calls.attach(driver)
+    return Instance(driver, component, context, hooks)
 
 
 def _spout(setting: _Setting) -> Instance:
@@ -140,16 +139,16 @@ def _spout(setting: _Setting) -> Instance:
     calls = DriverCalls(environment.logger)
     bindings = spout_bindings(collector, environment, calls)
     component = cast(EngineSpout, environment.construct(setting.spec, bindings))
-    core = SpoutDriver(component, setting.outbox, options, environment.clock,
-                     environment.logger.error, collector)  # fmt: skip
-    calls.attach(core, core.finish)
-    core.hooks = hooks = _initialize(component, setting)
+    driver = SpoutDriver(component, setting.outbox, options, environment.clock,
+                         environment.logger.error, collector)  # fmt: skip
+    calls.attach(driver, driver.finish)
+    driver.hooks = hooks = _initialize(component, setting)
     if hooks is not None:
         hook_spout(bindings, hooks, collector, environment)
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    return Instance(core, component, setting.context, hooks)
+    return Instance(driver, component, setting.context, hooks)
 
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:

@@ -106,7 +106,7 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
-    where = topology_master.server.Place(spec.store_url, spec.keys, spec.bind_host)
+    where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
 
     def serve(link: SupervisorLink) -> int:
         return topology_master.server.run(spec.topology, spec.packing, where, link)
@@ -123,7 +123,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
 
 def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
-    where = stream_manager.server.Place(
+    where = stream_manager.server.ServerArguments(
         number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
     )
 

@@ -7,12 +7,12 @@ before their stream manager, containers before the topology master's. Whoever is
 time is killed.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.exit_codes import ExitCode
+from heron_core.story import Story
 from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
 from scheduler.container.supervisor_events import (
     Ended,
@@ -34,23 +34,13 @@ from scheduler.container.supervisor_events import (
     Stop,
     Terminate,
     Timer,
+    brief,
 )
 
 TIMER_SECS = 1.0
 """Between two timers at most; a supervisor reports its own heartbeats as often."""
 RELOAD_RETRY_SECS = 1.0
 """After a reload that failed: the state store may be away."""
-STORY_EVENTS_MAX = 200
-"""Kept for whoever looks into an odd run: the last restarts of a small container."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoryEntry:
-    """One event, and what followed from it."""
-
-    at: float
-    event: Event
-    instructions: tuple[Instruction, ...]
 
 
 Out = list[Instruction]
@@ -73,7 +63,7 @@ class SupervisorCore:
     _ending: list[list[ProcessState]] = field(default_factory=list)
     """Who ends together, one group after the other; the first group has been told."""
     _exited: bool = False
-    _story: "deque[StoryEntry]" = field(default_factory=lambda: deque(maxlen=STORY_EVENTS_MAX))
+    _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
         self._add_new()
@@ -85,7 +75,8 @@ class SupervisorCore:
         if self.outcome is not None:
             self._go_on_ending(now, out)
         if out or not isinstance(event, Heartbeat | Timer):
-            self._story.append(StoryEntry(now, event, tuple(out)))
+            effects = (brief(each) for each in out if not isinstance(each, Log))
+            self._story.record(now, brief(event), effects)
         return out
 
     def timeout_secs(self, now: float) -> float:
@@ -103,12 +94,19 @@ class SupervisorCore:
             for name, each in self._processes.items()
         ]
 
-    def story(self) -> list[StoryEntry]:
-        """The last events and what followed, oldest first."""
-        return list(self._story)
+    def story(self) -> Story:
+        """What was decided lately, and why."""
+        return self._story
 
     def validate(self) -> None:
-        """AssertionError if what must always hold does not."""
+        """AssertionError, with the story, if something holds that never may."""
+        try:
+            self._validate_processes()
+        except AssertionError as error:
+            error.add_note(str(self._story))
+            raise
+
+    def _validate_processes(self) -> None:
         for name, each in self._processes.items():
             assert name == each.spec.name
             assert each.alive == (each.phase in (Phase.RUNNING, Phase.STOPPING)), name

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from process_support import TOPOLOGIES, Master, Place, Running, until
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 
 PRESSURE = TOPOLOGIES / "pressure.py"
 WINDOW_BYTES = 1024 * 1024

@@ -167,7 +167,7 @@ class Cluster:
             and not any(any(each.inbound) for each in self.managers.values())
             and not any(each.data or each.orders for each in self.instances.values())
             and all(
-                each.incarnation == self.managers[home].core._queues[task].incarnation
+                each.incarnation == self.managers[home].core.state.queues[task].incarnation
                 for (home, task), each in self.instances.items()
             )
         )

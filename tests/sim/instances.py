@@ -98,7 +98,7 @@ class Instance:
             cluster.manners.consumed_bytes,
         )
         self.driver = self.core.driver
-        self.component = self.core.instance.component
+        self.component = self.core.instance.adapter.users_object
         self._perform(Connected())
 
     @property

@@ -5,13 +5,13 @@ as soon as the word can have reached it; so a queue never holds more than its ma
 way when it was named, and what was emitted until the pause arrived. The last is added up exactly.
 """
 
-from array import array
 from typing import TYPE_CHECKING
 
-from heron_core.wire.frames import Frames, Kind, parse_header, size_of
+from heron_core.wire.batch import targets_of
+from heron_core.wire.frames import Frames, Kind, header_of, root_owner, size_of
 from sim.checkers import require
-from stream_manager.backpressure import upstream_of
 from stream_manager.events import Instruction, ToLocalControl
+from stream_manager.upstream import upstream_of
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
@@ -60,9 +60,9 @@ class PressureRules:
         core = manager.core
         if any(type(each) is ToLocalControl for each in instructions):
             self._follow_pauses(manager)
-        high = core.options.high_water_bytes
-        causes = core._causes
-        for task, queue in core._queues.items():
+        high = core.state.options.high_water_bytes
+        causes = core.causes()
+        for task, queue in core.state.queues.items():
             if not queue.waiting:
                 if task in self._allowance:
                     del self._allowance[task]
@@ -71,20 +71,15 @@ class PressureRules:
                 self._allowance[task] = self._under_way(task)
             held = queue.waiting_bytes
             self.peak_bytes = max(self.peak_bytes, held)
-            require(held <= high or task in causes, f"queue of task {task} is over, unnamed")
             most = high + self._largest_bytes + self._allowance.get(task, 0)
             require(held <= most, f"queue of task {task} holds {held} bytes, {most} at most")
-            handed_most = core.options.window_bytes + self._largest_bytes
+            handed_most = core.state.options.window_bytes + self._largest_bytes
             require(queue.handed_bytes <= handed_most, f"task {task} was handed too much")
-        for container, peer in core._peers.items():
-            if peer.waiting_bytes > high:
-                unnamed = {task for task, frames in peer.waiting if _targets(frames)} - peer.causes
-                require(not unnamed, f"queue to {container} is over, {unnamed} unnamed")
 
     def _follow_pauses(self, manager: "Manager") -> None:
-        pressure = manager.core._pressure
-        for task in manager.core._queues:
-            if not pressure.is_paused(task) or manager.core._queues[task].incarnation is None:
+        core = manager.core
+        for task, queue in core.state.queues.items():
+            if not core.is_paused(task) or queue.incarnation is None:
                 self._paused_since.pop(task, None)
             elif task not in self._paused_since:
                 self._paused_since[task] = self._cluster.rounds
@@ -95,31 +90,28 @@ class PressureRules:
         cluster = self._cluster
         total = 0
         for manager in cluster.managers.values():
-            for peer in manager.core._peers.values():
+            for peer in manager.core.state.peers.values():
                 total += sum(_bytes_for(task, frames) for _, frames in peer.waiting)
             for channel in manager.inbound:
                 total += sum(_bytes_for(task, frames) for frames in channel)
-            total += (
-                sum(size_of(each) for each in manager.core._queues[task].waiting)
-                if (task in manager.core._queues)
-                else 0
-            )
+            queue = manager.core.state.queues.get(task)
+            if queue is not None:
+                total += sum(map(size_of, queue.waiting))
         for instance in (*cluster.instances.values(), *cluster.zombies):
             total += sum(_bytes_for(task, frames) for _, frames in instance.data)
         return total
 
     def check_idle(self) -> None:
-        """Nothing is under way: each pause has a cause that stands, each cause has its pauses."""
+        """Nothing is under way: each pause has a cause that stands, each cause has its pauses, and
+        trees are where their spouts are."""
         cluster = self._cluster
         self.idle_checks += 1
-        named = {
-            task
-            for manager in cluster.managers.values()
-            for task in (
-                *manager.core._causes,
-                *(task for peer in manager.core._peers.values() for task in peer.causes),
-            )
-        }
+        managers = cluster.managers.values()
+        named = {task for manager in managers for task in manager.core.causes()}
+        for manager in managers:
+            for task, trees in manager.core.state.trees.items():
+                owners = set(map(root_owner, trees.roots()))
+                require(owners <= {task}, f"task {task} has trees of {owners}")
         components = {task: each.component for task, each in cluster.packing.instances.items()}
         upstream = {name for task in named for name in self._upstream[components[task]]}
         for (_, task), instance in cluster.instances.items():
@@ -131,12 +123,10 @@ class PressureRules:
 
 
 def _targets(frames: Frames) -> list[int]:
-    head = parse_header(frames[0])
+    head = header_of(frames)
     if head.kind == Kind.DATA:
         return [head.destination]
-    if head.kind == Kind.FANOUT:
-        return list(array("I", frames[1]))
-    return []
+    return list(targets_of(frames)) if head.kind == Kind.FANOUT else []
 
 
 def _bytes_for(task: int, frames: Frames) -> int:

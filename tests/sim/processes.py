@@ -134,6 +134,7 @@ class Manager:
         """Server._handle."""
         unsent: dict[int, list[tuple[int, Frames]]] = {}
         instructions = self.core.handle(event, self.cluster.clock.now)
+        self.core.validate()
         self.cluster.rules.after(self, instructions)
         if isinstance(event, manager_events.FromInstance | manager_events.FromPeer):
             self._check_fence(event.frames, instructions)
@@ -160,7 +161,7 @@ class Manager:
                     self.line.up.send(message)
             case manager_events.ConnectPeers(addresses):
                 self._connect(addresses)
-            case manager_events.Repacked(packing):
+            case manager_events.ApplyPacking(packing):
                 self.cluster.rules.process_changed()
                 self.cluster.deployment.repacked(self.container, packing)
             case manager_events.FindMaster():
@@ -176,7 +177,7 @@ class Manager:
     def _check_fence(self, arrived: Frames, instructions: list[manager_events.Instruction]) -> None:
         """What arrives with an older epoch is not delivered."""
         head = parse_header(arrived[0])
-        if head.kind not in (Kind.DATA, Kind.FANOUT) or head.epoch >= self.core._fence:
+        if head.kind not in (Kind.DATA, Kind.FANOUT) or head.epoch >= self.core.state.fence:
             return
         for each in instructions:
             if isinstance(each, manager_events.ToLocal | manager_events.ToPeer):

@@ -19,7 +19,7 @@ from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 from scheduler.packing import pack
 from stream_manager.acks import Trees
 
@@ -32,7 +32,7 @@ BUCKETS = 3
 
 def submitted(program: Callable[[], object]) -> TopologySpec:
     """The topology that `program` submits."""
-    with captured() as found:
+    with capture_submissions() as found:
         program()
     (topology,) = found
     return topology
@@ -119,7 +119,7 @@ class LocalCluster:
         """Deliver everything that is on its way, and what comes of it."""
         while self.queue:
             frames = self.queue.popleft()
-            _HANDLERS[header_of(frames).kind](self, frames)
+            _HANDLERS[Kind(header_of(frames).kind)](self, frames)
 
     def run(self) -> "LocalCluster":
         """Until every source has ended and nothing is on its way."""

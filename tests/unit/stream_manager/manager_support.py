@@ -92,8 +92,8 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(Options.of(config), window_bytes=WINDOW_BYTES)
-        register = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
-        self.core = StreamManager(topology, packing, register, options)
+        self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
+        self.core = StreamManager(topology, packing, self.identity, options)
         self.packing = packing
         self.now = 0.0
         if planned:
@@ -101,7 +101,9 @@ class Manager:
 
     def handle(self, event: events.Event) -> list[events.Instruction]:
         """One event."""
-        return self.core.handle(event, self.now)
+        instructions = self.core.handle(event, self.now)
+        self.core.validate()
+        return instructions
 
     def plan(self, epoch: int, **changed: str) -> list[events.Instruction]:
         """A plan of the master arrives."""

@@ -35,9 +35,6 @@ class Peer:
 class Core:
     """Decides as the real one does when a peer with a full queue is replaced."""
 
-    def __init__(self) -> None:
-        self.counters: dict[str, int] = {}
-
     def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
         """A new plan: the cause is told; the new socket takes all that waits: it is lifted."""
         if isinstance(event, events.PeerWritable):
@@ -49,7 +46,7 @@ class Core:
 def served(tmp_path: Path) -> Iterator[server.Server]:
     """A server that nobody runs."""
     lifeline, parent = os.pipe()
-    place = server.Place(1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new())
+    place = server.ServerArguments(1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new())
     made = server.Server(
         topology_of({"spout": (), "bolt": ("spout",)}),
         packing_of({1: "spout"}, {2: "bolt"}),
@@ -57,7 +54,7 @@ def served(tmp_path: Path) -> Iterator[server.Server]:
         SupervisorLink(lifeline),
     )
     yield made
-    made._context.destroy(linger=0)
+    made.close()
     os.close(lifeline)
     os.close(parent)
 
@@ -71,5 +68,25 @@ def test_a_cause_is_named_to_a_new_peer_before_it_is_lifted(
     monkeypatch.setattr(server, "connect_dealer", lambda *_: peer)
     core: Any = Core()
     served.core = core
-    served._handle(events.FromMaster("a plan"))
+    served.handle(events.FromMaster("a plan"))
     assert peer.sent == [STANDS, LIFTED]
+
+
+class BrokenCore:
+    """Has a bug."""
+
+    def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
+        """Raises what no ProtocolError is."""
+        raise KeyError(event)
+
+
+def test_a_bug_of_ours_costs_one_message_and_is_counted_apart(
+    served: server.Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The topology goes on, and the master shows that something is wrong with us and not with peers.
+    core: Any = BrokenCore()
+    served.core = core
+    served.handle(events.Timer())
+    served.handle(events.Timer())
+    assert served.statistics()["internal_errors"] == 2
+    assert len([each for each in caplog.records if each.exc_info]) == 1

@@ -5,7 +5,15 @@ from array import array
 import pytest
 
 from heron_core import config as keys
-from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Resource,
+    TopologyState,
+    physical_to_json,
+)
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -15,11 +23,13 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, u64_array
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, header_of
+from heron_core.wire.packets import decode_roots, encode_control
 from stream_manager import events
-from stream_manager.backpressure import BackPressure, upstream_of
+from stream_manager.backpressure import BackPressure, Origin
 from stream_manager.core import StreamManager
 from stream_manager.options import Options
+from stream_manager.upstream import upstream_of
 
 ROOM = Resource(1.0, 1, 1)
 
@@ -56,6 +66,7 @@ def packed(topology: TopologySpec, *containers: str) -> PackingPlan:
     return PackingPlan("test", plans)
 
 
+REGISTERED = events.FromInstanceControl(1, 9, messages.RegisterInstance(1, 9, 78))
 CHAIN = topology_of(spout="", middle="spout", last="middle")
 TOGETHER = packed(CHAIN, "spout middle last")
 
@@ -84,12 +95,12 @@ def test_share_of_time_counts_from_the_first_process() -> None:
     """An hour after midnight somebody asks how much of the time the spout had to wait."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
     pressure.seen(1, now=100.0)
-    pressure.on(1, 2, now=110.0)
+    pressure.on(Origin(1), {2}, now=110.0)
     assert pressure.statistics(115.0) == {1: messages.PauseStatistics((2,), 5.0, 5.0, 5 / 15)}
     pressure.seen(1, now=116.0)  # it was restarted: its time goes on
-    pressure.off(1, 2, now=120.0)
+    pressure.off(Origin(1), {2}, now=120.0)
     assert pressure.statistics(200.0) == {1: messages.PauseStatistics((), 10.0, 0.0, 0.1)}
-    pressure.on(1, 2, now=200.0)
+    pressure.on(Origin(1), {2}, now=200.0)
     assert pressure.statistics(300.0) == {
         1: messages.PauseStatistics((2,), 110.0, 100.0, 110 / 200)
     }
@@ -98,7 +109,7 @@ def test_share_of_time_counts_from_the_first_process() -> None:
 def test_share_of_a_task_that_nobody_serves() -> None:
     """A pause may come before the first process does, and then be longer than its life."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
-    pressure.on(1, 2, now=10.0)
+    pressure.on(Origin(1), {2}, now=10.0)
     assert pressure.statistics(20.0)[1].share == 0.0
     pressure.seen(1, now=20.0)
     assert pressure.statistics(21.0)[1].share == 1.0
@@ -112,25 +123,32 @@ def manager_of(packing: PackingPlan, container: int = 1, **options: object) -> S
 
 def test_an_instance_hears_of_its_pause_before_the_plan() -> None:
     """A paused spout is restarted: if the plan came first, it would emit until the pause does."""
-    manager = manager_of(packed(CHAIN, "spout", "middle last"))
-    plan = {
-        "topology": "test",
-        "epoch": 1,
-        "state": "RUNNING",
-        "packing": {},
-        "stream_managers": {},
-    }
-    manager.plan = object()  # type: ignore[assignment]
-    manager._plan_message = messages.Plan(plan)
-    cause = messages.encode(messages.BackPressureCause(2, True))
-    manager.handle(events.FromPeer([header(Kind.CONTROL, 0, 2, 2, 1), cause]), 0.0)
-    out: list[events.Instruction] = []
-    manager._hello(messages.RegisterInstance(1, 9, 78), out)
-    told = [each.message for each in out if isinstance(each, events.ToLocalControl)]
-    assert told[:2] == [messages.Pause(True), messages.Plan(plan)]
+    packing = packed(CHAIN, "spout", "middle last")
+    manager = manager_of(packing)
+    addresses = {1: "tcp://1", 2: "tcp://2"}
+    physical = PhysicalPlan("test", 1, TopologyState.RUNNING, packing, addresses)
+    plan = messages.Plan(physical_to_json(physical))
+    manager.handle(events.FromMaster(plan), 0.0)
+    cause = messages.BackPressureCause(2, True)
+    manager.handle(events.FromPeer(encode_control(1, 2, 2, cause)), 0.0)
+    out = manager.handle(REGISTERED, 0.0)
+    sent = [each.message for each in out if isinstance(each, events.ToLocalControl)]
+    assert sent[:2] == [messages.Pause(True), plan]
 
 
 BATCH_BYTES = 1000
+
+
+def failed_roots(manager: StreamManager) -> list[int]:
+    """What the spout is notified of when it registers."""
+    results = [each for each in manager.handle(REGISTERED, 0.0) if isinstance(each, events.ToLocal)]
+    assert all(header_of(each.frames).kind == Kind.FAILED for each in results)
+    return [root for each in results for root in decode_roots(header_of(each.frames), each.frames)]
+
+
+def waiting_batches(manager: StreamManager) -> int:
+    """How many batches wait for the peer."""
+    return len([task for task, _ in manager.state.peers[2].waiting if task])
 
 
 def blocked_batches(mode: str, batches: int) -> StreamManager:
@@ -150,7 +168,7 @@ def blocked_batches(mode: str, batches: int) -> StreamManager:
         first = header(Kind.FANOUT, 0, 1, 2, 1, 0, Flag.TRACKED)
         for frames in (begin, [first, targets, b"x" * BATCH_BYTES, ids * 2]):
             manager.handle(events.FromInstance(1, 9, frames), 0.0)
-    assert manager.counters["malformed"] == 0
+    assert manager.state.counters["malformed"] == 0
     return manager
 
 
@@ -159,15 +177,15 @@ def test_mode_drop_bounds_the_queue_to_a_peer_too() -> None:
     the spout hear at once of what was dropped."""
     manager = blocked_batches(keys.DROP, 100)
     assert manager.statistics()["peer_bytes"][2] < 7 * BATCH_BYTES
-    kept = len([task for task, _ in manager._peers[2].waiting if task])
-    assert manager.counters["dropped"] == 2 * (100 - kept)
-    failed = [root for _, roots in manager._results._untold[1] for root in u64_array(roots)]
+    kept = waiting_batches(manager)
+    assert manager.state.counters["dropped"] == 2 * (100 - kept)
+    failed = failed_roots(manager)
     assert len(failed) == len(set(failed)) == 100 - kept > 90
 
 
 def test_mode_stage_drops_nothing() -> None:
     """The same in the default mode: everything waits, who sends is told to pause."""
     manager = blocked_batches(keys.STAGE, 100)
-    assert manager.counters["dropped"] == 0
-    assert len([task for task, _ in manager._peers[2].waiting if task]) == 100
+    assert manager.state.counters["dropped"] == 0
+    assert waiting_batches(manager) == 100
     assert manager.heartbeat().paused[1].causes == (2,)

@@ -17,6 +17,7 @@ from manager_support import (
     of_type,
     packing_of,
     pauses,
+    physical,
     topology_of,
 )
 
@@ -31,6 +32,7 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from stream_manager import events
+from stream_manager.story import ENTRIES_MAX
 
 SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
 ROOT = (SPOUT << ROOT_COUNTER_BITS) | 5
@@ -69,7 +71,7 @@ def test_batches_go_where_their_task_is() -> None:
 def test_what_nobody_has_is_counted() -> None:
     made = manager()
     assert made.data(batch(99)) == []
-    assert made.core.counters["unroutable"] == 1
+    assert made.core.state.counters["unroutable"] == 1
 
 
 def test_garbage_is_counted_and_survived() -> None:
@@ -84,8 +86,8 @@ def test_garbage_is_counted_and_survived() -> None:
     ):
         made.peer(frames)
     made.peer([header(Kind.ACK, 1, 9, 99, 1), b"12345678"])
-    assert made.core.counters["malformed"] == 5
-    assert made.core.counters["unroutable"] == 1
+    assert made.core.state.counters["malformed"] == 5
+    assert made.core.state.counters["unroutable"] == 1
     assert made.data(batch(NEAR))
 
 
@@ -126,7 +128,7 @@ def test_leftovers_of_an_older_plan_are_dropped_and_their_roots_fail() -> None:
     out = made.data(batch(NEAR, roots=[ROOT], epoch=1))
     assert results(out) == [(Kind.FAILED, [ROOT])]
     assert not [each for each in of_type(events.ToLocal, out) if each.task == NEAR]
-    assert made.core.counters["fenced"] == 1
+    assert made.core.state.counters["fenced"] == 1
 
 
 def test_an_older_plan_is_not_taken() -> None:
@@ -281,7 +283,7 @@ def test_a_full_link_names_all_that_it_holds() -> None:
     refused = [(FAR, batch(FAR, 250)), (FAR_TOO, batch(FAR_TOO, 250))]
     out = made.handle(events.PeerBlocked(2, refused))
     assert pauses(out) == [(SPOUT, True), (NEAR, True)]
-    assert made.core._peers[2].causes == {FAR, FAR_TOO}
+    assert made.core.causes() == {FAR, FAR_TOO}
 
 
 def test_who_joins_a_full_link_later_is_named_too() -> None:
@@ -309,7 +311,7 @@ def test_a_drained_link_lets_everyone_go() -> None:
     blocked(made, batch(FAR, HIGH_BYTES))
     out = made.handle(events.PeerWritable(2))
     assert pauses(out) == [(SPOUT, False), (NEAR, False)]
-    assert made.core._peers[2].causes == set()
+    assert made.core.causes() == set()
 
 
 def test_the_link_drains_but_the_task_is_still_slow() -> None:
@@ -379,6 +381,7 @@ def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> N
     assert made.control(SPOUT, beat, 5) == [events.ToLocalControl(SPOUT, 5, messages.Resync())]
     made.hello(SPOUT, incarnation=5)
     (order,) = made.control(SPOUT, beat, 6)
+    assert isinstance(order, events.ToLocalControl)
     assert type(order.message) is messages.Superseded
     assert order.incarnation == 6
 
@@ -391,6 +394,44 @@ def test_only_the_registered_process_reports_what_it_processed() -> None:
     report = with_consumed(header(Kind.CONSUMED, 1, NEAR, 0, 0), 1)
     made.data([report], NEAR, incarnation=9)
     assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+
+
+def test_its_story_says_what_happened() -> None:
+    # Somebody asks why an instance was held back: registrations, plans and causes are there.
+    made = manager()
+    fill(made, NEAR)
+    assert [each.event for each in made.core.story()] == [
+        "plan", "registered", "registered", "cause",
+    ]  # fmt: skip
+    assert str(made.core.story()[-1]) == f"0.000 cause task={NEAR}"
+
+
+def test_a_story_is_bounded() -> None:
+    made = manager()
+    for epoch in range(2, 2 * ENTRIES_MAX):
+        made.plan(epoch)
+    assert len(made.core.story()) == ENTRIES_MAX
+
+
+def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
+    # ACKED goes to spouts only.
+    made = manager()
+    (log,) = made.peer([header(Kind.ACKED, 1, 1, 1, 0), b""])
+    assert isinstance(log, events.Log)
+    assert made.core.statistics()["malformed"] == 1
+
+
+def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
+    # A container goes while an ACK waits for it whose flags say that it were a tracked batch: its
+    # roots were looked for in a frame that it does not have.
+    made = Manager(TOPOLOGY, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", 9: "spout"}))
+    odd = [header(Kind.ACK, 1, 2, 9, 1, 0, 5), array("Q", [9 << ROOT_COUNTER_BITS, 7]).tobytes()]
+    made.handle(events.PeerBlocked(2, []))
+    assert made.data(odd, NEAR) == []
+    made.handle(
+        events.FromMaster(physical(packing_of({SPOUT: "spout", NEAR: "near", FAR: "far"}), 2))
+    )
+    assert made.core.statistics()["lost"] == 1
 
 
 def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
@@ -407,7 +448,7 @@ def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
 
 def test_a_silent_master_is_looked_up_again() -> None:
     made = manager(planned=False)
-    assert made.handle(events.MasterConnected()) == [events.ToMaster(made.core._identity)]
+    assert made.handle(events.MasterConnected()) == [events.ToMaster(made.identity)]
     made.now = 2.9
     assert not of_type(events.FindMaster, made.handle(events.Timer()))
     made.now = 3.1

@@ -59,7 +59,7 @@ def test_trees_of_who_stays_go_on_and_batches_of_the_plan_before_arrive() -> Non
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
     out = scale(made, MORE)
-    assert of_type(events.Repacked, out) == [events.Repacked(MORE)]
+    assert of_type(events.ApplyPacking, out) == [events.ApplyPacking(MORE)]
     assert of_type(events.ConnectPeers, out) == [events.ConnectPeers({2: "tcp://2", 3: "tcp://3"})]
     assert not failed(out)
     assert [each.task for each in of_type(events.ToLocal, made.data(batch(NEAR)))] == [NEAR]
@@ -67,7 +67,7 @@ def test_trees_of_who_stays_go_on_and_batches_of_the_plan_before_arrive() -> Non
     assert [parse_header(each.frames[0]).kind for each in of_type(events.ToLocal, out)] == [
         Kind.ACKED
     ]
-    assert made.core.counters["fenced"] == 0
+    assert made.core.state.counters["fenced"] == 0
 
 
 def test_what_is_added_is_served_at_once() -> None:
@@ -87,7 +87,7 @@ def test_what_was_still_on_its_way_to_a_removed_task_fails() -> None:
     made.data(init(SPOUT, ROOT, 7))
     made.data(batch(NEAR, roots=[ROOT]))
     assert failed(scale(made, ELSEWHERE)) == [ROOT]
-    assert made.core.counters["lost"] == 1
+    assert made.core.state.counters["lost"] == 1
     assert NEAR not in made.core.statistics()["waiting_bytes"]
 
 
@@ -106,8 +106,8 @@ def test_late_batches_to_removed_tasks_fail_and_are_counted() -> None:
     made.data(init(SPOUT, ROOT, 7, ROOT + 1, 8, epoch=2))
     assert failed(made.data(batch(FAR_TOO, roots=[ROOT]))) == [ROOT]
     assert failed(made.data(fanout(2, [FAR, FAR_TOO], roots=[ROOT + 1]))) == [ROOT + 1]
-    assert made.core.counters["unroutable"] == 2
-    assert made.core.counters["malformed"] == 0
+    assert made.core.state.counters["unroutable"] == 2
+    assert made.core.state.counters["malformed"] == 0
 
 
 def test_a_removed_instance_may_say_its_last_words() -> None:
@@ -121,7 +121,7 @@ def test_a_removed_instance_may_say_its_last_words() -> None:
     ]
     assert made.control(NEAR, messages.InstanceHeartbeat(NEAR, {})) == []
     assert made.consumed(NEAR, 1) == []
-    assert made.core.counters["malformed"] == 0
+    assert made.core.state.counters["malformed"] == 0
 
 
 def test_a_cause_that_is_gone_pauses_nobody() -> None:
@@ -133,7 +133,7 @@ def test_a_cause_that_is_gone_pauses_nobody() -> None:
 
 def test_a_cause_of_ours_that_moves_is_lifted_where_it_was_told() -> None:
     made = manager()
-    while made.core.counters["forwarded"] < 10:
+    while made.core.state.counters["forwarded"] < 10:
         made.data(batch(NEAR, HIGH_BYTES))
     assert made.core.statistics()["causes"] == [NEAR]
     out = scale(made, ELSEWHERE)
@@ -152,7 +152,7 @@ def test_whoever_is_new_here_is_paused_by_a_cause_that_stands() -> None:
 
 def test_a_new_peer_hears_of_the_causes_that_stand() -> None:
     made = manager()
-    while made.core.counters["forwarded"] < 10:
+    while made.core.state.counters["forwarded"] < 10:
         made.data(batch(NEAR, HIGH_BYTES))
     assert causes_told(scale(made, MORE)) == [(3, NEAR, True)]
 
@@ -161,5 +161,5 @@ def test_a_plan_without_this_container_is_not_taken() -> None:
     made = manager()
     others = replace(PACKED, containers=PACKED.containers[1:])
     assert not of_type(events.ConnectPeers, scale(made, others))
-    assert made.core.counters["malformed"] == 1
+    assert made.core.state.counters["malformed"] == 1
     assert made.core.epoch == 1

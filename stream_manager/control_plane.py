@@ -1,0 +1,188 @@
+"""Registration, heartbeats, waves and plans: what instances and the master have to say."""
+
+from dataclasses import replace
+from typing import Any, assert_never
+
+from heron_core.errors import ProtocolError
+from heron_core.exit_codes import ExitCode
+from heron_core.wire import messages
+from stream_manager import events
+from stream_manager.ack_results import AckResults
+from stream_manager.acks import Trees
+from stream_manager.backpressure import BackPressure
+from stream_manager.container_state import ContainerState
+from stream_manager.data_plane import DataPlane
+from stream_manager.flow_control import FlowControl
+from stream_manager.plan_update import PlanUpdate
+
+Out = list[events.Instruction]
+
+
+class ControlPlane:
+    """Who serves which task, and what the master has asked for."""
+
+    def __init__(
+        self,
+        state: ContainerState,
+        pressure: BackPressure,
+        flow: FlowControl,
+        data: DataPlane,
+        results: AckResults,
+        identity: messages.RegisterStreamManager,
+    ) -> None:
+        self.identity = identity
+        self.plans = PlanUpdate(state, data, flow, results)
+        self._state = state
+        self._pressure = pressure
+        self._flow = flow
+        self._data = data
+        self._results = results
+        self._snapshots: dict[int, messages.Json] = {}
+        """Of each instance here the newest metrics."""
+        self._next_heartbeat = 0.0
+        self._master_seen: float | None = None
+        """When the master was last heard of; None while there is none."""
+        self._wave: messages.QuiescenceProbe | None = None
+        """The newest wave: an instance that comes after it answers it all the same."""
+        self._finishing: set[int] = set()
+        """Local bolts that are to finish and have not said that they have."""
+
+    # --- instances ----------------------------------------------------------------------------
+
+    def from_instance(self, event: events.FromInstanceControl, out: Out) -> None:
+        """A control message of a local instance; ProtocolError if it is for another's task."""
+        message: Any = event.message
+        if getattr(message, "task", None) != event.task:
+            raise ProtocolError(f"task {event.task} speaks for another: {message!r:.100}")
+        match message:
+            case messages.RegisterInstance():
+                self._register(message, out)
+            case messages.InstanceHeartbeat(task, metrics):
+                self._heartbeat(task, event.incarnation, metrics, out)
+            case messages.QuiescenceReport(task):
+                # The numbers that the master shows at the end are those it counted.
+                newest = {task: self._snapshots[task]} if task in self._snapshots else {}
+                out.append(events.ToMaster(self._heartbeat_of(newest)))
+                out.append(events.ToMaster(message))
+            case messages.BoltFinished(task):
+                self._finishing.discard(task)
+                out.append(events.ToMaster(message))
+            case messages.SpoutFinished() | messages.InstanceFailed():
+                out.append(events.ToMaster(message))
+
+    def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
+        if task not in self._snapshots:
+            self._next_heartbeat = 0.0  # the master shall know at once that it is there
+        self._snapshots[task] = metrics
+        if self._state.queues[task].incarnation != incarnation:
+            # It was served by the stream manager that died before us. So was the one that is
+            # registered, if there is one: whichever registers last stays, the other one ends.
+            out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
+
+    def _register(self, message: messages.RegisterInstance, out: Out) -> None:
+        task, state = message.task, self._state
+        queue = state.queues[task]
+        if queue.incarnation == message.incarnation:
+            return
+        state.note("registered", task=task, incarnation=message.incarnation)
+        if task in state.trees and queue.incarnation is not None:
+            # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
+            # before a first registration are its own: data and control are two connections.
+            state.trees[task] = Trees(state.options.expiry_buckets)
+        self._data.lost(queue.replaced(message.incarnation), out)
+        self._pressure.seen(task, state.now)
+        # Before the plan, which lets it emit. It may also have been paused by the stream manager
+        # before us, for a cause that is gone.
+        state.send_control(task, messages.Pause(self._pressure.is_paused(task)), out)
+        self._send_orders(task, out)
+        self._results.registered(task, message.incarnation, out)
+        self._flow.hand_over(task, out)
+
+    def _send_orders(self, task: int, out: Out) -> None:
+        """What the other instances have been sent before this one came."""
+        if self.plans.plan is not None:
+            self._state.send_control(task, self.plans.message, out)
+        if self._wave is not None:
+            self._state.send_control(task, self._wave, out)
+        if task in self._finishing:
+            self._state.send_control(task, messages.FinishBolts((task,)), out)
+
+    # --- master -------------------------------------------------------------------------------
+
+    def master_connected(self, out: Out) -> None:
+        """A connection to a topology master was opened."""
+        self._state.note("master connected")
+        self._master_seen = self._state.now
+        out.append(events.ToMaster(replace(self.identity, epoch=self._state.epoch)))
+
+    def from_master(self, message: messages.ToStreamManager, out: Out) -> None:
+        """A control message of the topology master."""
+        self._master_seen = self._state.now
+        match message:
+            case messages.Plan(plan):
+                for task in self.plans.take(plan, out):
+                    self._snapshots.pop(task, None)
+                    self._finishing.discard(task)
+            case messages.QuiescenceProbe() as probe:
+                self._wave = probe
+                self._send_to_all(probe, out)
+            case messages.FinishBolts(tasks):
+                self._finish(set(tasks) & self._state.queues.keys(), out)
+            case messages.Ping():
+                out.append(events.ToMaster(messages.Pong(self._state.container)))
+            case messages.RegistrationRejected(reason):
+                text = f"the topology master refused us: {reason}"
+                out.append(events.Exit(text, ExitCode.UNSTARTED))
+            case messages.HeartbeatAck():
+                pass
+            case _:
+                assert_never(message)
+
+    def _finish(self, tasks: set[int], out: Out) -> None:
+        for task in tasks:
+            self._state.note("finish", task=task)
+            self._finishing.add(task)
+            self._state.send_control(task, messages.FinishBolts((task,)), out)
+
+    def _send_to_all(self, message: messages.ToInstance, out: Out) -> None:
+        for task in self._state.queues:
+            self._state.send_control(task, message, out)
+
+    def timer(self, out: Out) -> None:
+        """A heartbeat when one is due; a look for the master when it has been silent."""
+        now, options = self._state.now, self._state.options
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + options.heartbeat_secs
+            if self._master_seen is not None:
+                out.append(events.ToMaster(self.heartbeat()))
+        seen = self._master_seen
+        if seen is not None and now - seen > options.master_silent_secs:
+            self._state.note("master silent")
+            self._master_seen = None
+            out.append(events.FindMaster())
+
+    def heartbeat(self) -> messages.Heartbeat:
+        """What the master hears regularly: our counters, our instances' newest snapshots."""
+        return self._heartbeat_of(dict(self._snapshots))
+
+    def _heartbeat_of(self, snapshots: dict[int, messages.Json]) -> messages.Heartbeat:
+        paused = self._pressure.statistics(self._state.now)
+        return messages.Heartbeat(self._state.container, self.statistics(), snapshots, paused)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters and sizes as they are now."""
+        state = self._state
+        return {
+            **state.counters,
+            "trees": sum(map(len, state.trees.values())),
+            "unknown_roots": sum(trees.unknown for trees in state.trees.values()),
+            "waiting_bytes": {task: queue.held_bytes for task, queue in state.queues.items()},
+            "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
+            "causes": sorted(self._pressure.named_by(state.container)),
+        }
+
+    def validate(self) -> None:
+        """AssertionError unless what is kept is of instances here."""
+        self.plans.validate()
+        assert self._snapshots.keys() <= self._state.queues.keys()
+        assert self._finishing <= self._state.queues.keys()

@@ -1,0 +1,182 @@
+"""Batches and packets of roots: forwarded by their header, never decoded.
+
+Of a batch only the header is looked at, and the ids where trees begin or where it is lost: its
+roots then fail at the spouts that own them, so they are replayed at once.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable
+
+from heron_core.errors import ProtocolError
+from heron_core.wire.batch import (
+    beginnings,
+    check_batch,
+    check_fanout,
+    roots_of,
+    split_fanout,
+    targets_of,
+)
+from heron_core.wire.frames import Frames, Header, Kind, header_of, root_owner
+from heron_core.wire.messages import BackPressureCause
+from heron_core.wire.packets import decode_control, decode_pairs, decode_roots, encode_roots
+from stream_manager import events
+from stream_manager.ack_results import AckResults
+from stream_manager.container_state import ContainerState
+from stream_manager.flow_control import FlowControl
+
+Out = list[events.Instruction]
+
+
+class DataPlane:
+    """What becomes of each message of the data plane."""
+
+    def __init__(self, state: ContainerState, flow: FlowControl, results: AckResults) -> None:
+        self._state = state
+        self._flow = flow
+        self._results = results
+        self._by_kind: dict[int, Callable[[Header, Frames, Out], None]] = {
+            Kind.DATA: self._data,
+            Kind.FANOUT: self._fanout,
+            Kind.INIT: self._init,
+            Kind.ACK: self._ack,
+            Kind.FAIL: self._ack,
+            Kind.CONSUMED: self._only_consumed,
+            Kind.CONTROL: self._peer_control,
+        }
+
+    def message(self, frames: Frames, out: Out) -> Header:
+        """Take one message; ProtocolError if it is none, and nothing of it has happened then."""
+        head = header_of(frames)
+        handler = self._by_kind.get(head.kind)
+        if handler is None:
+            raise ProtocolError(f"a stream manager was sent a message of kind {head.kind}")
+        handler(head, frames, out)
+        return head
+
+    def from_instance(self, event: events.FromInstance, out: Out) -> None:
+        """A message of a local instance, which may also say what it has processed."""
+        head = self.message(event.frames, out)
+        if head.consumed:
+            queue = self._state.queues.get(event.task)
+            # Another process of the task reports what a stream manager before us handed it.
+            if queue is not None and queue.incarnation == event.incarnation:
+                self._flow.consumed(event.task, head.consumed, out)
+
+    # --- batches ------------------------------------------------------------------------------
+
+    def _data(self, head: Header, frames: Frames, out: Out) -> None:
+        check_batch(head, frames)
+        state = self._state
+        begun = beginnings(head, frames)
+        if begun is not None and head.source in state.trees:
+            state.trees[head.source].begin(begun)
+        container = state.container_of(head.destination)
+        if head.epoch < state.fence:
+            self._lose("fenced", head, frames, out)
+        elif container is None:
+            self._lose("unroutable", head, frames, out)
+        else:
+            state.counters["forwarded"] += 1
+            task, flow = head.destination, self._flow
+            is_taken = (
+                flow.to_instance(task, frames, out)
+                if container == state.container
+                else flow.to_peer(container, task, frames, out)
+            )
+            if not is_taken:
+                self._drop(head, frames, out)
+
+    def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
+        """One batch for several tasks of one container: split there, each with its own edges."""
+        targets = targets_of(frames)
+        check_fanout(head, frames, targets)
+        state = self._state
+        is_elsewhere = any(state.container_of(task) != head.destination for task in targets)
+        if is_elsewhere and head.epoch >= state.epoch:
+            raise ProtocolError(f"a fan-out to tasks that are not in container {head.destination}")
+        if head.epoch < state.fence:
+            self._lose("fenced", head, frames, out)
+        elif is_elsewhere:
+            self._lose("unroutable", head, frames, out)
+        elif head.destination == state.container:
+            for task, single in split_fanout(head, frames, targets):
+                state.counters["forwarded"] += 1
+                if not self._flow.to_instance(task, single, out):
+                    self._drop(header_of(single), single, out)
+        else:
+            state.counters["forwarded"] += 1
+            # They all are of one component, so any of them will do as a cause.
+            if not self._flow.to_peer(head.destination, targets[0], frames, out):
+                self._drop(head, frames, out)
+
+    # --- lost batches -------------------------------------------------------------------------
+
+    def _lose(self, counter: str, head: Header, frames: Frames, out: Out) -> None:
+        """A batch is not delivered. It is older than the fence; or its task is not there any more:
+        it was emitted by a tick in the moment of a scaling, or was in flight after the drain."""
+        self._state.counters[counter] += 1
+        self._fail(roots_of(head, frames), out)
+
+    def _drop(self, head: Header, frames: Frames, out: Out) -> None:
+        """Mode drop: what finds the queue full is lost."""
+        copies = len(targets_of(frames)) if head.kind == Kind.FANOUT else 1
+        self._state.counters["dropped"] += head.items * copies
+        self._fail(roots_of(head, frames), out)
+
+    def lost(self, many: Iterable[Frames], out: Out) -> None:
+        """Messages that were on their way to a process that is gone."""
+        for frames in many:
+            self._lose("lost", header_of(frames), frames, out)
+
+    def _fail(self, roots: Iterable[int], out: Out) -> None:
+        """These roots fail at the spouts that own them."""
+        by_owner: dict[int, list[int]] = {}
+        for root in roots:
+            by_owner.setdefault(root_owner(root), []).append(root)
+        for owner, failed in by_owner.items():
+            self._settle_roots(owner, failed, out)
+
+    def _settle_roots(self, owner: int, failed: list[int], out: Out) -> None:
+        state = self._state
+        container = state.container_of(owner)
+        if owner in state.trees:
+            self._results.failed(owner, array("Q", failed), out)
+        elif container is None or container == state.container:
+            state.counters["unroutable"] += 1  # no spout, or none any more
+        else:
+            fail = encode_roots(Kind.FAIL, state.epoch, 0, owner, failed)
+            self._flow.to_peer(container, 0, fail, out)
+
+    # --- packets ------------------------------------------------------------------------------
+
+    def _init(self, head: Header, frames: Frames, out: Out) -> None:
+        trees = self._state.trees.get(head.source)
+        if trees is None:
+            raise ProtocolError(f"roots of task {head.source}, which is no spout of this container")
+        trees.begin(decode_pairs(head, frames))
+
+    def _ack(self, head: Header, frames: Frames, out: Out) -> None:
+        """Acks and fails go to the stream manager that holds the trees of the owning spout."""
+        state = self._state
+        container = state.container_of(head.destination)
+        if container is None:
+            state.counters["unroutable"] += 1
+        elif container != state.container:
+            self._flow.to_peer(container, 0, frames, out)
+        elif head.destination not in state.trees:
+            raise ProtocolError(f"acks for task {head.destination}, which is no spout")
+        elif head.kind == Kind.ACK:
+            self._results.acked(head.destination, decode_pairs(head, frames), out)
+        else:
+            self._results.failed(head.destination, decode_roots(head, frames), out)
+
+    def _only_consumed(self, head: Header, frames: Frames, out: Out) -> None:
+        """Its header says all: see `from_instance`."""
+
+    def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
+        message = decode_control(frames)
+        if not isinstance(message, BackPressureCause) or head.source not in self._state.peers:
+            raise ProtocolError(
+                f"not of another stream manager: {message!r:.100} from {head.source}"
+            )
+        self._flow.peer_cause(head.source, message, out)

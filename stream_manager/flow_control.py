@@ -1,0 +1,185 @@
+"""Messages into queues, and what follows when a queue passes one of its marks.
+
+Over its high-water mark a queue towards an instance names that instance's task as a cause of
+back-pressure, a queue towards a peer all tasks that it holds something for. All peers hear of it,
+in order with the data, and our own instances that send into a cause pause. At its low-water mark
+the queue lifts what it has named.
+"""
+
+from collections.abc import Set
+
+from heron_core.config import DROP
+from heron_core.wire.frames import Frames
+from heron_core.wire.messages import BackPressureCause, Pause
+from heron_core.wire.packets import encode_control
+from stream_manager import events
+from stream_manager.backpressure import BackPressure, Origin
+from stream_manager.container_state import ContainerState, PackingChange
+
+Out = list[events.Instruction]
+
+
+class FlowControl:
+    """The way of a message to a local instance or to a peer."""
+
+    def __init__(self, state: ContainerState, pressure: BackPressure) -> None:
+        self._state = state
+        self._pressure = pressure
+        self._high_bytes = state.options.high_water_bytes
+        self._low_bytes = state.options.low_water_bytes
+        self._drops = state.options.backpressure == DROP
+
+    # --- local instances ----------------------------------------------------------------------
+
+    def to_instance(self, task: int, frames: Frames, out: Out) -> bool:
+        """Hand a batch over, or let it wait; False if it is too much and back-pressure drops."""
+        queue = self._state.queues[task]
+        if self._drops and queue.waiting_bytes > self._high_bytes:
+            return False
+        if queue.offer(frames):
+            out.append(events.ToLocal(task, queue.incarnation or 0, frames))
+        elif queue.waiting_bytes > self._high_bytes:
+            self._name(self._state.container, {task}, out)
+        return True
+
+    def consumed(self, task: int, messages_processed: int, out: Out) -> None:
+        """An instance has processed its oldest messages."""
+        self._state.queues[task].processed(messages_processed)
+        self.hand_over(task, out)
+
+    def hand_over(self, task: int, out: Out) -> None:
+        """What the window lets through; with that the queue may stop being a cause."""
+        queue = self._state.queues[task]
+        while (waiting := queue.next()) is not None:
+            out.append(events.ToLocal(task, queue.incarnation or 0, waiting))
+        if queue.waiting_bytes <= self._low_bytes:
+            here = self._state.container
+            if task in self._pressure.named_by(here):
+                self._lift(here, {task}, out)
+
+    # --- peers --------------------------------------------------------------------------------
+
+    def to_peer(self, container: int, destination: int, frames: Frames, out: Out) -> bool:
+        """Send, or let it wait behind what waits; False if it is too much and back-pressure drops.
+
+        `destination`: a task that it is for; 0 for what is about roots or causes, and never
+        dropped.
+        """
+        queue = self._state.peers[container]
+        if not queue.blocked:  # then nothing waits, so it names nothing either
+            out.append(events.ToPeer(container, destination, frames))
+            return True
+        if self._drops and destination and queue.waiting_bytes > self._high_bytes:
+            return False
+        queue.put(destination, frames)
+        self._check_peer(container, {destination}, out)
+        return True
+
+    def peer_blocked(self, container: int, unsent: list[tuple[int, Frames]], out: Out) -> None:
+        """A peer's socket took no more: these messages come first when it does again."""
+        if container in self._state.peers:
+            self._state.peers[container].put_back(unsent)
+            self._check_peer(container, {task for task, _ in unsent}, out)
+
+    def peer_writable(self, container: int, out: Out) -> None:
+        """A peer's socket takes messages again."""
+        if container in self._state.peers:
+            burst = self._state.peers[container].burst()
+            out.extend(events.ToPeer(container, *waiting) for waiting in burst)
+            self._check_peer(container, set(), out)
+
+    def _check_peer(self, container: int, newest: Set[int], out: Out) -> None:
+        """After a change of a queue. Over its mark it names all tasks that it holds something for;
+        until it is at its low-water mark, `newest` (the tasks of added messages) join them."""
+        queue = self._state.peers[container]
+        named = self._pressure.named_by(container)
+        if named and queue.waiting_bytes <= self._low_bytes:
+            self._lift(container, set(named), out)
+        elif named:
+            self._name(container, newest - {0}, out)
+        elif queue.waiting_bytes > self._high_bytes:
+            self._name(container, queue.destinations(), out)
+
+    # --- causes -------------------------------------------------------------------------------
+
+    def _name(self, queue: int, tasks: Set[int], out: Out) -> None:
+        """Our queue to a container, or those to the instances here, are too full for `tasks`."""
+        instances = self._state.packing.instances
+        fresh = {task for task in tasks if task in instances} - self._pressure.named_by(queue)
+        if not fresh:
+            return
+        before = self._pressure.own()
+        origin = Origin(self._state.container, queue)
+        self._pause(self._pressure.on(origin, fresh, self._state.now), True, out)
+        self._notify_peers(fresh - before, True, out)
+
+    def _lift(self, queue: int, tasks: Set[int], out: Out) -> None:
+        """The queue has room again. Peers do not hear of it while another queue names the task."""
+        origin = Origin(self._state.container, queue)
+        self._pause(self._pressure.off(origin, tasks, self._state.now), False, out)
+        self._notify_peers(tasks - self._pressure.own(), False, out)
+
+    def _pause(self, tasks: list[int], on: bool, out: Out) -> None:
+        for task in tasks:
+            if task in self._state.queues:
+                self._state.send_control(task, Pause(on), out)
+
+    def _notify_peers(self, causes: Set[int], on: bool, out: Out) -> None:
+        for task in sorted(causes):
+            self._state.note("cause" if on else "cause lifted", task=task)
+            for container in self._state.peers:
+                # What is sent may itself fill a queue, and so change what is named: newer word of
+                # that has gone to all of them then.
+                if (task in self._pressure.own()) is on:
+                    self._notify_peer(container, task, on, out)
+
+    def _notify_peer(self, container: int, task: int, on: bool, out: Out) -> None:
+        here = self._state.container
+        cause = BackPressureCause(task, on)
+        self.to_peer(container, 0, encode_control(self._state.epoch, here, task, cause), out)
+
+    def notify_of_all(self, container: int, out: Out) -> None:
+        """A peer is new: it has to hear of the causes that we have named."""
+        for task in sorted(self._pressure.own()):
+            self._notify_peer(container, task, True, out)
+
+    def peer_cause(self, announcer: int, cause: BackPressureCause, out: Out) -> None:
+        """Another stream manager names or lifts a cause."""
+        change = self._pressure.on if cause.on else self._pressure.off
+        self._state.note(f"cause {'named' if cause.on else 'lifted'} elsewhere",
+                         task=cause.task, container=announcer)  # fmt: skip
+        self._pause(change(Origin(announcer), {cause.task}, self._state.now), cause.on, out)
+
+    def peer_replaced(self, container: int, out: Out) -> None:
+        """A new stream manager there: its predecessor's causes are gone, ours it has to hear."""
+        self._pause(self._pressure.forget(container, self._state.now), False, out)
+        self.notify_of_all(container, out)
+
+    def apply_packing(self, change: PackingChange, out: Out) -> None:
+        """The topology was scaled (container_state has applied it): causes that moved are lifted
+        where they were named, who may run again does, new peers hear of what stands."""
+        for container in sorted(change.gone_peers):
+            self._lift(container, set(self._pressure.named_by(container)), out)
+        here = self._state.container
+        self._lift(here, change.removed & self._pressure.named_by(here), out)
+        released = self._pressure.apply_packing(self._state.packing, self._state.now)
+        self._pause(released, False, out)
+        for container in sorted(change.new_peers):
+            self.notify_of_all(container, out)
+
+    def validate(self) -> None:
+        """AssertionError unless the causes are those of the queues, the pauses of the causes."""
+        self._pressure.validate(self._state.now, {self._state.container, *self._state.peers})
+        local = self._pressure.named_by(self._state.container)
+        assert local <= self._state.queues.keys()
+        for task, queue in self._state.queues.items():
+            named = task in local
+            assert not named or queue.waiting_bytes > self._low_bytes, f"{task} is no cause"
+            if not self._drops:
+                assert named or queue.waiting_bytes <= self._high_bytes, f"{task} is a cause"
+        for container, peer in self._state.peers.items():
+            named_there = self._pressure.named_by(container)
+            assert not named_there or peer.waiting_bytes > self._low_bytes
+            if named_there or peer.waiting_bytes > self._high_bytes:
+                waiting = peer.destinations() & self._state.packing.instances.keys()
+                assert waiting <= named_there, f"{waiting - named_there} wait unnamed"

@@ -1,0 +1,99 @@
+"""What a new physical plan changes: the fence, replaced peers, and where instances are."""
+
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
+from heron_core.wire.messages import Json, Plan
+from stream_manager import events
+from stream_manager.ack_results import AckResults
+from stream_manager.container_state import ContainerState, PackingChange
+from stream_manager.data_plane import DataPlane
+from stream_manager.flow_control import FlowControl
+
+Out = list[events.Instruction]
+NOTHING_REMOVED: frozenset[int] = frozenset()
+
+
+class PlanUpdate:
+    """Holds the physical plan and takes newer ones."""
+
+    def __init__(
+        self, state: ContainerState, data: DataPlane, flow: FlowControl, results: AckResults
+    ) -> None:
+        self._state = state
+        self._data = data
+        self._flow = flow
+        self._results = results
+        self.plan: PhysicalPlan | None = None
+        self.message = Plan({})
+        """The plan as it came, for the instances."""
+
+    def take(self, data: Json, out: Out) -> frozenset[int]:
+        """A plan of the master's; returns the tasks that are not served here any more.
+
+        ProtocolError if it does not fit the topology; one older than ours changes nothing.
+        """
+        plan = physical_from_json(data)
+        self._check(plan)
+        state = self._state
+        if plan.epoch < state.epoch:
+            return NOTHING_REMOVED
+        before = self.plan
+        self.plan, self.message, state.epoch = plan, Plan(data), plan.epoch
+        state.note("plan", epoch=plan.epoch, state=plan.state)
+        removed = NOTHING_REMOVED
+        if plan.packing != state.packing:
+            removed = self._apply_packing(plan.packing, out)
+        peers = {container: plan.stream_managers[container] for container in state.peers}
+        out.append(events.ConnectPeers(peers))
+        replaced = [each for each in peers if _is_replaced(each, before, plan)]
+        if replaced or before is None:
+            state.fence = plan.epoch
+        self._peers_replaced(replaced, out)
+        for task in state.queues:
+            state.send_control(task, self.message, out)
+        return removed
+
+    def _check(self, plan: PhysicalPlan) -> None:
+        containers = {each.id for each in plan.packing.containers}
+        if not plan.stream_managers.keys() >= containers or self._state.container not in containers:
+            raise ProtocolError("a physical plan without some of the stream managers")
+        if plan.packing.tasks_of.keys() != self._state.packing.tasks_of.keys():
+            raise ProtocolError("a physical plan with other components than the topology's")
+
+    def _peers_replaced(self, containers: list[int], out: Out) -> None:
+        """They died with tuples and acks that nobody can name: all trees of our spouts may miss
+        some, so they fail now and are replayed, rather than after the message timeout."""
+        if containers:
+            self._results.fail_all(out)
+        for container in containers:
+            self._state.note("peer replaced", container=container)
+            self._flow.peer_replaced(container, out)
+
+    def _apply_packing(self, packing: PackingPlan, out: Out) -> frozenset[int]:
+        """The topology is scaled: instances and peers come and go, the others notice nothing.
+
+        Usually nothing is in flight now. What is all the same, because the drain took too long,
+        fails and is replayed.
+        """
+        change: PackingChange = self._state.apply_packing(packing)
+        self._state.note("packing", removed=len(change.removed), new_peers=len(change.new_peers))
+        for task in change.removed:
+            self._results.forget(task)
+        self._flow.apply_packing(change, out)
+        self._data.lost(change.lost, out)
+        out.append(events.ApplyPacking(packing))
+        return change.removed
+
+    def validate(self) -> None:
+        """AssertionError unless plan, epoch and packing belong together."""
+        if self.plan is None:
+            assert self._state.epoch == 0
+        else:
+            assert self.plan.epoch == self._state.epoch
+            assert self.plan.packing == self._state.packing
+
+
+def _is_replaced(container: int, before: PhysicalPlan | None, plan: PhysicalPlan) -> bool:
+    """Whether another stream manager serves a container now."""
+    address = plan.stream_managers[container]
+    return before is not None and before.stream_managers.get(container, address) != address

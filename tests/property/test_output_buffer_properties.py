@@ -1,0 +1,210 @@
+"""What a bolt emits, acks and fails in any order leaves it once, in order, and its trees add up."""
+
+import logging
+from array import array
+from random import Random
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from heron_core import config as keys
+from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from heron_core.wire.batch import decode_batch, encode_batch, split_fanout, targets_of
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header_of
+from heron_core.wire.packets import decode_pairs, decode_roots
+from heron_core.wire.values import packer, unpack
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
+from heronpy_compat import Bolt
+
+NOTHING = Resource(0.0, 0, 0)
+EPOCH = 3
+TESTED, READERS, SOURCE = 1, (2, 3, 4, 5), 6
+STREAMS = {"one": GroupingKind.SHUFFLE, "every": GroupingKind.ALL, "default": GroupingKind.FIELDS}
+"""Streams of the tested bolt, and how the readers get them: each way has buffers of its own, and
+those of ALL lead to the same tasks as the others."""
+
+log = logging.getLogger("output_buffers")
+log.addHandler(logging.NullHandler())
+log.propagate = False
+
+
+class Holding(Bolt):
+    """Keeps what it gets."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.held: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        self.held.append(tup)
+
+
+def topology() -> TopologySpec:
+    """The tested bolt, its source, and its readers, who read all of its streams."""
+    path = f"{__name__}.Holding"
+    outputs = tuple(StreamSpec(name, ("value",)) for name in STREAMS)
+    inputs = tuple(
+        InputSpec(
+            "tested",
+            name,
+            GroupingSpec(kind, ("value",) if kind is GroupingKind.FIELDS else ()),
+        )
+        for name, kind in STREAMS.items()
+    )
+    source = InputSpec("source", "default", GroupingSpec(GroupingKind.SHUFFLE))
+    return TopologySpec(
+        "t",
+        (
+            ComponentSpec("tested", False, path, 1, outputs, (source,)),
+            ComponentSpec("readers", False, path, len(READERS), (), inputs),
+            ComponentSpec("source", True, path, 1, (StreamSpec("default", ("value",)),)),
+        ),
+        {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE},
+    )
+
+
+def packing() -> PackingPlan:
+    """Half of the readers in another container."""
+    here = (InstancePlan(TESTED, "tested", 0, NOTHING), InstancePlan(SOURCE, "source", 0, NOTHING))
+    readers = [InstancePlan(task, "readers", at, NOTHING) for at, task in enumerate(READERS)]
+    return PackingPlan(
+        "t",
+        (
+            ContainerPlan(1, (*here, *readers[:2]), NOTHING),
+            ContainerPlan(2, tuple(readers[2:]), NOTHING),
+        ),
+    )
+
+
+class OutputMachine(RuleBasedStateMachine):
+    """The model: which number was emitted on which stream, and of each root the xor of all edges
+    that are known and not acked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Frames] = []
+        self.now = 0.0
+        environment = Environment(lambda: self.now, Random(1), self.sent.append, lambda: None, log)
+        instance = build(topology(), packing(), TESTED, environment)
+        self.core: Any = instance.driver
+        self.bolt: Any = instance.component
+        self.core.plan_changed(EPOCH)
+        self.emitted: dict[int, str] = {}
+        """number -> its stream; numbers count up."""
+        self.received: dict[int, list[int]] = {task: [] for task in READERS}
+        self.left: dict[int, int] = {}
+        self.failed: set[int] = set()
+        self.roots = 0
+        self.settled = 0
+
+    @rule(rooted=st.lists(st.booleans(), min_size=1, max_size=4))
+    def arrive(self, rooted: list[bool]) -> None:
+        ids = []
+        for has_root in rooted:
+            self.roots += 1
+            root = (SOURCE << ROOT_COUNTER_BITS) | self.roots if has_root else 0
+            edge = self.roots * 7919 if has_root else 0
+            ids += [root, edge]
+            if root:
+                self.left[root] = edge
+        parts = [packer()([at]) for at in range(len(rooted))]
+        self.core.deliver(encode_batch(EPOCH, SOURCE, TESTED, parts, ids=[ids]))
+
+    @rule(
+        stream=st.sampled_from(sorted(STREAMS)),
+        anchors=st.sets(st.integers(0, 5), max_size=2),
+        times=st.integers(1, 4),
+    )
+    def emit(self, stream: str, anchors: set[int], times: int) -> None:
+        held = self.bolt.held
+        chosen = [held[at] for at in sorted(anchors) if at < len(held)]
+        for _ in range(times):
+            number = len(self.emitted)
+            self.emitted[number] = stream
+            self.bolt.emit([number], stream=stream, anchors=chosen)
+
+    @precondition(lambda self: self.bolt.held)
+    @rule(data=st.data(), fails=st.integers(0, 3))
+    def settle(self, data: st.DataObject, fails: int) -> None:
+        tup = self.bolt.held.pop(data.draw(st.integers(0, len(self.bolt.held) - 1)))
+        self.settled += 1
+        if fails:
+            self.bolt.ack(tup)
+        else:
+            self.bolt.fail(tup)
+
+    @rule()
+    def flush(self) -> None:
+        self.core.flush()
+        assert self.core.outbox.empty
+        self.check()
+
+    def check(self) -> None:
+        """What has left since the last look."""
+        for frames in self.sent:
+            head = header_of(frames)
+            if head.kind == Kind.FANOUT:
+                for _, single in split_fanout(head, frames, targets_of(frames)):
+                    self._take_batch(single)
+            elif head.kind == Kind.DATA:
+                self._take_batch(frames)
+            elif head.kind == Kind.ACK:
+                self._take_pairs(decode_pairs(head, frames))
+            else:
+                assert head.kind == Kind.FAIL
+                self.failed.update(decode_roots(head, frames))
+        self.sent.clear()
+        self._check_deliveries()
+
+    def _take_batch(self, frames: Frames) -> None:
+        head = header_of(frames)
+        batch = decode_batch(head, frames)
+        numbers = [value for (value,) in unpack(batch.body)]
+        streams = list(batch.streams) if batch.streams is not None else [head.stream] * head.items
+        names = list(STREAMS)
+        assert [names[at] for at in streams] == [self.emitted[number] for number in numbers]
+        self.received[head.destination] += numbers
+        assert batch.ids is not None
+        self._take_pairs(batch.ids)
+        extras = iter(batch.extras or ())
+        for position, root in zip(extras, extras, strict=True):
+            self.left[root] ^= batch.ids[2 * position + 1]
+
+    def _take_pairs(self, pairs: "array[int]") -> None:
+        numbers = iter(pairs)
+        for root, value in zip(numbers, numbers, strict=True):
+            if root:
+                self.left[root] ^= value
+            else:
+                assert value == 0
+
+    def _check_deliveries(self) -> None:
+        by_number: dict[int, list[int]] = {number: [] for number in self.emitted}
+        for task, numbers in self.received.items():
+            assert numbers == sorted(numbers), f"task {task} gets {numbers}"
+            for number in numbers:
+                by_number[number].append(task)
+        for number, stream in self.emitted.items():
+            expected = len(READERS) if STREAMS[stream] is GroupingKind.ALL else 1
+            assert len(by_number[number]) == expected == len(set(by_number[number]))
+
+    def teardown(self) -> None:
+        while self.bolt.held:
+            self.bolt.ack(self.bolt.held.pop())
+        self.flush()
+        # All is acked, and each edge was told twice: by what was emitted with it, and by the ack.
+        assert {root for root, value in self.left.items() if value} <= self.failed
+
+
+TestOutputBuffers = OutputMachine.TestCase
+TestOutputBuffers.settings = settings(max_examples=40, stateful_step_count=25, derandomize=True)
