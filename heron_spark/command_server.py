@@ -183,10 +183,10 @@ def serving(
 
 def _reply(server: CommandServer, router: "zmq.Socket[bytes]", message: list[bytes]) -> None:
     try:
-        command = messages.decode(message[1])
+        command = messages.decode(b"".join(message[1:2]))
         if not isinstance(command, messages.Command):
             raise ProtocolError(f"a {type(command).__name__} where a command is expected")
-    except (ProtocolError, IndexError) as error:
+    except ProtocolError as error:
         log.warning("a malformed message: %s", error)
         return
     router.send_multipart([message[0], messages.encode(server.answer(command))])

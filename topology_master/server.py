@@ -247,12 +247,13 @@ class Server:
             return None
 
     def _receive(self, message: list[bytes]) -> None:
+        sender, body = message[0], b"".join(message[1:2])
+        event: events.Event
         try:
-            received = events.Received(message[0], messages.decode(message[1]))
-        except (ProtocolError, IndexError) as error:
-            self._handle(events.Malformed(str(error)))
-            return
-        self._handle(received)
+            event = events.Received(sender, messages.decode(body))
+        except ProtocolError as error:
+            event = events.Malformed(str(error))
+        self._handle(event)
 
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):

@@ -93,6 +93,9 @@ def _setting(
     topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
 ) -> _Setting:
     closed = topology.by_name[packing.instances[task].component]
+    # First of all: a file without a main block submits its topology when it is imported, and
+    # load_class captures that. What is unpickled below, config and custom groupings, would not.
+    load_class(closed.class_path)
     spec = replace(closed, config=opened(closed.config))
     config = {**opened(keys.with_defaults(topology.config)), **spec.config}
     # Of a topology that was scaled the packing knows it.

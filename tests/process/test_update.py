@@ -80,7 +80,7 @@ def drained_words(running: Running, store: StateStore, place: Place) -> Counter[
     """End the run with nothing in flight; how often each word of each acked line was counted."""
     client = MasterClient(store, NAME)
     client.ask("drain")
-    running.until(lambda: (client.try_ask("stats") or {}).get("quiet"), "nothing is in flight")
+    running.until(lambda: (stats := client.try_stats()) and stats.drained, "nothing is in flight")
     client.close()
     running.end()
     seen = Counter(records(place.path, "seen"))

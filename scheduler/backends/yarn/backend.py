@@ -394,11 +394,11 @@ def _served(store: StateStore, name: str, numbers: Iterable[int]) -> dict[int, A
 
 def _is_complete(master: MasterClient) -> bool:
     """Whether every container and every instance is there."""
-    found = master.try_ask("stats", wait_secs=1.0)
+    stats = master.try_stats(wait_secs=1.0)
     return (
-        found is not None
-        and found["containers"] == found["containers_expected"]
-        and all(each["up"] == each["instances"] for each in found["components"].values())
+        stats is not None
+        and stats.containers == stats.containers_expected
+        and all(each.up == each.instances for each in stats.components.values())
     )
 
 
