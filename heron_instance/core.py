@@ -124,7 +124,7 @@ class InstanceCore:
         }
 
     def handle(self, event: Event, now: float) -> Out:
-        """What to do about `event`, in order; `now` on the environment's clock."""
+        """What to do about `event`, in order; `now` on the clock of the world."""
         return self._by_event[type(event)](event, now)
 
     @property

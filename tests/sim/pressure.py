@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from sim.instances import Instance
     from sim.processes import Manager
 
-PAUSE_ROUNDS = 25
-"""Longest way of a Pause: its delay (10 ms, and a round takes 0.5 ms at least), then one look."""
+PAUSE_ROUNDS = 40
+"""Longest way of a Pause: its delay (10 ms, and a round takes 0.5 ms at least), then some rounds in
+which the main thread was quicker than the control thread (seed 40022)."""
 
 
 class PressureRules:

@@ -1,4 +1,4 @@
-"""The core of an instance: batches in, user code called, its errors survived, its results told."""
+"""The drivers of components: batches in, user code called, its errors survived."""
 
 from array import array
 from typing import Any

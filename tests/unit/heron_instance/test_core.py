@@ -1,0 +1,337 @@
+"""The decisions of an instance: what control messages mean, and what the main loop does next."""
+
+import logging
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from instance_support import OTHER, SHUFFLE, SOURCE, Middle, Source, batch, packing, reads
+from instance_support import topology_of as topology_with
+
+from heron_core import config as keys
+from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
+from heron_core.topology import StreamSpec
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_instance.control_core import Identity, is_replaced
+from heron_instance.core import InstanceCore
+from heron_instance.events import (
+    Connected,
+    ControlReceived,
+    Event,
+    Exit,
+    Finish,
+    InputEmpty,
+    Instruction,
+    Log,
+    Receive,
+    Received,
+    ReportLongCall,
+    SendControl,
+    Stopped,
+    Timer,
+    Turn,
+    Wait,
+    Wake,
+)
+from heron_instance.runtime.environment import Environment
+from heron_instance.shared_state import SharedState
+
+CONSUMED_BYTES = 200
+ROOT = (OTHER << 44) | 1
+ADDRESSES = {1: "tcp://first", 2: "tcp://second"}
+
+
+class Process:
+    """An InstanceCore and what it has sent."""
+
+    def __init__(self, kind: type, **config: Any) -> None:
+        self.now = 100.0
+        self.sent: list[Frames] = []
+        self.shared = SharedState()
+        whole = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, **config}
+        topology = topology_with(
+            kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], whole
+        )
+        environment = Environment(
+            lambda: self.now, Random(1), self.sent.append, self._admit, logging.Logger("tested")
+        )
+        self.core = InstanceCore(
+            topology, packing(), Identity(SOURCE, 77, 5), environment, self.shared, CONSUMED_BYTES
+        )
+        self.component: Any = self.core.instance.component
+
+    def _admit(self) -> None:
+        assert self.shared.may_send, "production would wait here"
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """What is decided about an event; all invariants hold after it."""
+        out = list(self.core.handle(event, self.now))
+        self.core.validate()
+        return out
+
+    def hear(self, message: Any) -> list[Instruction]:
+        """A control message arrives."""
+        return self.handle(ControlReceived(message))
+
+    def plan(self, epoch: int = 1, state: str = TopologyState.RUNNING, **addresses: str) -> Any:
+        """A physical plan arrives."""
+        changed = {int(name[1:]): address for name, address in addresses.items()}
+        made = PhysicalPlan("t", epoch, state, packing(), ADDRESSES | changed)
+        return self.hear(messages.Plan(physical_to_json(made)))
+
+    def receive(self, *values: list[Any]) -> list[Instruction]:
+        """A batch of a tracked tuple for each of `values` arrives."""
+        roots = [(ROOT + at, 9) for at in range(len(values))]
+        return self.handle(Received(batch(*values, roots=roots, epoch=self.shared.epoch)))
+
+    def kinds(self) -> list[Kind]:
+        """Of all messages sent."""
+        return [Kind(parse_header(frames[0]).kind) for frames in self.sent]
+
+    def consumed(self) -> int:
+        """Messages reported as processed."""
+        return sum(parse_header(frames[0]).consumed for frames in self.sent)
+
+
+def running(kind: type, **config: Any) -> Process:
+    """One whose main thread has taken the first plan."""
+    process = Process(kind, **config)
+    process.plan()
+    process.handle(Turn())
+    return process
+
+
+def test_a_connection_begins_with_who_this_is() -> None:
+    out = Process(Middle).handle(Connected())
+    assert out == [SendControl(messages.RegisterInstance(SOURCE, 77, 5))]
+
+
+def test_before_the_first_plan_a_bolt_takes_no_input() -> None:
+    process = Process(Middle)
+    assert process.handle(Turn()) == [Wait(101.0, for_input=False)]
+    assert process.plan() == [Wake()]
+    assert process.handle(Turn()) == [Receive()]
+
+
+def test_a_paused_bolt_leaves_its_input_and_sends_acks() -> None:
+    process = running(Middle)
+    process.component.script = process.component.ack
+    process.receive(["x"])
+    process.hear(messages.Pause(True))
+    assert process.handle(Turn()) == [Wait(101.0, for_input=False)]
+    assert process.kinds() == [Kind.ACK]
+    assert process.hear(messages.Pause(False)) == [Wake()]
+    assert process.handle(Turn()) == [Receive()]
+
+
+def test_a_paused_spout_hears_of_its_tuples_and_does_not_emit() -> None:
+    process = running(Source)
+    process.component.script = lambda: process.component.emit([1, 2], tup_id=1)
+    process.hear(messages.Pause(True))
+    assert process.handle(Turn()) == [Receive()]
+    assert process.handle(InputEmpty()) == [Wait(101.0, for_input=True)]
+    assert process.sent == []
+
+
+def test_pending_calls_are_made_while_a_bolt_is_paused() -> None:
+    process = running(Middle)
+    process.hear(messages.Pause(True))
+    process.plan(epoch=2)
+    assert process.shared.epoch_taken == 1
+    process.handle(Turn())
+    assert process.shared.epoch_taken == 2
+
+
+def test_calls_that_a_call_asks_for_come_in_the_next_round() -> None:
+    process = running(Middle)
+    made: list[str] = []
+    process.shared.call(lambda: process.shared.call(lambda: made.append("second")))
+    process.shared.call(lambda: made.append("first"))
+    process.handle(Turn())
+    assert made == ["first"]
+    process.handle(Turn())
+    assert made == ["first", "second"]
+
+
+def test_what_was_processed_rides_on_the_next_message() -> None:
+    process = running(Middle)
+    process.component.script = process.component.ack
+    process.receive(["x"])
+    assert process.handle(InputEmpty()) == [Wait(101.0, for_input=True)]
+    assert process.kinds() == [Kind.ACK]
+    assert process.consumed() == 1
+
+
+def test_what_was_processed_is_reported_without_a_message_to_ride_on() -> None:
+    process = running(Middle)
+    process.receive(["x"])
+    process.handle(InputEmpty())
+    assert process.kinds() == [Kind.CONSUMED]
+    assert process.consumed() == 1
+    process.handle(InputEmpty())
+    assert len(process.sent) == 1
+
+
+def test_what_was_processed_is_reported_when_it_amounts_to_much() -> None:
+    process = running(Middle)
+    assert process.receive(["x"]) == [Receive()]
+    assert process.consumed() == 0
+    process.receive(["x" * CONSUMED_BYTES])
+    assert process.consumed() == 2
+
+
+def test_a_malformed_message_is_logged_and_counts_as_processed() -> None:
+    process = running(Middle)
+    log, step = process.handle(Received([b"x" * 40]))
+    assert isinstance(log, Log)
+    assert step == Receive()
+    process.handle(InputEmpty())
+    assert process.consumed() == 1
+
+
+def test_a_spout_says_when_it_finishes_and_when_it_goes_on() -> None:
+    process = running(Source)
+    calls = [process.component.finish, lambda: process.component.emit([1, 2], tup_id=7)]
+
+    def script() -> None:
+        calls.pop()()
+
+    process.component.script = script
+    process.handle(Turn())
+    process.handle(InputEmpty())
+    out = process.handle(InputEmpty())
+    assert out[0] == SendControl(messages.SpoutFinished(SOURCE, True))
+    assert process.hear(messages.Resync())[0] == SendControl(
+        messages.RegisterInstance(SOURCE, 77, 5)
+    )
+    process.component.script = lambda: None
+    process.handle(Turn())
+    assert process.component.failed == [7]
+    assert process.handle(InputEmpty())[0] == SendControl(messages.SpoutFinished(SOURCE, False))
+
+
+def test_a_spout_that_emits_nothing_is_left_alone_for_longer_and_longer() -> None:
+    process = running(Source)
+    process.component.script = lambda: None
+    waits = []
+    for _ in range(10):
+        process.handle(Turn())
+        (step,) = process.handle(InputEmpty())
+        assert isinstance(step, Wait)
+        waits.append(round((step.until - process.now) * 1000))
+    assert waits == [1, 1, 1, 2, 2, 4, 8, 10, 10, 10]
+
+
+def test_a_topology_that_is_paused_holds_the_spout() -> None:
+    process = running(Source)
+    process.component.script = lambda: process.component.emit([1, 2])
+    process.plan(epoch=2, state=TopologyState.PAUSED)
+    process.handle(Turn())
+    assert process.handle(InputEmpty()) == [Wait(101.0, for_input=True)]
+    assert process.sent == []
+
+
+@pytest.mark.parametrize(
+    ("addresses", "failed"), [({}, []), ({"_3": "tcp://more"}, []), ({"_2": "tcp://new"}, [7])]
+)
+def test_pending_tuples_fail_when_a_stream_manager_is_replaced(
+    addresses: dict[str, str], failed: list[int]
+) -> None:
+    # The one that died held trees that nobody can name. One that is added held none.
+    process = running(Source)
+    emits: list[Callable[[], object]] = [lambda: process.component.emit([1, 2], tup_id=7)]
+    process.component.script = lambda: emits.pop()() if emits else None
+    process.handle(InputEmpty())
+    process.plan(epoch=2, **addresses)
+    process.handle(Turn())
+    assert process.component.failed == failed
+
+
+def test_containers_that_come_or_go_replace_nobody() -> None:
+    assert not is_replaced({"1": "a", "2": "b"}, {"1": "a"})
+    assert not is_replaced({"1": "a"}, {"1": "a", "2": "b"})
+    assert is_replaced({"1": "a", "2": "b"}, {"1": "a", "2": "c"})
+
+
+def test_the_end_of_a_finite_run_is_answered_when_on_finish_has_run() -> None:
+    process = running(Middle)
+    assert process.hear(messages.FinishBolts((SOURCE,))) == [Wake()]
+    assert process.component.received == []
+    assert process.handle(Turn()) == [SendControl(messages.BoltFinished(SOURCE)), Receive()]
+    assert process.component.received == ["finish"]
+
+
+def test_a_probe_is_answered_at_once_by_the_plan_that_was_taken() -> None:
+    process = running(Middle)
+    process.plan(epoch=2)
+    beat, report = process.hear(messages.QuiescenceProbe(4))
+    assert isinstance(beat, SendControl)
+    assert isinstance(beat.message, messages.InstanceHeartbeat)
+    assert report == SendControl(messages.QuiescenceReport(SOURCE, 4, 0, 0, True, epoch=1))
+
+
+def test_a_process_that_was_replaced_ends_at_once() -> None:
+    assert running(Middle).hear(messages.Superseded("another one")) == [Exit("another one")]
+
+
+def test_a_process_that_is_stopped_may_send_what_it_holds() -> None:
+    process = running(Middle)
+    process.hear(messages.Pause(True))
+    assert process.handle(Stopped()) == [Wake()]
+    assert process.shared.may_send
+    assert process.handle(Turn()) == [Finish()]
+    process.hear(messages.Pause(True))
+    assert process.shared.may_send
+
+
+def test_heartbeats_come_at_their_interval_and_name_the_process() -> None:
+    process = running(Middle, **{keys.METRICS_INTERVAL_MS: 500})
+    (beat,) = process.handle(Timer())
+    assert isinstance(beat, SendControl)
+    assert isinstance(beat.message, messages.InstanceHeartbeat)
+    metrics = beat.message.metrics
+    assert (metrics["incarnation"], metrics["pid"], metrics["at"]) == (77, 5, 100.0)
+    assert process.handle(Timer()) == []
+    process.now = process.core.next_heartbeat
+    assert process.now == 100.5
+    assert len(process.handle(Timer())) == 1
+
+
+def test_a_call_that_does_not_return_is_reported_once() -> None:
+    process = running(Middle, **{keys.STUCK_REPORT_SECS: 3})
+    reports = []
+    for _ in range(3):
+        process.handle(Timer())
+        process.now += 10.0
+        reports += [each for each in process.handle(Timer()) if type(each) is ReportLongCall]
+    assert reports == [ReportLongCall(10.0)]
+
+
+def test_the_story_tells_control_messages_and_what_came_of_them() -> None:
+    process = running(Middle)
+    process.hear(messages.QuiescenceProbe(4))
+    process.hear(messages.FinishBolts((SOURCE,)))
+    process.handle(Turn())
+    told = [(each.event, each.cause, each.instructions) for each in process.core.newest]
+    assert told == [
+        ("Plan", "", ("Wake",)),
+        ("plan 1 is taken", "Plan", ()),
+        ("FinishBolts", "", ("Wake",)),
+        ("on_finish has run", "FinishBolts", ()),
+    ]
+
+
+def test_the_story_is_bounded() -> None:
+    process = running(Middle)
+    for _ in range(500):
+        process.hear(messages.Pause(True))
+    assert len(process.core.newest) == 100
+
+
+def test_validate_names_what_does_not_hold() -> None:
+    process = running(Middle)
+    process.shared.paused = True
+    with pytest.raises(AssertionError, match="may_send is True: not updated"):
+        process.core.validate()
