@@ -12,6 +12,7 @@ SERVICES = {
     "heron: topology master": "topology master",
     "heron: container": "executor",
     "heron: scheduler": "scheduler",
+    "heron: operations": "operations",
 }
 """Beginning of a title -> role; other titles are those of instances, `heron: NAME[INDEX] task …`"""
 

@@ -108,7 +108,7 @@ def _run(
 ) -> Mapping[str, Any]:
     from heron_io.imports import forget_ours
     from heronpy_compat.loading import aliases
-    from heronpy_compat.user_errors import told
+    from heronpy_compat.user_errors import format_error
 
     forget_ours()
     aliases.install()
@@ -122,7 +122,7 @@ def _run(
                 function(*(name, environment.name, environment.config, options)[: _takes(function)])
         except (Exception, SystemExit) as error:
             cure = " (--no-hooks submits without)" if isinstance(error, ImportError) else ""
-            return {"error": f"{hook} in {file}: {told(error)}{cure}"}
+            return {"error": f"{hook} in {file}: {format_error(error)}{cure}"}
     return {"options": config_to_json(options)}
 
 

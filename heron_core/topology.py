@@ -90,7 +90,7 @@ class TopologySpec:
     search_paths: tuple[str, ...] = ()
     main_file: str = ""
     defaults: Config = field(default_factory=dict)
-    """What its door takes for granted (Storm's is at least once); lies below every other config."""
+    """What its API takes for granted (Storm's is at least once); lies below every other config."""
 
     @cached_property
     def by_name(self) -> dict[str, ComponentSpec]:
@@ -113,7 +113,7 @@ class TopologySpec:
     def with_config(self, extra: Config, below: Config | None = None) -> "TopologySpec":
         """The same topology with its config settled.
 
-        From lowest to highest: its door's defaults, `below` (the environment's), its own, `extra`
+        From lowest to highest: its API's defaults, `below` (the environment's), its own, `extra`
         (the command line's). Whoever sets Storm's number of ackers without Heron's reliability mode
         decides what a lower one said about that mode.
         """

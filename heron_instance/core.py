@@ -1,114 +1,306 @@
-"""What the cores of spouts and bolts have in common: clock, outbox, epoch, errors of user code.
+"""An instance's decisions: `handle(event, now)` returns what to do and does nothing else.
 
-A core drives one component from what arrives: messages in, calls of user code, messages out. It
-reads no clock, never sleeps and touches no socket: `clock` and the outbox's `send` are given, by
-server.py in a process and by the simulation in tests. The calls are methods rather than events
-because this is the path of every tuple. bolt.py and spout.py hold the two kinds.
+A process has two threads. The main thread runs user code and alone touches the data connection: it
+brings Turn, Received and InputEmpty and carries out the last instruction of the answer, which says
+what comes next. The control thread brings Connected, ControlReceived and Timer, so that an instance
+answers while a call of user code lasts. Stopped may come from any thread.
+
+What the two share stands in shared_state.py; what belongs to the control thread alone in
+control_core.py. Everything else here, and the driver but for its snapshots, is the main thread's.
+
+The path of the tuples is no matter of instructions, for it must not cost any: the driver runs user
+code on each tuple of a message and hands what it emits to `send`, one call for a batch.
 """
 
-import sys
-import traceback
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from heron_core.errors import ComponentError
-from heron_core.plans import PackingPlan
-from heron_core.wire.frames import Frames
-from heron_instance.emit.output_buffers import Outbox
-from heron_instance.options import Options
-from heron_instance.runtime.metrics import Metrics
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan, packing_from_json
+from heron_core.topology import TopologySpec
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
+from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
+from heron_instance.events import (
+    Connected,
+    ControlReceived,
+    Event,
+    Finish,
+    InputEmpty,
+    Instruction,
+    Log,
+    Receive,
+    Received,
+    SendControl,
+    Stopped,
+    Timer,
+    Turn,
+    Wait,
+    Wake,
+)
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.spout import SpoutDriver
+from heron_instance.runtime.context import UserMetrics
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
+from heron_instance.shared_state import SharedState
+from heron_instance.story import Story, StoryEntry, name_of
 
-Clock = Callable[[], float]
-Report = Callable[[str], None]
+CONSUMED_BYTES = 256 * 1024
+"""Processed batches are reported when they amount to this, or when there is nothing else to do: a
+quarter of the window, so the stream manager always has room to send more."""
+IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
+"""How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
+source that stays silent is asked a hundred times a second."""
+WAIT_SECS_MAX = 1.0
+"""A wait without anything due ends after this anyway."""
+TURN_SECS_MIN = 0.001
+"""A spout emits for so long between two looks at its acks, or for its linger time."""
 
-ERRORS_LOGGED_PER_SEC = 5
-LAST_ERROR_CHARACTERS = 2000
-"""Of a traceback, for the master: its end tells most."""
-LOOK_UP_EVERY = 8
-"""Tuples between two looks at the clock while they are fast. If they turn slow all of a sudden,
-acks and ticks wait for so many of them."""
-SLOW_SECS = 0.001
-"""Longer than this between two looks, and the clock is read for every tuple."""
+Out = Sequence[Instruction]
+
+_RECEIVE: Out = (Receive(),)
+_FINISH: Out = (Finish(),)
+_WAKE: Out = (Wake(),)
 
 
-class Core:
-    """What spouts and bolts have in common: the linger deadline, the plan's epoch, closing."""
+class InstanceCore:
+    """State of one instance: both threads' decisions around one component driver."""
 
     def __init__(
-        self, component: Any, outbox: Outbox, options: Options, clock: Clock, report: Report
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        identity: Identity,
+        environment: Environment,
+        shared: SharedState,
+        consumed_bytes: int = CONSUMED_BYTES,
     ) -> None:
-        self.component = component
-        self.outbox = outbox
-        self.options = options
-        self.metrics = Metrics()
-        self.clock = clock
-        self.report = report
-        """Takes one text for the instance's log, at error level."""
-        self._handle: Callable[[BaseException | None], None] | None = component.handle_exception
-        self._is_idle: Callable[[], bool] = component.is_idle
-        self._errors_until = 0.0
-        self._errors_logged = 0
-        self.due = 0.0
-        """When the loop over tuples has to look up: linger, tick."""
-        self.fence = 0
-        """Batches of plans before this epoch are leftovers of processes that are gone."""
+        """Loads and initialises the user's class, what that raises passes through.
 
-    def plan_changed(self, epoch: int, fenced: bool = True) -> None:
-        """Frames carry the new epoch from here on; what is buffered was routed by it just as well.
-
-        `fenced`: a stream manager was replaced. Of a topology that was only scaled, batches of the
-        plan before are as good as any.
+        `environment.send` puts a message on the data connection. `shared` is given because a
+        component may ask for calls while it is made, and because `environment.admit` waits for its
+        `may_send`.
         """
-        self.outbox.epoch = epoch
-        if fenced:
-            self.fence = epoch
+        self.identity = identity
+        self.shared = shared
+        self._transmit = environment.send
+        self._clock = environment.clock
+        self._consumed_bytes = consumed_bytes
+        self._unreported = 0
+        """Messages processed since the last one was sent, which reports them."""
+        self._unreported_bytes = 0
+        self._packing = packing
+        self._finished_sent = False
+        """What the stream manager was told last of whether the spout has finished."""
+        self._idle_turns = 0
+        """Turns of the spout in a row that emitted nothing."""
+        self._first: list[Instruction] = []
+        """What to do before the next step of the main loop."""
+        self.story = Story()
+        environment = replace(environment, send=self.send)
+        self.instance = build(topology, packing, identity.task, environment)
+        self.driver = self.instance.driver
+        self.control = ControlCore(
+            identity,
+            self.driver,
+            shared,
+            MainThreadCalls(self._take_plan, self._fail_pending, self._finish_bolt),
+            UserMetrics(self.instance.context.metrics).read,
+        )
+        self._by_event = self._event_handlers()
 
-    def repack(self, packing: PackingPlan) -> None:
-        """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
-        raise NotImplementedError
+    def _event_handlers(self) -> dict[type, Callable[[Any, float], Out]]:
+        is_spout = isinstance(self.driver, SpoutDriver)
+        return {
+            Turn: self._turn,
+            Received: self._results_received if is_spout else self._batch_received,
+            InputEmpty: self._spout_turn if is_spout else self._bolt_idle,
+            Stopped: self._stopped,
+            Connected: lambda event, now: self._noted(event, now, self.control.connected()),
+            ControlReceived: self._control_received,
+            Timer: lambda event, now: self.control.timer(now),
+        }
 
-    def flush(self) -> None:
-        """Nothing more to take: send what is buffered."""
-        self.outbox.flush()
+    def handle(self, event: Event, now: float) -> Out:
+        """What to do about `event`, in order; `now` on the clock of the world."""
+        return self._by_event[type(event)](event, now)
 
-    def deliver(self, frames: Frames) -> None:
-        """Take one message; ProtocolError if it is malformed."""
-        raise NotImplementedError
+    @property
+    def next_heartbeat(self) -> float:
+        """When Timer is due."""
+        return self.control.next_heartbeat
 
-    def counts(self) -> tuple[int, int, bool]:
-        """(deliveries sent, deliveries processed, whether nothing is left to do here)."""
-        raise NotImplementedError
+    # --- any thread ---------------------------------------------------------------------------
 
-    def statistics(self) -> dict[str, Any]:
-        """The snapshot for the master; may be called from another thread."""
-        raise NotImplementedError
+    def _stopped(self, event: Stopped, now: float) -> Out:
+        self.shared.stopping = True
+        self.shared.update()
+        return self._noted(event, now, _WAKE)
 
-    def user_error(self, where: str) -> None:
-        """Report the exception being handled as the user code's; its text goes to the log, but
-        not more often than ERRORS_LOGGED_PER_SEC: a poisoned stream must not fill the disk."""
-        self.record_error(f"{where} raised", traceback.format_exc())
+    # --- the control thread -------------------------------------------------------------------
 
-    def user_raised(self, where: str) -> None:
-        """As `user_error`, and let the component decide what it comes to."""
-        self.user_error(where)
-        if self._handle is not None:
-            self._handle(sys.exc_info()[1])
+    def _control_received(self, event: ControlReceived, now: float) -> Out:
+        return self._noted(event, now, self.control.received(event, now))
 
-    def leave(self, why: str) -> NoReturn:
-        """End the process by a ComponentError; what was acked and failed is told before."""
-        self.outbox.flush_acks()
-        raise ComponentError(why)
+    def _noted(self, event: Event, now: float, out: Out) -> Out:
+        self.story.add(now, name_of(event), instructions=tuple(out))
+        return out
 
-    def record_error(self, what: str, text: str) -> None:
-        """Count an error, keep its `text` (a traceback) for the master, log it unless there were
-        too many."""
-        self.metrics.errors += 1
-        self.metrics.last_error = text[-LAST_ERROR_CHARACTERS:]
-        now = self.clock()
-        if now >= self._errors_until:
-            self._errors_until, self._errors_logged = now + 1.0, 0
-        self._errors_logged += 1
-        if self._errors_logged <= ERRORS_LOGGED_PER_SEC:
-            self.report(f"{what}:\n{text}")
-        elif self._errors_logged == ERRORS_LOGGED_PER_SEC + 1:
-            self.report(f"{what} again; more in this second are counted, not logged")
+    # --- the main loop ------------------------------------------------------------------------
+
+    def _turn(self, event: Turn, now: float) -> Out:
+        return self._next()
+
+    def _next(self) -> Out:
+        """Pending calls come first, also while back-pressure holds a bolt; then its input."""
+        shared = self.shared
+        if shared.stopping:
+            return self._step(_FINISH)
+        if shared.pending_calls:
+            shared.run_pending_calls()
+        if shared.may_send or isinstance(self.driver, SpoutDriver):
+            return self._step(_RECEIVE)
+        self.driver.outbox.flush_acks()
+        return self._wait(WAIT_SECS_MAX, for_input=False)
+
+    def _step(self, last: Out) -> Out:
+        """The next step, after what has to be done before it."""
+        if not self._first:
+            return last
+        out = (*self._first, *last)
+        self._first.clear()
+        return out
+
+    def _wait(self, secs: float, for_input: bool = True) -> Out:
+        return self._step((Wait(self._clock() + secs, for_input),))
+
+    def _batch_received(self, event: Received, now: float) -> Out:
+        self._deliver(event.frames)
+        self._unreported += 1
+        self._unreported_bytes += size_of(event.frames)
+        if self._unreported_bytes >= self._consumed_bytes:
+            self._report_consumed()
+        return self._next()
+
+    def _results_received(self, event: Received, now: float) -> Out:
+        """Acks and fails: all that have arrived are taken before the spout emits again."""
+        self._deliver(event.frames)
+        return self._step(_RECEIVE)
+
+    def _deliver(self, frames: Frames) -> None:
+        try:
+            self.driver.deliver(frames)
+        except ProtocolError as error:
+            self._first.append(Log(f"dropped a message: {error}"))
+
+    def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
+        driver = self.driver
+        assert isinstance(driver, BoltDriver)
+        driver.tick(now)
+        self._report_consumed()
+        until = min(driver.next_tick, self._clock() + WAIT_SECS_MAX)
+        return self._step((Wait(until, for_input=True),))
+
+    def _spout_turn(self, event: InputEmpty, now: float) -> Out:
+        driver = self.driver
+        assert isinstance(driver, SpoutDriver)
+        self._report_finished(driver, now)
+        if not self.shared.may_send:
+            return self._wait(WAIT_SECS_MAX)
+        if not driver.may_emit:
+            driver.flush()  # an ack callback or another thread may have emitted
+            return self._wait(WAIT_SECS_MAX)
+        if driver.turn(now + max(driver.options.linger_secs, TURN_SECS_MIN)):
+            self._idle_turns = 0
+        elif driver.may_emit:
+            secs = IDLE_SECS[min(self._idle_turns, len(IDLE_SECS) - 1)]
+            self._idle_turns += 1
+            return self._wait(secs)
+        return self._next()
+
+    def _report_finished(self, driver: SpoutDriver, now: float) -> None:
+        """Tell the master when the spout has finished, and when a failed tuple opens it again."""
+        if driver.finished is not self._finished_sent:
+            self._finished_sent = driver.finished
+            self._send_control(messages.SpoutFinished(self.identity.task, driver.finished))
+            self.story.add(now, f"finished: {driver.finished}", "InputEmpty")
+
+    def _send_control(self, message: messages.FromInstance) -> None:
+        self._first.append(SendControl(message))
+
+    # --- what was processed -------------------------------------------------------------------
+
+    def send(self, frames: Frames) -> None:
+        """Put a message on the wire; it also reports how many were processed since the last."""
+        if self._unreported:
+            frames[0] = with_consumed(frames[0], self._unreported)
+            self._unreported = self._unreported_bytes = 0
+        self._transmit(frames)
+
+    def _report_consumed(self) -> None:
+        """Send what is buffered, and a report of its own if no message carried it: acks go out
+        first, so they are never later than the report."""
+        self.driver.flush()
+        if self._unreported:
+            self.send([header(Kind.CONSUMED, self.shared.epoch, self.identity.task, 0, 0)])
+
+    # --- pending calls, in the main thread ----------------------------------------------------
+
+    def _take_plan(self, cause: str) -> None:
+        """The plan or the topology's state changed. Of several plans the newest counts."""
+        plan = self.shared.plan
+        packing = packing_from_json(plan["packing"])
+        if packing != self._packing:
+            self._packing = packing
+            self.instance.repack(packing)
+        self.shared.epoch_taken = plan["epoch"]
+        now = self._clock()
+        self.driver.begin(self.shared.active, now)
+        self.story.add(now, f"plan {plan['epoch']} is taken", cause)
+
+    def _fail_pending(self, cause: str) -> None:
+        """The stream manager is a new one, it holds none of our trees."""
+        self.driver.fail_all()
+        self.story.add(self._clock(), "pending tuples failed", cause)
+
+    def _finish_bolt(self, cause: str) -> None:
+        """The end of a finite run."""
+        if isinstance(self.driver, BoltDriver):
+            self.driver.finish()
+            self._send_control(messages.BoltFinished(self.identity.task))
+            self.story.add(self._clock(), "on_finish has run", cause)
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def close_component(self) -> None:
+        """The last calls of user code; what it emits in them is only buffered."""
+        hooks = self.instance.hooks
+        for last_call in (self.instance.adapter.close, *([hooks.clean_up] if hooks else ())):
+            try:
+                last_call()
+            except Exception:
+                self.driver.user_error("close")
+
+    def snapshot(self, now: float) -> dict[str, Any]:
+        """The metrics of this moment, as the master gets them; from any thread."""
+        return self.control.snapshot(now)
+
+    # --- for tests and reports ----------------------------------------------------------------
+
+    @property
+    def newest(self) -> list[StoryEntry]:
+        """The newest control messages and state changes, oldest first."""
+        return self.story.entries
+
+    def validate(self) -> None:
+        """AssertionError with a text if an invariant does not hold; between two events."""
+        self.shared.validate()
+        self.control.validate()
+        self.driver.validate()
+        assert (self._unreported == 0) == (self._unreported_bytes == 0), "bytes without messages"
+        assert self._unreported_bytes < self._consumed_bytes, (
+            f"{self._unreported_bytes} bytes are processed and not reported"
+        )
+        assert not self._first, f"left undone: {self._first}"

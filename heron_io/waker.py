@@ -8,6 +8,7 @@ class Waker:
 
     def __init__(self) -> None:
         self.readable, self._writable = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._is_open = True
 
     def wake(self) -> None:
         """Make the pipe readable; any number of calls before `clear` count as one."""
@@ -23,6 +24,13 @@ class Waker:
                 pass
         except BlockingIOError:
             pass
+
+    def close(self) -> None:
+        """Give its file descriptors back; nobody may wake it any more. A second call is none."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self.readable)
+            os.close(self._writable)
 
     @property
     def signal_fd(self) -> int:

@@ -17,10 +17,10 @@ from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.options import ENGINE, SparkOptions
-from heron_spark.run import end_told
+from heron_spark.run import end_text
 from heron_spark.session import check_environment, is_one_machine
 from heron_spark.shipping import with_archives
 from scheduler.container.supervisor_events import ProcessSpec
@@ -57,13 +57,13 @@ class SparkQueryBackend:
         plan = compile_topology(launch.topology)
         folder = self._folder
         if folder.is_of(plan.topology) and folder.ended:
-            raise UsageError(end_told(plan.topology, folder))
+            raise UsageError(end_text(plan.topology, folder))
         check_environment(self.options)
 
     @property
-    def _folder(self) -> Folder:
+    def _folder(self) -> CheckpointDir:
         assert self.options.checkpoint is not None
-        return Folder(self.options.checkpoint)
+        return CheckpointDir(self.options.checkpoint)
 
     def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The driver."""
@@ -78,7 +78,7 @@ class SparkQueryBackend:
             )
         ]
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """Master and checkpoint; the driver adds the application's id."""
         return {"master": self.options.master, "checkpoint": self._folder.path}
 
@@ -90,7 +90,7 @@ class SparkQueryBackend:
         """The query's levels."""
         return levels_text(compile_topology(launch.topology), self.options.master)
 
-    def told(self, launch: "Submission") -> str:
+    def describe(self, launch: "Submission") -> str:
         """Where the query goes on, for people, before it is started."""
         done = self._folder.committed()
         return f"checkpoint {self._folder.path}" + (
@@ -99,32 +99,32 @@ class SparkQueryBackend:
 
     def _run(self, launch: "Submission", sockets: str, ties: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
-        from heron_spark.command_server import DeskPlace
-        from heron_spark.detached import How, run_detached
+        from heron_spark.command_server import ServerArguments
+        from heron_spark.detached import Ending, run_detached
 
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
         start_heartbeat_thread(ties)
         options = with_archives(self.options, topology, launch.home, sockets)
-        place = DeskPlace(launch.store_url, launch.keys)
-        end = run_detached(
+        arguments = ServerArguments(launch.store_url, launch.keys)
+        result = run_detached(
             topology,
             launch.packing,
             replace(options, scratch=sockets),
-            place,
+            arguments,
             logs,
             lambda application: _announce(launch, application),
         )
-        if end.how is How.ENDED and self.remove_at_end:
+        if result.ending is Ending.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        ties.report(end.why)
+        ties.report(result.reason)
         return {
-            How.ENDED: ExitCode.ENDED,
-            How.FAILED: ExitCode.GAVE_UP,
-            How.LOST: ExitCode.FAILED,
-            How.STOPPED: 0,
-        }[end.how]
+            Ending.ENDED: ExitCode.ENDED,
+            Ending.FAILED: ExitCode.GAVE_UP,
+            Ending.LOST: ExitCode.FAILED,
+            Ending.STOPPED: 0,
+        }[result.ending]
 
 
 def query_backend(options: SparkOptions, name: str) -> SparkQueryBackend:

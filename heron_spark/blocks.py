@@ -14,19 +14,19 @@ NUMBER = struct.Struct("<I")
 BLOCK_BYTES = 1024 * 1024
 """A block is closed when it has this much: rows stay far below what Arrow takes, and few."""
 
-Place = tuple[int, int]
-"""level, partition"""
+LevelPartition = tuple[int, int]
+"""(level, partition of that level)"""
 Block = tuple[int, int, bytes]
 """level, partition, messages"""
 
 
-class Outgoing:
+class OutgoingBlocks:
     """Collects the messages of one task as blocks for the places where they go."""
 
-    def __init__(self, places: Mapping[int, Place]) -> None:
+    def __init__(self, places: Mapping[int, LevelPartition]) -> None:
         self._places = places
-        self._parts: dict[Place, list[bytes]] = {}
-        self._sizes: dict[Place, int] = {}
+        self._parts: dict[LevelPartition, list[bytes]] = {}
+        self._sizes: dict[LevelPartition, int] = {}
         self._closed: list[Block] = []
 
     def add(self, frames: Frames) -> None:
@@ -49,7 +49,7 @@ class Outgoing:
         closed, self._closed = self._closed, []
         return closed
 
-    def _close(self, place: Place) -> None:
+    def _close(self, place: LevelPartition) -> None:
         self._closed.append((*place, b"".join(self._parts[place])))
         self._parts[place] = []
         self._sizes[place] = 0

@@ -9,7 +9,7 @@ from itertools import count
 Call = Callable[[], None]
 
 
-class Todo:
+class CallbackQueue:
     """What `delegate.call_soon` and `delegate.call_later` ask for."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -3,7 +3,7 @@
     topology.json            whose it is: name, components, parallelism, version of this layout
     query/                   Spark's own checkpoint: which batches were begun, which are done
     tasks/TASK/BATCH         what one task did in one batch, written once and never changed
-    ending                   the batch in which bolts say their last words, once spouts are finished
+    ending                   the batch in which bolts finish, once spouts are finished
     tables/NAME, tables.json frames that are no streams, as they were; which tables there are
     runs/RUN.json            what the hosts of a run have to know; its removal ends them
     lock                     held by the process that runs it, which is named in it
@@ -52,7 +52,7 @@ class Outcome:
     state: bytes
 
 
-class Folder:
+class CheckpointDir:
     """A checkpoint folder."""
 
     def __init__(self, path: str) -> None:
@@ -170,11 +170,11 @@ class Folder:
     # --- the end of a finite run ---------------------------------------------------------------
 
     def end_with(self, batch: int) -> None:
-        """In this batch the bolts say their last words."""
+        """In this batch the bolts finish."""
         write_whole(os.path.join(self.path, "ending"), str(batch).encode())
 
     def ending(self) -> int | None:
-        """The batch in which the bolts say their last words, if it is decided."""
+        """The batch in which the bolts finish, if it is decided."""
         try:
             return int(Path(self.path, "ending").read_text("ascii"))
         except FileNotFoundError:
@@ -272,7 +272,7 @@ def write_whole(path: str, data: bytes) -> None:
     try:
         replace_whole(path, [data], _beside(path))
     except OSError as error:
-        raise _told(path, error) from None
+        raise _write_error(path, error) from None
 
 
 def write_once(path: str, parts: list[bytes]) -> bool:
@@ -285,7 +285,7 @@ def write_once(path: str, parts: list[bytes]) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise _told(path, error) from None
+        raise _write_error(path, error) from None
     finally:
         remove(beside)
     return True
@@ -305,7 +305,7 @@ def _beside(path: str) -> str:
     return f"{path}.{os.getpid()}.tmp"
 
 
-def _told(path: str, error: OSError) -> HeronError:
+def _write_error(path: str, error: OSError) -> HeronError:
     return HeronError(
         f"cannot write {path}: {error.strerror}; nothing is lost: make room or mend it, and start "
         "again with the same --checkpoint"

@@ -1,4 +1,4 @@
-"""Where a detached run answers the command line, in place of a topology master.
+"""Answers the command line about a detached run, in place of a topology master.
 
 A thread with a socket of its own that only who has the topology's key may talk to. `heronpy stats`,
 `activate`, `deactivate` and `kill` find it in the state store as they find a topology master.
@@ -23,10 +23,10 @@ from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_io.processes import started_at
-from heron_io.security import CurveAuthenticator, Keys
+from heron_io.security import Keys
+from heron_io.server_loop import ServerLoop
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from heron_io.transport import drain, tcp_router
 from heron_spark.metrics import QueryMetrics
 from heron_spark.progress import Progress
 
@@ -39,8 +39,11 @@ HWM = 64
 """Commands that wait: people ask them."""
 COMMAND_BYTES_MAX = 64 * 1024
 DRAIN_MESSAGES = 64
-LOOK_MS = 100
-NOT_HERE = {
+POLL_SECS = 0.1
+"""At most so long after the end of the run it answers."""
+LINGER_MS = 100
+"""For answers that are still to be sent when it ends."""
+UNSUPPORTED = {
     "update": "a query of Spark keeps its parallelism, for its checkpoint has each task's state: "
     "submit the topology again with other numbers and another --checkpoint"
 }
@@ -48,16 +51,16 @@ NOT_HERE = {
 
 
 @dataclass(frozen=True, slots=True)
-class DeskPlace:
-    """Where a desk is, and who may come."""
+class ServerArguments:
+    """Where a command server is, and whose commands it takes."""
 
     store_url: str
     keys: Keys
     bind_host: str = "127.0.0.1"
 
 
-class Desk:
-    """What may be asked of one run."""
+class CommandServer:
+    """Answers commands about one run."""
 
     def __init__(self, topology: TopologySpec, packing: PackingPlan, store: StateStore) -> None:
         self._name = topology.name
@@ -88,12 +91,12 @@ class Desk:
     def _paused(self) -> bool:
         return self._draining or self.state == TopologyState.PAUSED
 
-    def attend(self, query: "Query") -> None:
+    def attach(self, query: "Query") -> None:
         """Commands are for this query, which has started."""
         self._query = query
         query.pause(self._paused)
 
-    def add(self, progress: Progress) -> None:
+    def record_batch(self, progress: Progress) -> None:
         """A batch is done."""
         with self._lock:
             self._metrics.record_batch(progress, time.monotonic())
@@ -101,8 +104,8 @@ class Desk:
     def answer(self, command: messages.Command) -> messages.Reply:
         """What a command comes to."""
         run = self._commands.get(command.name)
-        if command.name in NOT_HERE:
-            return messages.Reply(False, {"error": NOT_HERE[command.name]})
+        if command.name in UNSUPPORTED:
+            return messages.Reply(False, {"error": UNSUPPORTED[command.name]})
         if run is None:
             known = ", ".join(sorted(self._commands))
             return messages.Reply(False, {"error": f"no command {command.name!r} ({known})"})
@@ -130,7 +133,7 @@ class Desk:
         changed = state != self.state
         self.state = state
         if changed:
-            self._tell_query()
+            self._pause_query()
             try:
                 path = execution_path(self._name)
                 self._store.put(path, {**(self._store.get(path) or {}), "state": state})
@@ -141,59 +144,52 @@ class Desk:
     def _drain(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """No further batch, whatever comes: the end follows."""
         self._draining = True
-        self._tell_query()
+        self._pause_query()
         return {"state": self.state}
 
-    def _tell_query(self) -> None:
+    def _pause_query(self) -> None:
         if self._query is not None:
             self._query.pause(self._paused)
 
 
 @contextmanager
-def opened(topology: TopologySpec, packing: PackingPlan, place: DeskPlace) -> Iterator[Desk]:
-    """A desk that answers while the block runs."""
-    store = open_store(place.store_url)
-    over = threading.Event()
-    desk = Desk(topology, packing, store)
-    server = threading.Thread(target=_serve, args=(desk, store, topology.name, place, over))
-    server.start()
+def serving(
+    topology: TopologySpec, packing: PackingPlan, arguments: ServerArguments
+) -> Iterator[CommandServer]:
+    """A command server that answers while the block runs."""
+    store = open_store(arguments.store_url)
+    server = CommandServer(topology, packing, store)
+    loop = ServerLoop(arguments.keys, None, POLL_SECS)
+    router, address = loop.tcp_router(arguments.bind_host, HWM, COMMAND_BYTES_MAX)
+
+    def serve() -> None:
+        store.put(master_path(topology.name), {**_me(), "address": address})
+        log.info("commands are answered at %s", address)
+        while loop.end is None:
+            ready = loop.poll(POLL_SECS)
+            for message in loop.received(router, ready, DRAIN_MESSAGES):
+                _reply(server, router, message)
+        loop.close(LINGER_MS)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
     try:
-        yield desk
+        yield server
     finally:
-        over.set()
-        server.join()
+        loop.stop("the run is over")
+        thread.join()
         store.close()
 
 
-def _serve(
-    desk: Desk, store: StateStore, name: str, place: DeskPlace, over: threading.Event
-) -> None:
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    door = CurveAuthenticator(context, place.keys)
-    router, address = tcp_router(context, place.bind_host, HWM, COMMAND_BYTES_MAX, door)
-    poller = zmq.Poller()
-    for each in (router, *door.sockets):
-        poller.register(each, zmq.POLLIN)
-    store.put(master_path(name), {**_me(), "address": address})
-    log.info("commands are answered at %s", address)
-    while not over.is_set():
-        ready = dict(poller.poll(LOOK_MS))
-        door.serve(ready, time.monotonic())
-        if router in ready:
-            for message in drain(router, DRAIN_MESSAGES):
-                _reply(desk, router, message)
-    context.destroy(linger=100)
-
-
-def _reply(desk: Desk, router: "zmq.Socket[bytes]", message: list[bytes]) -> None:
+def _reply(server: CommandServer, router: "zmq.Socket[bytes]", message: list[bytes]) -> None:
     try:
-        command = messages.decode(message[1])
+        command = messages.decode(b"".join(message[1:2]))
         if not isinstance(command, messages.Command):
             raise ProtocolError(f"a {type(command).__name__} where a command is expected")
-    except (ProtocolError, IndexError) as error:
+    except ProtocolError as error:
         log.warning("a malformed message: %s", error)
         return
-    router.send_multipart([message[0], messages.encode(desk.answer(command))])
+    router.send_multipart([message[0], messages.encode(server.answer(command))])
 
 
 def _me() -> dict[str, Any]:

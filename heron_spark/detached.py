@@ -1,4 +1,4 @@
-"""A run without a terminal: numbers and commands at a desk, printed lines in logs.
+"""A run without a terminal: a command server answers, printed lines go to logs.
 
 Its process is one that may be started again: what it has done is in the checkpoint folder.
 """
@@ -19,13 +19,13 @@ from heron_spark import command_server
 from heron_spark.compile import compile_topology
 from heron_spark.options import SparkOptions
 from heron_spark.progress import Progress, line_about
-from heron_spark.run import checkpoint, end_told, run_in
+from heron_spark.run import checkpoint, end_text, run_in
 from heron_spark.session import check_environment, session
 
 log = logging.getLogger("heron_spark")
 
 
-class How(Enum):
+class Ending(Enum):
     """How a run ended."""
 
     ENDED = "ended"
@@ -39,11 +39,11 @@ class How(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class Result:
     """How a run ended, and why in a line."""
 
-    how: How
-    why: str
+    ending: Ending
+    reason: str
 
 
 class Logs:
@@ -87,49 +87,49 @@ def run_detached(
     topology: TopologySpec,
     packing: PackingPlan,
     options: SparkOptions,
-    place: command_server.DeskPlace,
+    arguments: command_server.ServerArguments,
     logs: str,
     announce: Callable[[str], None],
-) -> End:
+) -> Result:
     """Run a checked topology until its end, SIGTERM, or a failure. `packing` is the one in the
     state store, `logs` the folder for what tasks print; `announce` gets the application's id."""
     from heron_spark.query import JvmGone
 
     try:
-        return _run(topology, packing, options, place, logs, announce)
+        return _run(topology, packing, options, arguments, logs, announce)
     except JvmGone as error:
-        return End(How.LOST, str(error))
+        return Result(Ending.LOST, str(error))
     except HeronError as error:
-        return End(How.FAILED, str(error))
+        return Result(Ending.FAILED, str(error))
 
 
 def _run(
     topology: TopologySpec,
     packing: PackingPlan,
     options: SparkOptions,
-    place: command_server.DeskPlace,
+    arguments: command_server.ServerArguments,
     logs: str,
     announce: Callable[[str], None],
-) -> End:
+) -> Result:
     plan = compile_topology(topology)
     with ExitStack() as stack:
         folder = stack.enter_context(checkpoint(plan, options))
         if folder.ended:
-            return End(How.ENDED, end_told(topology, folder))
+            return Result(Ending.ENDED, end_text(topology, folder))
         check_environment(options)
-        front = stack.enter_context(command_server.opened(topology, packing, place))
+        server = stack.enter_context(command_server.serving(topology, packing, arguments))
         printed = stack.enter_context(closing(Logs(logs, packing)))
         for notice in plan.notices:
             log.warning("%s", notice)
 
         def report(progress: Progress) -> None:
-            front.add(progress)
+            server.record_batch(progress)
             printed.add(progress)
             log.debug("%s", line_about(progress).removeprefix("heronpy: "))
 
         spark = stack.enter_context(session(topology.name, options, lambda: folder.ended))
         announce(str(spark.sparkContext.applicationId))
-        run_in(spark, plan, folder, options, report, front.attend)
+        run_in(spark, plan, folder, options, report, server.attach)
         if folder.ended:
-            return End(How.ENDED, f"{topology.name} has come to its end")
-        return End(How.STOPPED, "SIGTERM")
+            return Result(Ending.ENDED, f"{topology.name} has come to its end")
+        return Result(Ending.STOPPED, "SIGTERM")

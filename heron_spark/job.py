@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
-from heron_spark.checkpoint_dir import Folder, write_whole
+from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Job:
     echo: bool
     """Whether printed lines go to the worker's stderr, too: not where that is the console."""
 
-    def write(self, folder: Folder, run: str) -> None:
+    def write(self, folder: CheckpointDir, run: str) -> None:
         """Leave it where the hosts look."""
         data = {
             "topology": topology_to_json(self.topology),
@@ -32,7 +32,7 @@ class Job:
         write_whole(folder.run_file(run), json.dumps(data).encode())
 
     @staticmethod
-    def read(folder: Folder, run: str) -> "Job":
+    def read(folder: CheckpointDir, run: str) -> "Job":
         """The job of a run; OSError if it is over."""
         data = json.loads(Path(folder.run_file(run)).read_text("utf-8"))
         topology = topology_from_json(data.pop("topology"))

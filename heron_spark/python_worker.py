@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from heron_spark.blocks import NUMBER, Block
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 
 SCHEMA = "id int, level int, partition int, payload binary"
 ARROW_SCHEMA = pa.schema(
@@ -61,7 +61,7 @@ class Level:
 
         context = TaskContext.get()
         assert context is not None
-        partition, folder = context.partitionId(), Folder(self.folder)
+        partition, folder = context.partitionId(), CheckpointDir(self.folder)
         batch = int(context.getLocalProperty(BATCH_ID) or 0)
         with _connected(folder, self.run, partition) as host:
             _send(host, json.dumps(_question(self.level, partition, batch)).encode())
@@ -133,7 +133,7 @@ def _answer(host: socket.socket) -> list[int]:
     return tasks
 
 
-def _connected(folder: Folder, run: str, partition: int) -> socket.socket:
+def _connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
     """A connection to the partition's host, which is started if there is none."""
     place = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     os.makedirs(place, mode=0o700, exist_ok=True)
@@ -157,7 +157,7 @@ def _try(address: str) -> socket.socket | None:
     return connection
 
 
-def _started(folder: Folder, run: str, address: str, daemon: int) -> socket.socket:
+def _started(folder: CheckpointDir, run: str, address: str, daemon: int) -> socket.socket:
     if os.path.exists(address):
         os.unlink(address)
     process = subprocess.Popen(

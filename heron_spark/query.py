@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 
 from heron_core.errors import HeronError
 from heron_spark import jvm
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan
 from heron_spark.progress import Progress, Report
 from heron_spark.python_worker import CLOSING, LAST, OPENING, SCHEMA, Level
@@ -39,7 +39,7 @@ class _Stop(Exception):
 class Query:
     """A running topology."""
 
-    def __init__(self, plan: Plan, folder: Folder, report: Report) -> None:
+    def __init__(self, plan: Plan, folder: CheckpointDir, report: Report) -> None:
         self._plan = plan
         self._folder = folder
         self._report = report
@@ -93,11 +93,11 @@ class Query:
             self._query.awaitTermination()
         except (OSError, Py4JError) as error:
             if not jvm.is_gone():
-                raise HeronError(_told(error)) from None
+                raise HeronError(_error_line(error)) from None
             raise JvmGone("Spark's JVM is gone; start again with the same --checkpoint") from None
         except Exception as error:
             if not self._stopping:
-                raise HeronError(_told(error)) from None
+                raise HeronError(_error_line(error)) from None
         return True
 
     def kill(self) -> None:
@@ -142,7 +142,12 @@ class Query:
 
 
 def dataframe(
-    spark: "SparkSession", plan: Plan, folder: Folder, run: str, slots: int, tables: Tables | None
+    spark: "SparkSession",
+    plan: Plan,
+    folder: CheckpointDir,
+    run: str,
+    slots: int,
+    tables: Tables | None,
 ) -> "DataFrame":
     """The query's plan: a stage of Python for each level, an exchange by partition between."""
     counts = [plan.partitions(level, slots) for level in range(len(plan.levels))]
@@ -162,7 +167,7 @@ def dataframe(
     return rows
 
 
-def _told(error: BaseException) -> str:
+def _error_line(error: BaseException) -> str:
     """The line that a worker meant for people, or what Spark says."""
     text = str(error)
     start = text.rfind(OPENING)

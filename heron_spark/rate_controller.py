@@ -11,13 +11,13 @@ SHRINK_MAX = 0.125
 LEAST_SECS = 1e-6
 
 
-class Pace:
+class RateController:
     """One host's quota: the deliveries that each of its spout tasks may make for a batch."""
 
     def __init__(self, most: int, target_secs: float) -> None:
         self._most = max(1, most)
         self._target_secs = target_secs
-        self._filled = False
+        self._quota_reached = False
         self.quota = min(self._most, FIRST)
 
     def begin(self, worked_secs: float) -> int:
@@ -27,15 +27,15 @@ class Pace:
         only grows if it was what ended the batch before.
         """
         factor = self._target_secs / max(worked_secs, LEAST_SECS)
-        if factor < 1.0 or self._filled:
+        if factor < 1.0 or self._quota_reached:
             factor = min(GROWTH_MAX, max(SHRINK_MAX, factor))
             self.quota = min(self._most, max(1, int(self.quota * factor)))
-        self._filled = False
+        self._quota_reached = False
         return self.quota
 
-    def filled(self) -> None:
+    def quota_reached(self) -> None:
         """A spout has reached the quota."""
-        self._filled = True
+        self._quota_reached = True
 
 
 def worked_secs(facts: Iterable[Mapping[str, Any]], level_of: Mapping[int, int]) -> float:

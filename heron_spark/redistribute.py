@@ -7,12 +7,12 @@ there were. With more or fewer cores tasks live in other partitions, where these
 from collections.abc import Iterable, Mapping
 
 from heron_core.wire.frames import destination_of
-from heron_spark.blocks import Block, Outgoing, Place, messages
-from heron_spark.checkpoint_dir import Folder, Outcome
+from heron_spark.blocks import Block, LevelPartition, OutgoingBlocks, messages
+from heron_spark.checkpoint_dir import CheckpointDir, Outcome
 from heron_spark.compile import Plan
 
 
-def move_blocks(folder: Folder, plan: Plan, slots: int) -> None:
+def move_blocks(folder: CheckpointDir, plan: Plan, slots: int) -> None:
     """Bring the files of the batch that is to be repeated, if there is one, into line."""
     batch, places = folder.batches_done(), plan.places(slots)
     if batch == folder.committed():
@@ -21,20 +21,20 @@ def move_blocks(folder: Folder, plan: Plan, slots: int) -> None:
         if not folder.has(task, batch):
             continue
         blocks = list(folder.blocks(task, batch))
-        if any(_is_astray(each, places) for each in blocks):
+        if any(_is_misplaced(each, places) for each in blocks):
             facts, state = folder.facts(task, batch), folder.state(task, batch)
-            folder.replace(task, batch, Outcome(facts, moved(blocks, places), state))
+            folder.replace(task, batch, Outcome(facts, redistributed(blocks, places), state))
 
 
-def moved(blocks: Iterable[Block], places: Mapping[int, Place]) -> list[Block]:
+def redistributed(blocks: Iterable[Block], places: Mapping[int, LevelPartition]) -> list[Block]:
     """The same messages as blocks for where their tasks are now."""
-    outgoing = Outgoing(places)
+    outgoing = OutgoingBlocks(places)
     for _, _, block in blocks:
         for frames in messages(block):
             outgoing.add(frames)
     return outgoing.take()
 
 
-def _is_astray(block: Block, places: Mapping[int, Place]) -> bool:
+def _is_misplaced(block: Block, places: Mapping[int, LevelPartition]) -> bool:
     level, partition, data = block
     return any(places[destination_of(each)] != (level, partition) for each in messages(data))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heron_spark.runner import Runner
 
 
-def packed(task: int, rows: pa.RecordBatch) -> bytes:
+def pack_rows(task: int, rows: pa.RecordBatch) -> bytes:
     """A block of rows for one task."""
     sink = pa.BufferOutputStream()
     sink.write(NUMBER.pack(task))
@@ -23,7 +23,7 @@ def packed(task: int, rows: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpacked(block: bytes) -> tuple[int, pa.RecordBatch]:
+def unpack_rows(block: bytes) -> tuple[int, pa.RecordBatch]:
     """The task that a block is for, and its rows."""
     (task,) = NUMBER.unpack_from(block)
     with pa.ipc.open_stream(pa.py_buffer(block).slice(NUMBER.size)) as stream:
@@ -37,7 +37,7 @@ def hand_over(runners: "Mapping[int, Runner]", blocks: Iterable[bytes]) -> set[i
     """
     fed = set()
     for block in blocks:
-        task, rows = unpacked(block)
+        task, rows = unpack_rows(block)
         fed.add(task)
         if task in runners:
             runners[task].take_rows(rows)

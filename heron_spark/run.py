@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import HeronError
 from heron_core.topology import TopologySpec
 from heron_io.atomic_files import remove
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.job import Job
 from heron_spark.options import SparkOptions
@@ -53,7 +53,7 @@ def run_on_spark(
         for notice in plan.notices:
             print(f"heronpy: {notice}", file=sys.stderr)
         if folder.ended:
-            print(f"heronpy: {end_told(topology, folder)}", file=sys.stderr)
+            print(f"heronpy: {end_text(topology, folder)}", file=sys.stderr)
             return 0
         check_environment(options)
         options = options if prepare is None else prepare(options)
@@ -66,7 +66,7 @@ def run_on_spark(
         return run_in(spark, plan, folder, options, report or Console())
 
 
-def end_told(topology: TopologySpec, folder: Folder) -> str:
+def end_text(topology: TopologySpec, folder: CheckpointDir) -> str:
     """Why a topology does not run again."""
     return (
         f"{topology.name} has come to its end in checkpoint {folder.path}; "
@@ -77,7 +77,7 @@ def end_told(topology: TopologySpec, folder: Folder) -> str:
 def run_in(
     spark: "SparkSession",
     plan: Plan,
-    folder: Folder,
+    folder: CheckpointDir,
     options: SparkOptions,
     report: Report,
     attend: Callable[["Query"], None] | None = None,
@@ -119,10 +119,10 @@ def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> N
 
 
 @contextmanager
-def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[Folder]:
+def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[CheckpointDir]:
     """The run's checkpoint folder, claimed for the topology."""
     if options.checkpoint is not None:
-        folder = Folder(options.checkpoint)
+        folder = CheckpointDir(options.checkpoint)
         with folder.held(plan.topology):
             yield folder
         return
@@ -132,7 +132,7 @@ def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[Folder]:
         )
     path = tempfile.mkdtemp(prefix="heronpy-checkpoint-")
     try:
-        folder = Folder(os.path.join(path, "checkpoint"))
+        folder = CheckpointDir(os.path.join(path, "checkpoint"))
         with folder.held(plan.topology):
             yield folder
     finally:

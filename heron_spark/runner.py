@@ -14,19 +14,21 @@ from typing import Any
 
 from heron_core.errors import ComponentError
 from heron_core.wire.frames import Frames
-from heron_instance.input.bolt import BoltCore
-from heron_instance.input.spout import SpoutCore
-from heron_instance.runtime.context import UserMetrics
+from heron_instance.control_core import Identity
+from heron_instance.core import InstanceCore
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import Instance, build, incarnation_number
-from heron_spark.blocks import Outgoing, Place
-from heron_spark.callback_queue import Todo
+from heron_instance.runtime.factory import incarnation_number
+from heron_instance.shared_state import SharedState
+from heron_spark.blocks import LevelPartition, OutgoingBlocks
+from heron_spark.callback_queue import CallbackQueue
 from heron_spark.checkpoint_dir import Outcome
 from heron_spark.compile import Plan
 from heron_spark.printing import Lines, Printed
-from heron_spark.state_snapshot import Memory
+from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0
@@ -48,7 +50,9 @@ class Marks:
 class Runner:
     """One task of a topology in this process."""
 
-    def __init__(self, plan: Plan, task: int, places: dict[int, Place], printed: Printed) -> None:
+    def __init__(
+        self, plan: Plan, task: int, places: dict[int, LevelPartition], printed: Printed
+    ) -> None:
         instance_plan = plan.packing.instances[task]
         self.task = task
         self.component = instance_plan.component
@@ -58,25 +62,24 @@ class Runner:
         self._printed = printed
         self._lines = printed.lines = Lines()
         self._log = logging.getLogger(self.label)
-        self._todo = Todo(time.monotonic)
-        self._outgoing = Outgoing(places)
+        self._todo = CallbackQueue(time.monotonic)
+        self._outgoing = OutgoingBlocks(places)
         self._unacked: list[Any] = []
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()
         self._marks = Marks()
         try:
-            self._instance = self._built(plan)
+            self._core = self._made_core(plan)
         except ComponentError:
             raise
         except (Exception, SystemExit) as error:
-            raise ComponentError(f"{self.label}: {told(error)}") from error
-        self.core = self._instance.core
+            raise ComponentError(f"{self.label}: {format_error(error)}") from error
+        self._instance = self._core.instance
+        self.driver = self._core.driver
         self._memory = self._made_memory()
-        self._user_metrics = UserMetrics(self._instance.context.metrics)
-        self._incarnation = incarnation_number()
-        self._start()
+        self.driver.begin(True, time.monotonic())
 
-    def _built(self, plan: Plan) -> Instance:
+    def _made_core(self, plan: Plan) -> InstanceCore:
         environment = Environment(
             time.monotonic,
             Random(),
@@ -87,7 +90,8 @@ class Runner:
             self._todo.later,
             self._construct,
         )
-        return build(plan.topology, plan.packing, self.task, environment)
+        identity = Identity(self.task, incarnation_number(), os.getpid())
+        return InstanceCore(plan.topology, plan.packing, identity, environment, SharedState())
 
     def _construct(self, spec: Any, delegate: Any) -> Any:
         adapter: Any = construct(spec, delegate)
@@ -95,18 +99,18 @@ class Runner:
         self._delegate = delegate
         self._usual = set(vars(component))
         if spec.is_spout:
-            # Without tracking the core acks at once; here that waits until the batch is done.
+            # Without tracking the driver acks at once; here that waits until the batch is done.
             self._own_ack = adapter.ack
             self._note_ack = self._unacked.append
             component.ack = self._note_ack
         return adapter
 
-    def _made_memory(self) -> Memory:
-        instance, core, delegate = self._instance, self._instance.core, self._delegate
+    def _made_memory(self) -> StateSnapshot:
+        instance, driver, delegate = self._instance, self.driver, self._delegate
         engine = {
-            "core": core,
-            "outbox": core.outbox,
-            "collector": core.collector,  # type: ignore[attr-defined]
+            "core": driver,
+            "outbox": driver.outbox,
+            "collector": driver.collector,  # type: ignore[attr-defined]
             "context": instance.context,
             "config": instance.context.get_cluster_config(),
             "hooks": instance.hooks,
@@ -118,13 +122,7 @@ class Runner:
                     engine[f"{owner}.{name}"] = vars(source)[name]
         parts = {name: each for name, each in engine.items() if each is not None}
         parts["delegate"] = delegate
-        return Memory(instance.component, parts, self._usual, self._log.warning)
-
-    def _start(self) -> None:
-        if isinstance(self.core, SpoutCore):
-            self.core.set_active(True)
-        elif isinstance(self.core, BoltCore):
-            self.core.start(time.monotonic())
+        return StateSnapshot(instance.component, parts, self._usual, self._log.warning)
 
     def restore(self, batch: int, state: bytes) -> None:
         """Be what the task was after `batch`."""
@@ -133,11 +131,11 @@ class Runner:
         except Exception as error:
             raise ComponentError(
                 f"{self.label}: its state after batch {batch} does not fit its class any more: "
-                f"{told(error)}; begin anew with another checkpoint"
+                f"{format_error(error)}; begin anew with another checkpoint"
             ) from error
         self._unacked[:] = extra["unacked"]
-        if isinstance(self.core, SpoutCore):
-            self.core.finished = extra["finished"]
+        if isinstance(self.driver, SpoutDriver):
+            self.driver.finished = extra["finished"]
         self.batch = batch
 
     # --- one batch -----------------------------------------------------------------------------
@@ -146,8 +144,8 @@ class Runner:
         """A batch begins: the one before is done everywhere."""
         self._printed.lines = self._lines
         self._instance.adapter.begin_batch(batch)
-        metrics = self.core.metrics
-        self._marks = Marks(metrics.executed, self.core.outbox.deliveries, metrics.errors)
+        metrics = self.driver.metrics
+        self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
         self._ack()
         self._todo.run()
 
@@ -159,46 +157,46 @@ class Runner:
             try:
                 self._own_ack(tup_id)
             except Exception:
-                self.core.user_raised(f"ack({tup_id!r})")
+                self.driver.user_raised(f"ack({tup_id!r})")
         self._marks.acked = len(done)
 
     @property
     def made(self) -> int:
         """Deliveries that this batch has so far."""
-        return self.core.outbox.deliveries - self._marks.sent
+        return self.driver.outbox.deliveries - self._marks.sent
 
     def deliver(self, frames: Frames) -> None:
         """Run a bolt on the tuples of one message."""
         self._printed.lines = self._lines
-        self.core.deliver(frames)
+        self.driver.deliver(frames)
 
     def take_rows(self, rows: Any) -> None:
         """Let a spout emit rows that Spark has read for it."""
         self._printed.lines = self._lines
         self._instance.component.take_rows(rows)
-        self.core.outbox.flush_if_full()
+        self.driver.outbox.flush_if_full()
 
     @property
     def finished(self) -> bool:
         """Whether it is a spout that has no more to emit."""
-        return isinstance(self.core, SpoutCore) and self.core.finished
+        return isinstance(self.driver, SpoutDriver) and self.driver.finished
 
     def turn(self, secs: float) -> bool:
         """Let a spout emit for so long, or by one call for 0; whether it did."""
-        assert isinstance(self.core, SpoutCore)
+        assert isinstance(self.driver, SpoutDriver)
         self._printed.lines = self._lines
-        return self.core.turn(time.monotonic() + secs) if secs else self.core.call_once()
+        return self.driver.turn(time.monotonic() + secs) if secs else self.driver.call_once()
 
     def end(self, batch: int, last_words: bool) -> Outcome:
         """The batch is over; its outcome."""
         self._printed.lines = self._lines
-        core = self.core
+        driver = self.driver
         self._wait_until_idle()
-        if isinstance(core, BoltCore):
-            core.tick(time.monotonic())
+        if isinstance(driver, BoltDriver):
+            driver.tick(time.monotonic())
             if last_words:
-                core.finish()
-        core.flush()
+                driver.finish()
+        driver.flush()
         self._instance.adapter.end_batch()  # what it raises makes the batch come again
         self._instance.adapter.pre_save(str(batch))
         finished = self.finished or last_words
@@ -209,9 +207,9 @@ class Runner:
     def _wait_until_idle(self) -> None:
         """Until nothing is in the works of a component's own threads."""
         self._todo.run()
-        core = self.core
+        driver = self.driver
         deadline = time.monotonic() + IDLE_WAIT_SECS
-        while isinstance(core, BoltCore) and not _is_idle(core):
+        while isinstance(driver, BoltDriver) and not driver.component_is_idle:
             if time.monotonic() > deadline:
                 self._log.warning("still at work after %.0f s: the batch goes on", IDLE_WAIT_SECS)
                 return
@@ -219,44 +217,23 @@ class Runner:
             self._todo.run()
 
     def _facts(self, finished: bool, state_bytes: int) -> dict[str, Any]:
-        metrics, marks = self.core.metrics, self._marks
+        metrics, marks = self.driver.metrics, self._marks
         return {
             "task": self.task,
             "component": self.component,
             "label": self.label,
-            "spout": isinstance(self.core, SpoutCore),
+            "spout": isinstance(self.driver, SpoutDriver),
             "executed": metrics.executed - marks.executed,
-            "emitted": self.core.outbox.deliveries - marks.sent,
+            "emitted": self.driver.outbox.deliveries - marks.sent,
             "errors": metrics.errors - marks.errors,
             "acked": marks.acked,
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,
             "finished": finished,
-            "statistics": self._statistics(),
+            "statistics": self._core.snapshot(time.monotonic()),
             "printed": [f"{self.label} | {line}" for line in self._lines.take()],
-        }
-
-    def _statistics(self) -> dict[str, Any]:
-        """What an instance of the native engine tells its master."""
-        now = time.monotonic()
-        return {
-            **self.core.statistics(),
-            "user": self._user_metrics.read(now),
-            "at": now,
-            "incarnation": self._incarnation,
-            "pid": os.getpid(),
         }
 
     def close(self) -> None:
         """The last calls of user code."""
-        hooks = self._instance.hooks
-        for last_call in (self._instance.adapter.close, *([hooks.clean_up] if hooks else ())):
-            try:
-                last_call()
-            except Exception:
-                self.core.user_error("close")
-
-
-def _is_idle(core: BoltCore) -> bool:
-    """Whether a component is; what waits to be sent does not count, it leaves with the batch."""
-    return bool(core.component.is_idle())
+        self._core.close_component()

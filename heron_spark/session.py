@@ -36,7 +36,7 @@ QUEUE_SECS = 180.0
 SETTLED_SECS = 2.0
 LOOK_SECS = 0.1
 ERROR_CHARACTERS = 500
-WORKER_S = re.compile(
+WORKER_ERROR = re.compile(
     r"^(?:pyspark\.errors\.\S+: |ModuleNotFoundError|ImportError).+"
     r"|Cannot run program \"[^\"]+\"[^\n]*",
     re.MULTILINE,
@@ -92,11 +92,11 @@ def check_master(master: str) -> None:
     if not master.startswith("spark://"):
         return
     addresses = master.removeprefix("spark://").split(",")
-    if not any(_answers(address) for address in addresses):
+    if not any(_is_reachable(address) for address in addresses):
         raise HeronError(f"no Spark master answers at {master}")
 
 
-def _answers(address: str) -> bool:
+def _is_reachable(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), CONNECT_SECS):
@@ -187,8 +187,8 @@ def _started(name: str, options: SparkOptions, folder: str, jvm: Jvm) -> "SparkS
         "spark.driver.extraJavaOptions": f"{jvm.options} "
         f"-Dlog4j2.configurationFile={_log_settings(folder)}",
         "spark.executor.extraJavaOptions": jvm.executors_options,
-        **_sent(options.archives, folder),
-        **_size(options.master),
+        **_archive_settings(options.archives, folder),
+        **_executor_memory(options.master),
         **dict(options.config),
     }
     builder = SparkSession.builder.master(master_url(options.master)).appName(name)
@@ -206,13 +206,13 @@ def _started(name: str, options: SparkOptions, folder: str, jvm: Jvm) -> "SparkS
     return spark
 
 
-def _size(master: str) -> dict[str, str]:
+def _executor_memory(master: str) -> dict[str, str]:
     """An executor of a local cluster is as large as its worker; others have Spark's own size."""
     found = LOCAL_CLUSTER.fullmatch(master)
     return {"spark.executor.memory": f"{found[1]}m"} if found else {}
 
 
-def _sent(archives: Sequence[Archive], folder: str) -> dict[str, str]:
+def _archive_settings(archives: Sequence[Archive], folder: str) -> dict[str, str]:
     """Settings by which executors unpack the archives where they work, which is the current folder
     of their Python, too."""
     if not archives:
@@ -241,7 +241,7 @@ def first_line(error: BaseException) -> str:
     """The one line of a Spark error that is worth telling: what a worker's Python has to say, else
     the innermost cause, else the first that is no more than py4j saying that there is an error."""
     text = str(error)
-    python = WORKER_S.findall(text)
+    python = WORKER_ERROR.findall(text)
     lines = [line.strip() for line in text.splitlines()]
     causes = [line.removeprefix("Caused by:") for line in lines if line.startswith("Caused by:")]
     others = [line for line in lines if line and not line.startswith("An error occurred while")]

@@ -7,17 +7,17 @@ from dataclasses import replace
 from heron_core.topology import TopologySpec
 from heron_spark.options import Archive, SparkOptions
 from heron_spark.session import is_one_machine
-from scheduler.container.main import moved
+from scheduler.container.main import relocated
 from scheduler.packaging.archive import PROJECT
-from scheduler.packaging.bundle import DISTRIBUTIONS, Kit, bundled, packed_runtime
+from scheduler.packaging.bundle import DISTRIBUTIONS, RuntimeSpec, bundled, packed_runtime
 from scheduler.user_folder import Home
 
-ENGINE_KIT = Kit(
+ENGINE_RUNTIME = RuntimeSpec(
     "heronpy-engine",
     ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
     DISTRIBUTIONS,
 )
-ARROW_KIT = Kit(
+ARROW_RUNTIME = RuntimeSpec(
     "heronpy-arrow", (), ("pyarrow",), without=("flight", "pyarrow/include/", "pyarrow/src/")
 )
 """By itself, as it is large and changes seldom."""
@@ -33,9 +33,9 @@ def with_archives(
     """
     if is_one_machine(options.master) and shutil.which(options.python) == sys.executable:
         return options
-    bundle = bundled(topology.search_paths, home.archives, folder, ENGINE_KIT)
-    arrow = packed_runtime(home.archives, ARROW_KIT)
-    runtimes = [(bundle.runtime, ENGINE_KIT.name), (arrow, ARROW_KIT.name)]
+    bundle = bundled(topology.search_paths, home.archives, folder, ENGINE_RUNTIME)
+    arrow = packed_runtime(home.archives, ARROW_RUNTIME)
+    runtimes = [(bundle.runtime, ENGINE_RUNTIME.name), (arrow, ARROW_RUNTIME.name)]
     code = [
         (root, _archive(path, f"heronpy-code-{number}", on_path=False))
         for number, (root, path) in enumerate(bundle.code)
@@ -46,7 +46,7 @@ def with_archives(
             *(_archive(path, name, on_path=True) for path, name in runtimes),
             *(each for _, each in code),
         ),
-        search_paths=moved(topology, [(root, each.inside) for root, each in code]).search_paths,
+        search_paths=relocated(topology, [(root, each.inside) for root, each in code]).search_paths,
     )
 
 

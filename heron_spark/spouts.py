@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from heron_spark.rate_controller import Pace
+from heron_spark.rate_controller import RateController
 from heron_spark.runner import Runner
 
 TURN_SECS = 0.02
@@ -20,20 +20,20 @@ PAUSES_SECS = (0.001, 0.001, 0.002, 0.005, 0.01)
 
 def drive(
     runners: Sequence[Runner],
-    pace: Pace,
+    controller: RateController,
     clock: Callable[[], float],
     sleep: Callable[[float], object],
     busy_secs: float,
 ) -> None:
-    """Let each spout emit the pace's quota, unless it is silent, finished or takes `busy_secs`."""
-    started, quota, pauses = clock(), pace.quota, 0
+    """Let each spout emit its quota, unless it is silent, finished or takes `busy_secs`."""
+    started, quota, pauses = clock(), controller.quota, 0
     while waiting := [each for each in runners if _may_emit(each, quota)]:
         emitted = [each.turn(_turn_secs(each, quota)) for each in waiting]
         now = clock() - started
         if any(each.made >= quota for each in runners):
-            pace.filled()
+            controller.quota_reached()
         if now >= busy_secs:
-            pace.filled()
+            controller.quota_reached()
             return
         if any(emitted):
             pauses = 0

@@ -5,7 +5,7 @@ it (emit, context, logger, ...) are named, not copied. An attribute that cannot 
 connection, a generator, a lock) is left out and said so once: in a new process it is what
 `initialize` makes it.
 
-A component of another door may hold the user's own object; what holds `process` or `next_tuple` is
+An adapter of another API may hold the user's own object; what holds `process` or `next_tuple` is
 such an object, and its attributes count one by one as well.
 """
 
@@ -22,14 +22,14 @@ _parts: dict[str, Any] = {}
 """The engine's parts by name while a state is read: what `_part` answers from."""
 
 
-class Memory:
+class StateSnapshot:
     """Saves and restores the state of one live component."""
 
     def __init__(
         self, component: Any, engine: Mapping[str, Any], usual: set[str], report: Report
     ) -> None:
         """`engine`: parts of ours that attributes may refer to. `usual`: attributes that every
-        component of its door has; those may be left out without a word."""
+        component of its kind has; those may be left out without a word."""
         self._component = component
         self._engine = {"component": component, **engine}
         self._names = {id(part): name for name, part in self._engine.items()}

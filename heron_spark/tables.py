@@ -26,16 +26,16 @@ import pyarrow.compute as pc
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.pickled import opened
-from heron_spark.blocks import Place
-from heron_spark.checkpoint_dir import Folder, write_whole
+from heron_spark.blocks import LevelPartition
+from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 from heron_spark.compile import Plan
 from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
-from heron_spark.row_blocks import packed
+from heron_spark.row_blocks import pack_rows
 from heron_spark.session import first_line
 from heronpy_compat.connectors import frames, tables
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.topology_files import put_on_search_path
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +61,7 @@ AS_TEXT = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
-class Dealing:
+class PartitionRows:
     """Makes blocks of a table's rows: a function of Arrow batches for mapInArrow.
 
     The last column says whose a row is. A block is the task, then the rows as an Arrow stream.
@@ -75,7 +75,7 @@ class Dealing:
         for batch in batches:
             dealt, rows = batch.column(batch.num_columns - 1), _without_last(batch)
             for index in pc.unique(dealt).to_pylist():
-                payload = packed(self.tasks[index], rows.filter(pc.equal(dealt, index)))
+                payload = pack_rows(self.tasks[index], rows.filter(pc.equal(dealt, index)))
                 place = self.partitions[index]
                 yield rows_of_blocks([(0, place, payload)], place + 1)
 
@@ -97,7 +97,7 @@ class Table:
 class Tables:
     """The tables of a topology, the finite ones first: so their offsets are in known lines."""
 
-    def __init__(self, plan: Plan, folder: Folder, found: Sequence[Table]) -> None:
+    def __init__(self, plan: Plan, folder: CheckpointDir, found: Sequence[Table]) -> None:
         self._plan = plan
         self._folder = folder
         self._tables = sorted(found, key=lambda each: not each.is_finite)
@@ -131,7 +131,7 @@ class Tables:
         return {task for each in ended for task in self._tasks(each)}
 
 
-def _offsets(folder: Folder, batch: int) -> list[str]:
+def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
     """A batch's line of each source, that of the driving one first; empty without such a batch."""
     try:
         text = Path(folder.query, "offsets", str(batch)).read_text("utf-8")
@@ -140,7 +140,9 @@ def _offsets(folder: Folder, batch: int) -> list[str]:
     return text.splitlines()[2:]  # behind version and metadata
 
 
-def _blocks(frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, Place]) -> "DataFrame":
+def _blocks(
+    frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, LevelPartition]
+) -> "DataFrame":
     from pyspark.sql import functions
 
     columns = [each.name for each in frame.schema.fields if _has_hash(each.dataType)]
@@ -149,7 +151,7 @@ def _blocks(frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, Pla
         values = functions.hash(*(frame[f"`{each}`"] for each in columns))
         chosen = functions.pmod(values, functions.lit(len(tasks)))
     partitions = tuple(places[task][1] for task in tasks)
-    return frame.withColumn(DEAL, chosen).mapInArrow(Dealing(tasks, partitions), SCHEMA)
+    return frame.withColumn(DEAL, chosen).mapInArrow(PartitionRows(tasks, partitions), SCHEMA)
 
 
 def _has_hash(kind: Any) -> bool:
@@ -160,7 +162,7 @@ def _has_hash(kind: Any) -> bool:
 # --- from a spout's config to its frame ----------------------------------------------------------
 
 
-def tables_of(spark: "SparkSession", plan: Plan, folder: Folder) -> Tables | None:
+def tables_of(spark: "SparkSession", plan: Plan, folder: CheckpointDir) -> Tables | None:
     """The frames of all spouts that are fed by Spark; None if no spout is.
 
     TopologyError with one line for a frame that cannot be had, UsageError if they are others than
@@ -181,7 +183,7 @@ def _search(paths: Sequence[str]) -> None:
     put_on_search_path(list(paths))
 
 
-def _table(spark: "SparkSession", component: ComponentSpec, folder: Folder) -> Table:
+def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDir) -> Table:
     config = opened(component.config)
     label = f"spout {component.name!r}"
     try:
@@ -195,7 +197,9 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: Folder) -> T
         raise
     except Exception as error:  # the user's function's, or Spark's
         is_users = frames.FUNCTION in config and not type(error).__module__.startswith("py")
-        raise TopologyError(f"{label}: {told(error) if is_users else first_line(error)}") from None
+        raise TopologyError(
+            f"{label}: {format_error(error) if is_users else first_line(error)}"
+        ) from None
 
 
 def _loaded(
@@ -231,7 +235,9 @@ def _file_stream(
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 
-def _frozen(spark: "SparkSession", frame: "DataFrame", folder: Folder, name: str) -> "DataFrame":
+def _frozen(
+    spark: "SparkSession", frame: "DataFrame", folder: CheckpointDir, name: str
+) -> "DataFrame":
     """The rows of a frame, as they were when the checkpoint was begun, as a stream."""
     path = os.path.join(folder.path, "tables", name)
     done = f"{path}.done"
@@ -241,7 +247,7 @@ def _frozen(spark: "SparkSession", frame: "DataFrame", folder: Folder, name: str
     return _file_stream(spark, "parquet", path, frame.schema, {})
 
 
-def _claim(folder: Folder, ours: Mapping[str, bool]) -> None:
+def _claim(folder: CheckpointDir, ours: Mapping[str, bool]) -> None:
     """The order of a query's sources is that of its checkpoint."""
     path = os.path.join(folder.path, "tables.json")
     if os.path.exists(path):

@@ -24,16 +24,16 @@ from heron_core.exit_codes import ExitCode
 from heron_core.wire.frames import destination_of
 from heron_io.processes import started_at
 from heron_spark.blocks import NUMBER, messages
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.job import Job
 from heron_spark.printing import Printed, install
-from heron_spark.rate_controller import Pace, worked_secs
+from heron_spark.rate_controller import RateController, worked_secs
 from heron_spark.row_blocks import hand_over
 from heron_spark.runner import Runner
 from heron_spark.spouts import drive
 from heronpy_compat.loading import aliases
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 log = logging.getLogger("heron_spark")
 
@@ -47,14 +47,14 @@ RECEIVE_BYTES = 1 << 20
 class Host:
     """The tasks of one partition of each level."""
 
-    def __init__(self, folder: Folder, job: Job, plan: Plan, printed: Printed) -> None:
+    def __init__(self, folder: CheckpointDir, job: Job, plan: Plan, printed: Printed) -> None:
         self._folder = folder
         self._plan = plan
         self._slots = job.slots
         self._printed = printed
         self._places = plan.places(job.slots)
         self._live: dict[int, Runner] = {}
-        self._pace = Pace(job.max_batch // len(plan.spout_tasks), job.batch_secs)
+        self._controller = RateController(job.max_batch // len(plan.spout_tasks), job.batch_secs)
         self._busy_secs = job.batch_secs / 2
 
     def run(self, level: int, partition: int, batch: int, blocks: Iterator[bytes]) -> list[int]:
@@ -78,10 +78,10 @@ class Host:
         self, level: int, batch: int, runners: dict[int, Runner], blocks: Iterator[bytes]
     ) -> None:
         if level == 0:
-            self._pace.begin(self._worked_secs(batch - 1))
+            self._controller.begin(self._worked_secs(batch - 1))
             fed = hand_over(runners, blocks)
             waiting = [each for task, each in runners.items() if task not in fed]
-            drive(waiting, self._pace, time.monotonic, time.sleep, self._busy_secs)
+            drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
             return
         for block in blocks:
             for frames in messages(block):
@@ -143,7 +143,7 @@ def _answer(host: Host, connection: socket.socket) -> None:
         answer = {"error": str(error)}
     except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
         log.exception("batch %d fails", asked["batch"])
-        answer = {"error": told(error)}
+        answer = {"error": format_error(error)}
     for _ in blocks:  # the worker says everything before it listens
         pass
     data = json.dumps(answer).encode()
@@ -164,7 +164,7 @@ def _block(file: Any) -> bytes:
     return block
 
 
-def watch(folder: Folder, run: str, parent: int, over: threading.Event) -> None:
+def watch(folder: CheckpointDir, run: str, parent: int, over: threading.Event) -> None:
     """In a thread: say when this host is not needed any more, and end it if it does not hear."""
     begun = started_at(parent)
     pause = threading.Event()
@@ -178,7 +178,7 @@ def watch(folder: Folder, run: str, parent: int, over: threading.Event) -> None:
 def main(arguments: list[str]) -> int:
     """Serve at a socket: checkpoint folder, run, socket's path, pid of the parent."""
     path, run, address, parent = arguments
-    folder, over = Folder(path), threading.Event()
+    folder, over = CheckpointDir(path), threading.Event()
     try:
         job = Job.read(folder, run)
     except OSError:

@@ -29,7 +29,7 @@ from heron_core.plans import (
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
-from heron_instance.input.bolt import NEVER, BoltCore
+from heron_instance.input.bolt import NEVER, BoltDriver
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
@@ -157,8 +157,8 @@ class Cluster:
                 case events.ToLocal(task, incarnation, frames):
                     if self.instances[task].incarnation == incarnation:
                         self._wait_in(self._incoming[task], frames)
-                case events.ToLocalControl(task, _, messages.Plan()):
-                    self.guarded(self.instances[task], partial(self.instances[task].plan, EPOCH))
+                case events.ToLocalControl(task, _, messages.Plan() as plan):
+                    self.guarded(self.instances[task], partial(self.instances[task].order, plan))
                 case events.Log(text) | events.Exit(text, _):
                     raise TesterError(f"the tester's stream manager: {text}")
 
@@ -213,7 +213,7 @@ class Cluster:
             return
         try:
             instance.guarded(call)
-            instance.core.flush()
+            instance.driver.flush()
         except Killed:
             self.replace(instance.task)
         except (Exception, SystemExit) as error:
@@ -239,7 +239,7 @@ class Cluster:
         """One call of next_tuple of each instance that may emit; for each whether it did."""
         emitted: list[bool] = []
         for instance in list(self.instances.values()):
-            if instance.name in names and instance.core.may_emit:
+            if instance.name in names and instance.driver.may_emit:
                 self.guarded(instance, partial(_call, instance, emitted))
         return emitted
 
@@ -257,8 +257,8 @@ class Cluster:
 
     def _due_times(self) -> Iterator[float]:
         for instance in self.instances.values():
-            if isinstance(instance.core, BoltCore) and instance.core.next_tick < NEVER:
-                yield instance.core.next_tick
+            if isinstance(instance.driver, BoltDriver) and instance.driver.next_tick < NEVER:
+                yield instance.driver.next_tick
         if self._rotation_secs is not None:
             yield self._next_rotation
         if self._timers:
@@ -268,9 +268,9 @@ class Cluster:
         """Let one thing that is due happen; whether there was one."""
         now = self.clock.now
         due: list[tuple[float, Callable[[], None]]] = [
-            (instance.core.next_tick, partial(self.guarded, instance, partial(_tick, instance)))
+            (instance.driver.next_tick, partial(self.guarded, instance, partial(_tick, instance)))
             for instance in self.instances.values()
-            if isinstance(instance.core, BoltCore) and instance.core.next_tick <= now
+            if isinstance(instance.driver, BoltDriver) and instance.driver.next_tick <= now
         ]
         if self._rotation_secs is not None and self._next_rotation <= now:
             due.append((self._next_rotation, self._rotate))
@@ -330,7 +330,7 @@ class Cluster:
         for level in finish_order(self.shared.topology, self.shared.packing.tasks_of):
             for task in sorted(level):
                 instance = self.instances[task]
-                self.guarded(instance, instance.core.finish)
+                self.guarded(instance, partial(instance.order, messages.FinishBolts((task,))))
             self.settle()
 
     def close(self) -> None:
@@ -344,8 +344,8 @@ def _age(queue: Queue) -> int:
 
 
 def _call(instance: Instance, emitted: list[bool]) -> None:
-    emitted.append(instance.core.call_once())
+    emitted.append(instance.driver.call_once())
 
 
 def _tick(instance: Instance) -> None:
-    instance.core.tick(instance.shared.clock.now)
+    instance.driver.tick(instance.shared.clock.now)

@@ -43,8 +43,7 @@ class ComponentTester:
         with ComponentTester(Count, inputs={"words": ["word"]}) as count:
             assert count.process(["storm"])[0].values == ["storm", 1]
 
-    `component` is a class of any API (heronpy, streamparse, Storm), or a list of words: the
-    command of a shell component.
+    `component` is a class of any API, or a list of words: the command of a shell component.
     `inputs` names the components that a bolt reads and the fields of their streams: {component:
     fields} or {component: {stream: fields}}; a spout has none. `outputs`, fields or {stream:
     fields}, defaults to what the class declares. Tuples are tracked unless `config` says otherwise.
@@ -161,7 +160,7 @@ class ComponentTester:
 
     def _settle(self, tup_id: Any, how: str) -> list[Emitted]:
         self._only(True, how)
-        pending = self._instance.core.collector.pending
+        pending = self._instance.driver.collector.pending
         under_way = [users_id(each) for each in pending.values()]
         if tup_id not in under_way:
             raise UsageError(f"{self._name} has no tuple {tup_id!r} under way; it has {under_way}")
@@ -173,7 +172,7 @@ class ComponentTester:
             for tup in mine:
                 reader.held.remove(tup)
                 getattr(reader, how)(tup)
-            self._engine.instances(READER)[0].core.flush()
+            self._engine.instances(READER)[0].driver.flush()
 
         return self._emitted_by(act)
 
@@ -181,7 +180,7 @@ class ComponentTester:
     def finished(self) -> bool:
         """Whether the spout has said that it has nothing more to emit."""
         self._only(True, "finished")
-        return bool(self._instance.core.finished)
+        return bool(self._instance.driver.finished)
 
     # --- both ---------------------------------------------------------------------------------
 

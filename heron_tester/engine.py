@@ -102,7 +102,7 @@ class Engine:
         """Counters summed over the instances, and the user's own metrics since the last look."""
         total: dict[str, Any] = {}
         for instance in self.instances(component, task):
-            _add(total, {name: instance.core.statistics()[name] for name in COUNTERS})
+            _add(total, {name: instance.driver.statistics()[name] for name in COUNTERS})
             registered = instance.context.metrics.items()
             user = {name: metric.get_value_and_reset() for name, (metric, _) in registered}
             _add(total, {"user": user})

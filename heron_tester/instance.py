@@ -10,18 +10,23 @@ from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_core.wire.frames import Frames, Kind, header, header_of, with_consumed
+from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.messages import FinishBolts, Plan
 from heron_core.wire.packets import decode_roots
-from heron_instance.input.bolt import NEVER, BoltCore
-from heron_instance.input.spout import SpoutCore
-from heron_instance.input.tuples import tick_tuple
+from heron_instance.control_core import Identity
+from heron_instance.core import InstanceCore
+from heron_instance.events import ControlReceived, Event, Log, Received, Turn
+from heron_instance.input.bolt import NEVER, BoltDriver
 from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import build
+from heron_instance.shared_state import SharedState
 from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.faults import Faults
 from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logger
 from heron_tester.records import Journal
 from heronpy_compat.adapters.construct import construct
+
+CONSUMED_BYTES = 1
+"""Every message is reported at once: what waits in a queue here is what a bolt has not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +88,30 @@ class Instance:
             construct=self._construct,
             wrap=self.watch.around,
         )
-        try:
-            built = build(shared.topology, shared.packing, task, environment)
-        except Exception as error:
-            error.add_note(f"raised at the start of {self.name}[{task}]")
-            raise
-        self.component: Any = built.adapter
-        self.context = built.context
-        self.hooks = built.hooks
-        self.core: Any = built.core
-        self.core.report = self.watch.reported
+        self.core = self._made_core(environment)
+        self.component: Any = self.core.instance.adapter
+        self.context = self.core.instance.context
+        self.driver: Any = self.core.driver
+        self.driver.report = self.watch.reported
         self._shared_log = SharedLines(self.watch, getattr(self.users_object, "logger", None))
         if self.is_spout:
             self._note_done_at_once()
+
+    def _made_core(self, environment: Environment) -> InstanceCore:
+        shared = self.shared
+        identity = Identity(self.task, self.incarnation, 0)
+        try:
+            return InstanceCore(
+                shared.topology,
+                shared.packing,
+                identity,
+                environment,
+                SharedState(),
+                CONSUMED_BYTES,
+            )
+        except Exception as error:
+            error.add_note(f"raised at the start of {self.name}[{self.task}]")
+            raise
 
     def _construct(self, spec: ComponentSpec, bindings: Any) -> EngineSpout | EngineBolt:
         component = construct(spec, bindings)
@@ -110,7 +126,7 @@ class Instance:
 
     def _note_done_at_once(self) -> None:
         """What `initialize` emitted before there was a core to ask."""
-        done = self.watch.done_at_once = self.core.collector.done_at_once
+        done = self.watch.done_at_once = self.driver.collector.done_at_once
         for tup_id in done:
             self.watch.outcome(tup_id, True)
 
@@ -123,38 +139,36 @@ class Instance:
 
     # --- work ---------------------------------------------------------------------------------
 
-    def plan(self, epoch: int) -> None:
-        """The topology runs: ticks begin, a spout may emit."""
-        self.core.plan_changed(epoch)
-        if isinstance(self.core, SpoutCore):
-            self.core.set_active(True)
-        else:
-            self.core.start(self.shared.clock())
+    def order(self, message: Plan | FinishBolts) -> None:
+        """A control message, carried out at once; what makes the process end is raised."""
+        self._handle(ControlReceived(message))
+        self._handle(Turn())
 
     def deliver(self, frames: Frames) -> None:
-        """Process one message and say so; what makes the process end is raised."""
-        if isinstance(self.core, SpoutCore):
+        """Process one message and report it; what makes the process end is raised."""
+        if self.is_spout:
             self._note_outcomes(frames)
-            self.core.deliver(frames)
-            self.core.flush()
-            return
-        self.core.deliver(frames)
-        self.core.flush()
-        done = header(Kind.CONSUMED, self.core.outbox.epoch, self.task, 0, 0)
-        self.core.outbox.send([with_consumed(done, 1)])
+        self._handle(Received(frames))
+        self.driver.flush()
+
+    def _handle(self, event: Event) -> None:
+        """The main loop's steps and the control messages for the master are the tester's own."""
+        for instruction in self.core.handle(event, self.shared.clock()):
+            if isinstance(instruction, Log):
+                self.watch.error_line("a message", instruction.text)
 
     def _note_outcomes(self, frames: Frames) -> None:
         """What becomes of roots: the test's own are no business of the spout."""
         head = header_of(frames)
         acked = head.kind == Kind.ACKED
-        pending = self.core.collector.pending
+        pending = self.driver.collector.pending
         for root in decode_roots(head, frames):
             if root not in pending:
                 continue
             self.watch.outcome(pending[root], acked)
             if root in self._fed:
                 del pending[root]
-                self.core.collector.started.pop(root, None)
+                self.driver.collector.started.pop(root, None)
                 self._fed.pop(root)(acked)
 
     def feed(
@@ -170,7 +184,7 @@ class Instance:
             self._feed_spout(values, tup_id, stream, direct_task, outcome)
         else:
             self.watch.emit(values, stream, None, direct_task)
-        self.core.flush()
+        self.driver.flush()
 
     def _feed_spout(
         self,
@@ -185,17 +199,13 @@ class Instance:
         if len(self.watch.done_at_once) > before:
             self.watch.done_at_once.pop()
         elif tup_id is not None:
-            self._fed[next(reversed(self.core.collector.pending))] = outcome
+            self._fed[next(reversed(self.driver.collector.pending))] = outcome
 
     def tick(self) -> None:
         """A tick now, whether or not one is due."""
-        assert isinstance(self.core, BoltCore)
-        self.core.metrics.ticks += 1
-        try:
-            self.component.process_tick(tick_tuple(self.shared.clock()))
-        except Exception:
-            self.core.user_raised("process_tick")
-        self.core.flush()
+        assert isinstance(self.driver, BoltDriver)
+        self.driver.run_tick(self.shared.clock())
+        self.driver.flush()
 
     def killed(self) -> None:
         """It is gone, without a word; a child process does not outlive it."""
@@ -206,11 +216,7 @@ class Instance:
 
     def close(self) -> None:
         """The last calls of user code."""
-        for last_call in (self.component.close, *([self.hooks.clean_up] if self.hooks else ())):
-            try:
-                self.guarded(last_call)
-            except Exception:
-                self.core.user_error("close")
+        self.guarded(self.core.close_component)
         self._shared_log.leave()
 
     @property
@@ -221,7 +227,7 @@ class Instance:
     @property
     def waits_for_ticks(self) -> bool:
         """Whether it may hold tuples back until virtual time has passed."""
-        return not self.is_spout and not self.is_real and self.core.next_tick < NEVER
+        return not self.is_spout and not self.is_real and self.driver.next_tick < NEVER
 
     @property
     def works_elsewhere(self) -> bool:

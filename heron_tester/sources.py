@@ -12,7 +12,7 @@ from heron_core.topology import TopologySpec
 from heronpy_compat.loading.load import load
 from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 
 
 def topology_of(
@@ -47,7 +47,7 @@ def _found(source: Any, name: str | None, environment: str | None) -> TopologySp
 
 
 def _submitted(builder: Any) -> TopologySpec:
-    with captured() as found:
+    with capture_submissions() as found:
         builder.build_and_submit()
     if not found:
         raise UsageError(f"{builder!r} submitted no topology")

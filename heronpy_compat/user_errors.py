@@ -13,10 +13,10 @@ _CORE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """`FILE:LINE: TYPE: MESSAGE`; the type is left out where the message speaks for itself."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{shown(error.filename)}:{error.lineno or 1}: {error.msg}"
+        return f"{display_path(error.filename)}:{error.lineno or 1}: {error.msg}"
     message = " ".join(str(error).split())
     if isinstance(error, SystemExit):
         message = f"the program exits with {message or 0}"
@@ -27,7 +27,7 @@ def told(error: BaseException) -> str:
     return f"{place}: {message}" if place else message
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """`path` as a person would type it: relative when it lies below the working directory."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
@@ -39,7 +39,7 @@ def _place(traceback: TracebackType | None) -> str | None:
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename
         if is_users(path):
-            place = f"{shown(path)}:{traceback.tb_lineno}"
+            place = f"{display_path(path)}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 

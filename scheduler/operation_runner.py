@@ -130,11 +130,11 @@ class OperationRunner:
             self._save_progress(number, request, next(self._under_way[number]))
         except StopIteration as end:
             self._finish(number, request.done(end.value))
-        except StateStoreError:
+        except (StateStoreError, Killed):
             raise
         except HeronError as error:
             self._finish(number, request.failed(str(error)))
-        except (LookupError, TypeError, ValueError) as error:
+        except Exception as error:  # nonsense, or a bug: neither may end the scheduler
             log.exception("%s %d", request.kind, number)
             self._finish(number, request.failed(f"the request makes no sense: {error!r}"))
 
@@ -190,18 +190,25 @@ def runner_job(submission: Submission, are_children: bool, back_secs: float) -> 
 
 def _serve(store_url: str, name: str, scheduler: int, are_children: bool, back_secs: float) -> None:
     """Carry out requests until one of them is to kill the topology: Killed."""
+    with _opened(store_url) as store, MasterClient(store, name) as client:
+        containers = ChildContainers(store, name, scheduler, are_children, back_secs)
+        runner = OperationRunner(
+            Requests(store, name), OperationSteps(store, name, client, containers)
+        )
+        while True:
+            try:
+                runner.poll()
+                time.sleep(POLL_SECS)
+            except StateStoreError as error:  # it finds its server again by itself
+                log.warning("%s", error)
+                time.sleep(RETRY_SECS)
+
+
+def _opened(store_url: str) -> StateStore:
+    """The state store, as soon as it answers."""
     while True:
         try:
-            with open_store(store_url) as store, MasterClient(store, name) as client:
-                containers = ChildContainers(store, name, scheduler, are_children, back_secs)
-                steps = OperationSteps(store, name, client, containers)
-                _poll_for_ever(OperationRunner(Requests(store, name), steps))
+            return open_store(store_url)
         except StateStoreError as error:
-            log.warning("no state store: %s", error)
+            log.warning("no state store yet: %s", error)
             time.sleep(RETRY_SECS)
-
-
-def _poll_for_ever(runner: OperationRunner) -> None:
-    while True:
-        runner.poll()
-        time.sleep(POLL_SECS)

@@ -21,6 +21,7 @@ from heron_core.plans import (
     physical_from_json,
 )
 from heron_core.state_tree import execution_path, master_path, packing_path, physical_path
+from heron_core.stats import UpdateStats
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.protocol import StateStore
 
@@ -121,7 +122,7 @@ class OperationSteps:
     def kill(self, wait_secs: float, requester: str) -> Steps:
         """End everything, after a drain of at most `wait_secs`."""
         state = (self.store.get(execution_path(self.name)) or {}).get("state")
-        if wait_secs and state not in (TopologyState.ENDED, "FAILED"):
+        if wait_secs and state not in (TopologyState.ENDED, TopologyState.FAILED):
             yield from drain(self.client, wait_secs, self.clock)
         self.containers.end(f"killed by {requester}")
         return {}
@@ -168,12 +169,13 @@ class OperationSteps:
         """Until the topology runs by the plan."""
         heard_at = self.clock()
         while True:
-            stats = self.client.try_ask("stats", wait_secs=ANSWER_SECS)
-            if stats is not None:
+            stats = self.client.try_stats(ANSWER_SECS)
+            last = None if stats is None else stats.update
+            if last is not None:
                 heard_at = self.clock()
-                if not stats["update"]["under_way"]:
+                if not last.under_way:
                     break
-                yield Progress(_waiting_for(stats["update"]))
+                yield Progress(_waiting_for(last))
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(
                     f"the topology master of {self.name} does not answer any more; its successor "
@@ -181,13 +183,12 @@ class OperationSteps:
                 )
             else:
                 yield Progress(WAITING_FOR_MASTER)
-        last = stats["update"]
-        reason = last["reason"] if last["number"] == number else ""
+        reason = last.reason if last.number == number else ""
         # A master that took over may not know of our update; what counts is the plan that it runs.
         late_at = self.clock() + STORED_SECS
         while reason or self._running_plan() != target:
             if reason or self.clock() > late_at:
-                reason = last["reason"] or "another one came between"
+                reason = last.reason or "another one came between"
                 raise GivenUp(f"{self.name} is not updated: {reason}")
             yield Progress()
         return {}
@@ -240,21 +241,19 @@ class OperationSteps:
         """The container's topology master or stream manager, None while there is none."""
         if container == MASTER_CONTAINER:
             node = self.store.get(master_path(self.name))
-        else:
-            stats: dict[str, Any] = self.client.try_ask("stats", wait_secs=ANSWER_SECS) or {}
-            node = stats.get("registered", {}).get(container)
-        return None if node is None else (str(node["host"]), int(node["pid"]))
+            return None if node is None else (str(node["host"]), int(node["pid"]))
+        stats = self.client.try_stats(ANSWER_SECS)
+        registered = None if stats is None else stats.registered.get(container)
+        return None if registered is None else (registered.host, registered.pid)
 
     def _is_back(self, container: int, before: Service | None) -> bool:
         """Another process serves the container, and every container and instance is there."""
         now = self.service(container)
-        stats = self.client.try_ask("stats", wait_secs=ANSWER_SECS)
+        stats = self.client.try_stats(ANSWER_SECS)
         if stats is None or now is None or now == before:
             return False
-        complete = stats["containers"] == stats["containers_expected"]
-        return complete and all(
-            each["up"] == each["instances"] for each in stats["components"].values()
-        )
+        complete = stats.containers == stats.containers_expected
+        return complete and all(each.up == each.instances for each in stats.components.values())
 
 
 def drain(
@@ -265,7 +264,7 @@ def drain(
         yield Progress(note="the topology master does not answer: ending without a drain")
         return {}
     late_at = clock() + wait_secs
-    while (stats := client.try_ask("stats", wait_secs=ANSWER_SECS)) and not stats["quiet"]:
+    while (stats := client.try_stats(ANSWER_SECS)) is not None and not stats.drained:
         if clock() > late_at:
             yield Progress(note=f"still busy after {wait_secs:g} s: ending anyway")
             return {}
@@ -282,7 +281,7 @@ def not_up(name: str, container: int) -> HeronError:
     return HeronError(f"container {container} of {name} is not up: look at `heronpy tail {name}`")
 
 
-def _waiting_for(update: Mapping[str, Any]) -> str:
-    text, names = UPDATE_STEPS[update["step"]], update["waiting_for"]
+def _waiting_for(update: UpdateStats) -> str:
+    text, names = UPDATE_STEPS[update.stage or "containers"], update.waiting_for
     more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
     return text + (f": {', '.join(names[:NAMED_MAX])}{more}" if names else "")

@@ -92,7 +92,7 @@ def deploy(submission: Submission, backend: SelfRunning) -> None:
 
 def scheduler_node(backend: Backend) -> dict[str, Any]:
     """The scheduler's node, without what only a scheduler process of ours has."""
-    return {"kind": backend.kind, "host": socket.gethostname(), **backend.about()}
+    return {"kind": backend.kind, "host": socket.gethostname(), **backend.node_fields()}
 
 
 def is_alive(node: Any | None) -> bool:

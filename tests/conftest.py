@@ -36,7 +36,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """A failed test with a `place` shows what its processes said: it may not fail again."""
     report = yield
     place = getattr(item, "funcargs", {}).get("place")
-    if report.failed and hasattr(place, "told"):
+    if report.failed and place is not None and hasattr(place, "told"):
         report.sections.extend(place.told())
     return report
 
@@ -48,7 +48,7 @@ GROUPS = {
 """folder -> beginnings of files that one process takes, since they share a cluster or a session."""
 
 
-class ByGroup(LoadScopeScheduling):
+class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
     """A process takes a whole file, or all files that share what takes long to start."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -72,14 +72,12 @@ REPLACED: dict[str, str] = {
 
 STANDING: dict[str, frozenset[str]] = {
     "bell": frozenset({"heronpy_compat"}),
-    "board": frozenset({"scheduler"}),
     "careful": frozenset({"heron_instance"}),
     "comfortably": frozenset({"heron_instance"}),
     "dealt": frozenset({"scheduler", "heron_spark"}),
     "desk": frozenset({"heron_spark"}),
     "door": frozenset({"heron_io", "heron_instance", "scheduler", "heron_spark"}),
     "fitted": frozenset({"scheduler"}),
-    "kit": frozenset({"scheduler", "heron_spark"}),
     "lane": frozenset({"heron_instance"}),
     "lanes": frozenset({"heron_instance"}),
     "manners": frozenset({"heron_tester"}),
@@ -88,7 +86,6 @@ STANDING: dict[str, frozenset[str]] = {
     "places": frozenset({"heronpy_compat", "scheduler", "heron_spark"}),
     "placing": frozenset({"scheduler"}),
     "rivals": frozenset({"heron_instance"}),
-    "shard": frozenset({"scheduler"}),
     "shortcut": frozenset({"heron_instance"}),
     "shorten": frozenset({"heronpy_compat", "heron_instance"}),
     "surroundings": frozenset({"heron_tester"}),
@@ -96,9 +93,5 @@ STANDING: dict[str, frozenset[str]] = {
     "todo": frozenset({"heron_instance", "heron_spark"}),
     "told": frozenset(PACKAGES) - {"heron_graph"},
     "tracks": frozenset({"heron_instance"}),
-    "verdict": frozenset({"scheduler"}),
-    "voice": frozenset({"heron_io", "scheduler"}),
-    "wish": frozenset({"scheduler"}),
-    "wishes": frozenset({"scheduler"}),
 }
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""

@@ -2,14 +2,11 @@
 
 import logging
 import os
-import signal
 import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-import zmq
 
 from heron_core.errors import NameInUse, ProtocolError, StateStoreError
 from heron_core.exit_codes import ExitCode
@@ -30,30 +27,31 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_io.processes import SupervisorLink, started_at
-from heron_io.security import CurveAuthenticator, Keys
+from heron_io.security import Keys
+from heron_io.server_loop import ServerLoop
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
-from heron_io.transport import drain, tcp_router
 from topology_master import events
 from topology_master.core import TopologyMaster
 from topology_master.options import Options
 
 log = logging.getLogger("topology_master")
 
-"""Exit code of a master whose topology is done."""
 ENDED_LINGER_SECS = 3.0
 """How long a master whose topology is done still answers, for a last look at the numbers."""
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 """The heartbeat of a container with thousands of instances stays far below."""
 DRAIN_MESSAGES = 256
 TIMER_SECS = 0.02
+LINGER_MS = 100
+"""For answers that are still to be sent when it ends."""
 STANDBY_SECS = 0.2
 """Between two tries of a standby to take the master's node."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a topology master runs."""
+class ServerArguments:
+    """What a topology master has to know of its surroundings."""
 
     store_url: str
     keys: Keys
@@ -64,23 +62,21 @@ class Server:
     """The process around one TopologyMaster."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        arguments: ServerArguments,
+        link: SupervisorLink,
     ) -> None:
         self._topology = topology
         self._packing = packing
-        self._store_url = place.store_url
+        self._store_url = arguments.store_url
         self._store: StateStore
-        self._context = zmq.Context()
-        self._authenticator = CurveAuthenticator(self._context, place.keys)
-        self._router, self._address = tcp_router(
-            self._context, place.bind_host, 0, MESSAGE_BYTES_MAX, self._authenticator
+        self._link = link
+        self._loop = ServerLoop(arguments.keys, link, TIMER_SECS)
+        self._router, self._address = self._loop.tcp_router(
+            arguments.bind_host, 0, MESSAGE_BYTES_MAX
         )
-        self._poller = zmq.Poller()
-        for each in (self._router, *self._authenticator.sockets):
-            self._poller.register(each, zmq.POLLIN)
-        self._ties = ties
-        self._poller.register(ties.lifeline, zmq.POLLIN)
-        self._reason: tuple[str, int] | None = None
         self._leave_at = float("inf")
         self._session = CONNECTED
         self._node_lost = False
@@ -101,49 +97,42 @@ class Server:
 
     def run(self) -> int:
         """Serve until SIGTERM or the parent's death; returns the exit code."""
-        signal.signal(signal.SIGTERM, lambda *_: self._end("SIGTERM", 0))
+        self._loop.stop_on_sigterm()
         if self._open_store():
             if self._become_master():
                 self._serve()
             self._store.close()
-        reason, code = self._reason or ("nothing to do", 0)
-        log.info("topology master ends: %s", reason)
-        self._context.destroy(linger=100)
-        return code
+        end = self._loop.close(LINGER_MS)
+        log.info("topology master ends: %s", end.reason)
+        return end.code
 
     def _open_store(self) -> bool:
         """Wait for a state store that is away: data flows without us, so there is time."""
-        while self._reason is None:
+        while self._loop.end is None:
             try:
                 self._store = open_store(self._store_url)
                 return True
             except StateStoreError as error:
                 log.warning("no state store yet: %s", error)
-            self._rest()
+            self._loop.rest(STANDBY_SECS)
         return False
-
-    def _rest(self) -> None:
-        """A moment between two tries."""
-        self._ties.heartbeat()
-        if self._ties.lifeline in dict(self._poller.poll(int(STANDBY_SECS * 1000))):
-            self._end("the parent process is gone", ExitCode.ORPHANED)
 
     def _become_master(self) -> bool:
         """Take the ephemeral node; as a standby wait for its holder to go."""
-        told = ""
-        while self._reason is None:
+        logged = ""
+        while self._loop.end is None:
             try:
                 self._take_node()
                 log.info("topology master at %s", self._address)
                 return True
             except NameInUse as error:
-                if told != str(error):
-                    told = str(error)
+                if logged != str(error):
+                    logged = str(error)
                     log.info("standing by: %s", error)
                 self._remove_dead_holder()
             except StateStoreError as error:
                 log.warning("the master's node cannot be taken yet: %s", error)
-            self._rest()
+            self._loop.rest(STANDBY_SECS)
         return False
 
     def _remove_dead_holder(self) -> None:
@@ -200,7 +189,7 @@ class Server:
             log.info("the session with the state store was lost; our node is there again")
             self._node_lost = False
         except NameInUse as error:
-            self._end(f"another master took over while we were cut off: {error}", 1)
+            self._loop.stop(f"another master took over while we were cut off: {error}", 1)
         except StateStoreError as error:
             log.warning("cannot take the master's node again yet: %s", error)
 
@@ -217,7 +206,7 @@ class Server:
                 return
         if self._reload:
             self._reload = False
-            self._ties.request_reload()
+            self._link.request_reload()
 
     def _serve(self) -> None:
         self._store.on_session(self._session_changed)
@@ -230,26 +219,18 @@ class Server:
         self._core = TopologyMaster(self._topology, packing, options, previous, self._execution)
         # The master before us may have died in the middle of an update, and told nobody.
         self._reload = previous is not None
-        next_timer = 0.0
-        while self._reason is None:
+        while self._loop.end is None:
             now = time.monotonic()
-            if now >= next_timer:
-                next_timer = now + TIMER_SECS
-                self._ties.heartbeat()
+            if self._loop.is_timer_due(now):
                 self._keep_node()
                 self._write_pending()
                 self._handle(events.Timer())
             if now >= self._leave_at:
-                self._end("the topology has ended", ExitCode.ENDED)
-            ready = dict(self._poller.poll(int(TIMER_SECS * 1000)))
-            if self._ties.lifeline in ready:
-                self._end("the parent process is gone", ExitCode.ORPHANED)
-            self._authenticator.serve(ready, now)
-            self._core.counters["refused"] = self._authenticator.refused
-            self._core.counters["disconnected"] = self._authenticator.disconnected
-            if self._router in ready:
-                for message in drain(self._router, DRAIN_MESSAGES):
-                    self._receive(message)
+                self._loop.stop("the topology has ended", ExitCode.ENDED)
+            ready = self._loop.poll(self._loop.until_timer_secs(now))
+            self._core.counters.update(self._loop.connections)
+            for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
+                self._receive(message)
 
     def _stored_plans(self) -> tuple[PackingPlan, PhysicalPlan | None] | None:
         """The packing plan that is to be and the physical plan; None if they make no sense."""
@@ -262,16 +243,17 @@ class Server:
             at = physical_at
             return wanted, None if physical is None else physical_from_json(physical)
         except ProtocolError as error:
-            self._end(f"{at} in the state store is {error}", 1)
+            self._loop.stop(f"{at} in the state store is {error}", 1)
             return None
 
     def _receive(self, message: list[bytes]) -> None:
+        sender, body = message[0], b"".join(message[1:2])
+        event: events.Event
         try:
-            received = events.Received(message[0], messages.decode(message[1]))
-        except (ProtocolError, IndexError) as error:
-            self._handle(events.Malformed(str(error)))
-            return
-        self._handle(received)
+            event = events.Received(sender, messages.decode(body))
+        except ProtocolError as error:
+            event = events.Malformed(str(error))
+        self._handle(event)
 
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):
@@ -305,11 +287,12 @@ class Server:
         self._pending[execution_path(self._topology.name)] = self._execution
         self._write_pending()
 
-    def _end(self, reason: str, code: int) -> None:
-        if self._reason is None:
-            self._reason = (reason, code)
 
-
-def run(topology: TopologySpec, packing: PackingPlan, place: Place, ties: SupervisorLink) -> int:
+def run(
+    topology: TopologySpec,
+    packing: PackingPlan,
+    arguments: ServerArguments,
+    link: SupervisorLink,
+) -> int:
     """The topology master until it is told to end; returns the exit code."""
-    return Server(topology, packing, place, ties).run()
+    return Server(topology, packing, arguments, link).run()

@@ -19,6 +19,7 @@ from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path
+from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
 from heron_io.polling import wait_until
 from heron_io.state_store.protocol import StateStore
@@ -126,7 +127,7 @@ def submit_command(
         _kill_old(spec.name, url, wait_secs, cluster)
     submission, backend = _submission(spec, packing, url, cluster, spark)
     submission = replace(submission, waits_for_room=wait_for_room)
-    what, logs = backend.told(submission), backend.logs(submission)
+    what, logs = backend.describe(submission), backend.logs(submission)
     _start(submission, backend)
     click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
     _after(spec, hooked)
@@ -220,9 +221,9 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
 
         def is_ready() -> bool:
             nonlocal up
-            stats = client.try_ask("stats", wait_secs=1.0)
-            up = sum(each["up"] for each in stats["components"].values()) if stats else up
-            ready = up == expected or bool(stats and stats.get("ready"))
+            stats = client.try_stats(wait_secs=1.0)
+            up = sum(each.up for each in stats.components.values()) if stats else up
+            ready = up == expected or (isinstance(stats, QueryStats) and stats.ready)
             return ready or _has_ended(submission, store, scheduler)
 
         if wait_until(is_ready, ready_secs):
@@ -241,7 +242,7 @@ def _has_ended(submission: "Submission", store: StateStore, scheduler: int | Non
     name = submission.topology.name
     if scheduler is None:
         state = store.get(execution_path(name)) or {}
-        if state.get("state") == "FAILED":
+        if state.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {state['reason']}")
         return bool(state.get("state") == TopologyState.ENDED)
     if not os.waitpid(scheduler, os.WNOHANG)[0]:

@@ -18,7 +18,7 @@ from heron_core.wire.frames import Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import SharedTrack, Track, are_untouched
 
-Send = Callable[[Frames], None]
+Send = Callable[[Frames], object]
 Admit = Callable[[], object]
 
 LANES_COUNTED = 4
@@ -63,6 +63,16 @@ class Lane:
     def has_runs(self) -> bool:
         """Whether tuples share edges, if they are tracked: there are fewer pairs than tuples."""
         return len(self.ids) < 2 * len(self.parts)
+
+    def validate(self, tracked: bool) -> None:
+        """AssertionError with a text if ids, streams and tuples do not fit together."""
+        tuples, where = len(self.parts), f"the buffer for {self.destination}"
+        pairs = {len(block) for block in self.blocks}
+        assert len(pairs) == 1, f"{where} has {pairs} ids for its targets"
+        assert len(self.ids) <= 2 * tuples, f"{where} has {len(self.ids)} ids of {tuples} tuples"
+        assert not tracked or bool(self.ids) == bool(tuples), f"{where} has tuples without ids"
+        assert not self.starts or 2 * len(self.starts) == len(self.ids), f"{where}: runs, ids"
+        assert self.streams is None or len(self.streams) == tuples, f"{where}: streams, tuples"
 
     def run_sizes(self) -> "array[int]":
         """How many tuples share each pair."""
@@ -119,6 +129,12 @@ class Outbox:
         return not (
             self.acked or self.acks or self.fails or self.inits or any(x.parts for x in self.lanes)
         )
+
+    def validate(self) -> None:
+        """AssertionError with a text if the buffers do not fit together; between two emits."""
+        assert self.room <= self.budget, f"room for {self.room} bytes of {self.budget}"
+        for lane in self.lanes:
+            lane.validate(self.tracked)
 
     def flush_if_full(self) -> None:
         """Flush when the buffer is full."""

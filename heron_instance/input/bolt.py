@@ -11,10 +11,10 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
-from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import Track, each_its, own_tracks, run_tracks
+from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.tuples import HeronTuple, tick_tuple
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
@@ -29,7 +29,7 @@ EVERY_MESSAGE_TIMED = 16
 NEVER = float("inf")
 
 
-class BoltCore(Core):
+class BoltDriver(ComponentDriver):
     """Feeds a bolt with the tuples of each batch, and with ticks between them."""
 
     def __init__(
@@ -45,8 +45,12 @@ class BoltCore(Core):
         packing: PackingPlan,
         hooks: Any,
         metrics: Metrics,
+        tick_secs: float | None,
     ) -> None:
+        """`tick_secs`: seconds between ticks, by the config as `initialize` left it (a window bolt
+        sets them there); None for no ticks."""
         super().__init__(component, outbox, options, clock, report)
+        self._tick_secs = tick_secs
         self.collector = collector
         self.metrics = metrics
         self._decode = decode
@@ -81,10 +85,11 @@ class BoltCore(Core):
         for task, each in packing.instances.items():
             self._sources[task] = (each.component, names[each.component])
 
-    def start(self, now: float) -> None:
-        """The plan is there: ticks begin (first one after a full interval)."""
-        if self.options.tick_secs is not None and self._next_tick == NEVER:
-            self._next_tick = now + self.options.tick_secs
+    def begin(self, active: bool, now: float) -> None:
+        """The plan is there: ticks begin (first one after a full interval), also in a topology
+        that is paused."""
+        if self._tick_secs is not None and self._next_tick == NEVER:
+            self._next_tick = now + self._tick_secs
 
     @property
     def next_tick(self) -> float:
@@ -213,9 +218,13 @@ class BoltCore(Core):
 
     def tick(self, now: float) -> None:
         """Give the bolt a tick if one is due."""
-        if now < self._next_tick or self.options.tick_secs is None:
+        if now < self._next_tick or self._tick_secs is None:
             return
-        self._next_tick = max(self._next_tick + self.options.tick_secs, now)
+        self._next_tick = max(self._next_tick + self._tick_secs, now)
+        self.run_tick(now)
+
+    def run_tick(self, now: float) -> None:
+        """Give the bolt a tick, due or not."""
         self.metrics.ticks += 1
         try:
             self.component.process_tick(tick_tuple(now))
@@ -303,6 +312,12 @@ class BoltCore(Core):
         processed = self.metrics.executed
         idle = self.outbox.empty and not self._busy and self._is_idle()
         return self.outbox.deliveries, processed, idle
+
+    def validate(self) -> None:
+        """AssertionError with a text if an invariant does not hold; between two calls."""
+        super().validate()
+        assert not self._busy, "busy between two messages"
+        assert self._next_tick == NEVER or self._tick_secs is not None, "a tick that nobody wants"
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; the batch under way counts as busy up to now."""

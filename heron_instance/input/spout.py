@@ -8,13 +8,19 @@ from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import decode_roots
-from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
+from heron_instance.input.driver import (
+    LOOK_UP_EVERY,
+    SLOW_SECS,
+    Clock,
+    ComponentDriver,
+    Report,
+)
 from heron_instance.options import Options
 
 
-class SpoutCore(Core):
+class SpoutDriver(ComponentDriver):
     """Calls next_tuple as long as it may, and tells the spout what became of its tuples."""
 
     def __init__(
@@ -51,6 +57,10 @@ class SpoutCore(Core):
     def finish(self) -> None:
         """The spout has nothing more to emit; a later fail() opens it again."""
         self.finished = True
+
+    def begin(self, active: bool, now: float) -> None:
+        """A plan is there: the spout emits if the topology is active."""
+        self.set_active(active)
 
     def set_active(self, active: bool) -> None:
         """The topology runs or is paused: call the spout's hook once, let it emit or not."""
@@ -128,11 +138,11 @@ class SpoutCore(Core):
 
     def _ack_at_once(self) -> None:
         """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy)."""
-        done = self.collector.done_at_once
+        done, ack = self.collector.done_at_once, self.component.ack
         while done:
             tup_id = done.pop()
             self.metrics.acked += 1
-            self._settle(self.component.ack, tup_id)
+            self._settle(ack, tup_id)
             if self.hooks is not None:
                 self.hooks.spout_ack(tup_id, None)
 
@@ -173,7 +183,7 @@ class SpoutCore(Core):
         return begun
 
     def _failed(self, roots: "array[int]", expired: bool) -> None:
-        pending, hooks = self.collector.pending, self.hooks
+        pending, hooks, fail = self.collector.pending, self.hooks, self.component.fail
         for root in roots:
             if root not in pending:
                 continue
@@ -182,7 +192,7 @@ class SpoutCore(Core):
             self.metrics.failed += 1
             self.metrics.expired += expired
             self.finished = False
-            self._settle(self.component.fail, tup_id)
+            self._settle(fail, tup_id)
             if hooks is not None:
                 hooks.spout_fail(tup_id, begun)
 
@@ -201,6 +211,14 @@ class SpoutCore(Core):
         done = self.finished or (self._planned and not self.active)
         idle = done and not self.collector.pending and self.outbox.empty and self._is_idle()
         return self.outbox.deliveries, 0, idle
+
+    def validate(self) -> None:
+        """AssertionError with a text if an invariant does not hold; between two calls."""
+        super().validate()
+        collector = self.collector
+        strangers = collector.started.keys() - collector.pending.keys()
+        assert not strangers, f"timed, but not pending: roots {strangers}"
+        assert not self.active or self._planned, "active without a plan"
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master."""

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 from heron_core.component import BoltBindings, SpoutBindings
 from heron_core.errors import ComponentError
-from heron_instance.core import Core
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
+from heron_instance.input.driver import ComponentDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 
@@ -22,11 +22,11 @@ class DriverCalls:
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
-        self._driver: Core | None = None
+        self._driver: ComponentDriver | None = None
         self._finish: Callable[[], None] | None = None
         self._finished_early = False
 
-    def attach(self, driver: Core, finish: Callable[[], None] | None = None) -> None:
+    def attach(self, driver: ComponentDriver, finish: Callable[[], None] | None = None) -> None:
         """From here on errors are reported to the master as well; `finish` is a spout's."""
         self._driver, self._finish = driver, finish
         if self._finished_early and finish is not None:

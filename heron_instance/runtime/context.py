@@ -47,7 +47,7 @@ class InstanceContext(TopologyContext):
         global_metrics.init(self, _export_interval_secs(config))
 
     def repack(self, packing: PackingPlan) -> None:
-        """The topology is scaled: `get_component_tasks` tells the tasks of `packing`."""
+        """The topology is scaled: `get_component_tasks` gives the tasks of `packing`."""
         self._packing = packing
 
     @property
@@ -114,7 +114,7 @@ class InstanceContext(TopologyContext):
         return self._topology.main_file
 
     def to_storm(self) -> dict[str, Any]:
-        """The context as Storm tells it to components of other languages."""
+        """The context as Storm hands it to components of other languages."""
         return storm_context(self._topology, self._packing, self._task)
 
     def get_metrics_collector(self) -> "InstanceContext":
@@ -140,7 +140,7 @@ class UserMetrics:
         """The newest values: numbers, or dicts of numbers for the Multi… kinds.
 
         A metric that has no key yet is left out; one that raises is reported as what it raises,
-        because whoever asks beats the instance's heart and must not die of it.
+        for it is read for a heartbeat, which must not be lost.
         """
         for name, (metric, interval_secs) in list(self._registered.items()):
             if now >= self._next.get(name, 0.0):

@@ -16,12 +16,12 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpack
-from heron_instance.core import Core
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
-from heron_instance.input.bolt import BoltCore, Decode
-from heron_instance.input.spout import SpoutCore
+from heron_instance.input.bolt import BoltDriver, Decode
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.options import Options
 from heron_instance.runtime.bindings import (
     DriverCalls,
@@ -45,7 +45,7 @@ EDGES_DRAWN = 4096
 class Instance:
     """A component ready to run."""
 
-    core: Core
+    driver: ComponentDriver
     adapter: EngineComponent
     """The component as engines drive it."""
     context: InstanceContext
@@ -59,7 +59,7 @@ class Instance:
     def repack(self, packing: PackingPlan) -> None:
         """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
         self.context.repack(packing)
-        self.core.repack(packing)
+        self.driver.repack(packing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,9 @@ def _setting(
     topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
 ) -> _Setting:
     closed = topology.by_name[packing.instances[task].component]
+    # First of all: a file without a main block submits its topology when it is imported, and
+    # load_class captures that. What is unpickled below, config and custom groupings, would not.
+    load_class(closed.class_path)
     spec = replace(closed, config=opened(closed.config))
     config = {**opened(keys.with_defaults(topology.config)), **spec.config}
     # Of a topology that was scaled the packing knows it.
@@ -122,12 +125,11 @@ def _bolt(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    options = replace(options, tick_secs=context.tick_secs)
-    core = BoltCore(component, setting.outbox, options, environment.clock,
-                    environment.logger.error, collector, decode, setting.topology,
-                    setting.packing, hooks, Metrics())  # fmt: skip
-    calls.attach(core)
-    return Instance(core, component, context, hooks)
+    driver = BoltDriver(component, setting.outbox, options, environment.clock,
+                        environment.logger.error, collector, decode, setting.topology,
+                        setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
+    calls.attach(driver)
+    return Instance(driver, component, context, hooks)
 
 
 def _spout(setting: _Setting) -> Instance:
@@ -140,16 +142,16 @@ def _spout(setting: _Setting) -> Instance:
     calls = DriverCalls(environment.logger)
     bindings = spout_bindings(collector, environment, calls)
     component = cast(EngineSpout, environment.construct(setting.spec, bindings))
-    core = SpoutCore(component, setting.outbox, options, environment.clock,
-                     environment.logger.error, collector)  # fmt: skip
-    calls.attach(core, core.finish)
-    core.hooks = hooks = _initialize(component, setting)
+    driver = SpoutDriver(component, setting.outbox, options, environment.clock,
+                         environment.logger.error, collector)  # fmt: skip
+    calls.attach(driver, driver.finish)
+    driver.hooks = hooks = _initialize(component, setting)
     if hooks is not None:
         hook_spout(bindings, hooks, collector, environment)
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    return Instance(core, component, setting.context, hooks)
+    return Instance(driver, component, setting.context, hooks)
 
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:

@@ -9,8 +9,8 @@ STACK_FRAMES = 12
 """The innermost frames tell where it hangs."""
 
 
-class Stuck:
-    """Compares how much was executed from look to look."""
+class Watchdog:
+    """Compares how much was executed from check to check."""
 
     def __init__(self, limit_secs: float) -> None:
         self._limit_secs = limit_secs
@@ -19,21 +19,21 @@ class Stuck:
         be there already: then it has never waited."""
         self._executed = -1
         self._since = 0.0
-        self._told = False
+        self._reported = False
 
-    def look(self, executed: int, held: bool, now: float) -> float | None:
+    def check(self, executed: int, held: bool, now: float) -> float | None:
         """Seconds that one call has lasted, when that first exceeds the limit; else None.
 
         `held`: by back-pressure, or as the topology has not started.
         """
         if self.waiting or held or executed != self._executed:
-            self._executed, self._since, self._told = executed, now, False
+            self._executed, self._since, self._reported = executed, now, False
             return None
-        lasted = now - self._since
-        if self._told or lasted < self._limit_secs:
+        secs = now - self._since
+        if self._reported or secs < self._limit_secs:
             return None
-        self._told = True
-        return lasted
+        self._reported = True
+        return secs
 
 
 def main_thread_stack() -> str:

@@ -41,9 +41,9 @@ def _recipe(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any],
     """Constructor arguments, and what is to be called on the new object."""
     if RECIPE not in config:
         return (), lambda _: None
-    from heronpy_compat.flux.objects import prepared  # only who comes from a Flux file needs it
+    from heronpy_compat.flux.objects import construction  # only a Flux file's components need it
 
-    return prepared(config)
+    return construction(config)
 
 
 def _is_storm_like(cls: type) -> bool:

@@ -1,4 +1,4 @@
-"""What Storm tells a component of another language: its `context`, as JSON-able values.
+"""What Storm gives a component of another language: its `context`, as JSON-able values.
 
 Source: org.apache.storm.task.TopologyContext.toJSONString (apache/storm, storm-client).
 """

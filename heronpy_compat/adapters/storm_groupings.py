@@ -8,7 +8,7 @@ from heron_core.topology import GroupingKind, GroupingSpec
 from heronpy_compat.api.serializer import default_serializer
 from heronpy_compat.components.java import PARTIAL_KEY_GROUPING, canonical_name, looks_like_java
 from heronpy_compat.loading.class_loading import load_class
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 _METHODS = ("prepare", "choose_tasks")
 
@@ -36,7 +36,7 @@ def custom_grouping(
         made = kind(*args)
     except Exception as error:
         raise TopologyError(
-            f"{label}: {class_name} cannot be made with {list(args)!r}: {told(error)}"
+            f"{label}: {class_name} cannot be made with {list(args)!r}: {format_error(error)}"
         ) from error
     return GroupingSpec(GroupingKind.CUSTOM, custom=default_serializer.serialize(made))
 

@@ -1,6 +1,6 @@
 """What the engine keeps in a tuple, whatever class user code sees it as.
 
-A door may have tuples of a class of its own (`tuple_class` of a component, heron_instance.input):
+An adapter may have tuples of a class of its own (`EngineBolt.tuple_class`, heron_core.component):
 a class that is made from an iterable of these items, in this order. What the engine asks of it are
 `key`, `component`, `stream`, `creation_time` and `roots`.
 """

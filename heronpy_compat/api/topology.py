@@ -13,10 +13,10 @@ from heronpy_compat.api.component.component_spec import (
     HeronComponentSpec,
     arriving_config,
     check_config,
-    heron_value,
 )
 from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.loading import direct_run, submissions
+from heronpy_compat.proto.values import heron_value
 
 _OPTIONS_VARIABLE = "HERON_OPTIONS"
 _OPTION_DIRECTORY = "cmdline.topologydefn.tmpdirectory"
@@ -236,7 +236,7 @@ class Topology(metaclass=TopologyType):
 
 def _submit(topology: type[Topology]) -> None:
     spec = topology._topology_spec
-    if submissions.offer(spec):
+    if submissions.record_submission(spec):
         return
     directory = topology.topologydefn_tmpdir
     if directory is None:

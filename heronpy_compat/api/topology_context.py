@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heronpy_compat.api.metrics import IMetric
-    from heronpy_compat.api.task_hook import ITaskHook
 
 
 class TopologyContext:
@@ -42,8 +41,8 @@ class TopologyContext:
         """The task ids of a component, sorted."""
         raise NotImplementedError
 
-    def add_task_hook(self, task_hook: "ITaskHook") -> None:
-        """Call `task_hook` from now on; for use in `initialize`."""
+    def add_task_hook(self, task_hook: Any) -> None:
+        """Call `task_hook`, an ITaskHook, from now on; for use in `initialize`."""
         raise NotImplementedError
 
     def get_topology_pex_path(self) -> str:

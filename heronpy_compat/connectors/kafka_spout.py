@@ -17,7 +17,7 @@ from heronpy_compat.connectors.kafka_client import (
     setting,
     told,
 )
-from heronpy_compat.connectors.offsets import OffsetLedger, Place
+from heronpy_compat.connectors.offsets import OffsetLedger, PartitionKey
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -123,14 +123,14 @@ class KafkaSpout(Spout):
         )
         self._places = partitions_of(self._consumer, self._servers, self._topics)
         self._subscribed = False
-        self._positions: dict[Place, int] = {}
+        self._positions: dict[PartitionKey, int] = {}
         """Where to begin if another process stopped there, by a state that it left."""
         self._ledger = OffsetLedger()
         self._values: dict[RecordId, list[Any]] = {}
         self._failed: deque[RecordId] = deque()
-        self._paused: set[Place] = set()
-        self._ended: set[Place] = set()
-        self._mine: list[Place] = []
+        self._paused: set[PartitionKey] = set()
+        self._ended: set[PartitionKey] = set()
+        self._mine: list[PartitionKey] = []
         self._next_commit = 0.0
 
     def _subscribe(self) -> None:
@@ -147,7 +147,7 @@ class KafkaSpout(Spout):
                 on_lost=self._lost,
             )
 
-    def _from_positions(self, places: Iterable[Place]) -> list[Any]:
+    def _from_positions(self, places: Iterable[PartitionKey]) -> list[Any]:
         """What was committed is where a partition without a position begins."""
         make = kafka().TopicPartition
         known = self._positions
@@ -157,16 +157,16 @@ class KafkaSpout(Spout):
 
     def _assigned(self, consumer: Any, partitions: Any) -> None:
         self.logger.info("reads partitions %s", [each.partition for each in partitions])
-        self._mine += [_place(each) for each in partitions]
+        self._mine += [_partition_key(each) for each in partitions]
         if self._positions:
-            consumer.assign(self._from_positions(map(_place, partitions)))
+            consumer.assign(self._from_positions(map(_partition_key, partitions)))
 
     def _revoked(self, _: Any, partitions: Any) -> None:
         self._commit(wait=True)
         self._lost(_, partitions)
 
     def _lost(self, _: Any, partitions: Any) -> None:
-        gone = set(map(_place, partitions))
+        gone = set(map(_partition_key, partitions))
         for each in gone:
             self._ledger.revoke(each)
             self._positions.pop(each, None)
@@ -199,7 +199,7 @@ class KafkaSpout(Spout):
         """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal."""
         error = record.error()
         if error.code() == kafka().KafkaError._PARTITION_EOF:
-            self._ended.add(_place_of(record))
+            self._ended.add(_partition_of(record))
         elif error.fatal():
             text = f"Kafka at {self._servers}: {told(error)}"
             self.delegate.call_soon(partial(self.delegate.leave, text))
@@ -207,7 +207,7 @@ class KafkaSpout(Spout):
             self.logger.warning("Kafka at %s: %s", self._servers, told(error))
 
     def _take(self, record: Any) -> None:
-        place, offset = _place_of(record), record.offset()
+        place, offset = _partition_of(record), record.offset()
         self._ledger.take(place, offset)
         try:
             values = [read(record) for read in self._readers]
@@ -262,7 +262,7 @@ class KafkaSpout(Spout):
         """librdkafka calls this inside poll()."""
         for each in partitions:
             if error is not None or each.error is not None:
-                self._ledger.not_committed(_place(each))
+                self._ledger.not_committed(_partition_key(each))
 
     def close(self) -> None:
         """Commit what is acked, leave the group."""
@@ -276,9 +276,9 @@ class KafkaSpout(Spout):
         return {"_positions": {**self._positions, **read}}
 
 
-def _place(partition: Any) -> Place:
+def _partition_key(partition: Any) -> PartitionKey:
     return partition.topic, partition.partition
 
 
-def _place_of(record: Any) -> Place:
+def _partition_of(record: Any) -> PartitionKey:
     return record.topic(), record.partition()

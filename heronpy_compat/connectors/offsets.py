@@ -2,7 +2,7 @@
 
 from collections import deque
 
-Place = tuple[str, int]
+PartitionKey = tuple[str, int]
 """(topic, partition)"""
 
 
@@ -35,16 +35,16 @@ class OffsetLedger:
     """
 
     def __init__(self) -> None:
-        self._partitions: dict[Place, _Partition] = {}
+        self._partitions: dict[PartitionKey, _Partition] = {}
 
-    def take(self, place: Place, offset: int) -> None:
+    def take(self, place: PartitionKey, offset: int) -> None:
         """A record was read; its partition is one of ours from now on."""
         partition = self._partitions.setdefault(place, _Partition())
         partition.taken.append(offset)
         partition.open.add(offset)
         partition.following = offset + 1
 
-    def ack(self, place: Place, offset: int) -> None:
+    def ack(self, place: PartitionKey, offset: int) -> None:
         """A record is done; one that is not known, of a partition that moved, is nobody's."""
         partition = self._partitions.get(place)
         if partition is None:
@@ -53,32 +53,32 @@ class OffsetLedger:
         while partition.taken and partition.taken[0] not in partition.open:
             partition.taken.popleft()
 
-    def revoke(self, place: Place) -> None:
+    def revoke(self, place: PartitionKey) -> None:
         """The partition is another consumer's."""
         self._partitions.pop(place, None)
 
-    def pending(self, place: Place) -> int:
+    def pending(self, place: PartitionKey) -> int:
         """Records read and not acked."""
         partition = self._partitions.get(place)
         return len(partition.open) if partition else 0
 
-    def position(self, place: Place) -> int | None:
+    def position(self, place: PartitionKey) -> int | None:
         """The offset after the newest one that was read; None if none was."""
         partition = self._partitions.get(place)
         return partition.following if partition else None
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[PartitionKey]:
         """The partitions of which something was read."""
         return list(self._partitions)
 
-    def not_committed(self, place: Place) -> None:
+    def not_committed(self, place: PartitionKey) -> None:
         """What was said to be committed was not: say it again."""
         partition = self._partitions.get(place)
         if partition is not None:
             partition.committed = None
 
-    def commits(self, everything: bool = False) -> dict[Place, int]:
+    def commits(self, everything: bool = False) -> dict[PartitionKey, int]:
         """What can be committed and was not said before; or `everything` that can be."""
         found = {}
         for place, partition in self._partitions.items():

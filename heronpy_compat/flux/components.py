@@ -8,7 +8,7 @@ from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.components import java
-from heronpy_compat.flux import fitting, recipes, shells
+from heronpy_compat.flux import object_definitions, shell_components, signature_check
 from heronpy_compat.flux.definitions import ObjectDefinition, VertexDefinition
 from heronpy_compat.flux.objects import RECIPE
 
@@ -17,7 +17,7 @@ _HOOK = {True: "next_tuple", False: "process"}
 """Whether it is a spout -> the method that makes it one"""
 
 
-def component(vertex: VertexDefinition, components: recipes.Components) -> ComponentSpec:
+def component(vertex: VertexDefinition, components: object_definitions.Components) -> ComponentSpec:
     """The component without its inputs, its class loaded and checked; TopologyError if it fails."""
     definition = vertex.object
     outputs: list[StreamSpec] | None
@@ -32,7 +32,7 @@ def component(vertex: VertexDefinition, components: recipes.Components) -> Compo
         config = _python(vertex, definition, components)
     if outputs is None:
         outputs = declared_outputs(
-            definition, fitting.python_class(_called(definition, class_path))
+            definition, signature_check.python_class(_called(definition, class_path))
         )
     return ComponentSpec(
         vertex.id,
@@ -48,27 +48,29 @@ def value_object(definition: ObjectDefinition) -> ObjectDefinition:
     """An entry of `components` whose class is loaded and checked, under its Python name."""
     name = java.value_class(definition.class_name)
     definition = replace(definition, class_name=name or definition.class_name)
-    fitting.check_object(definition, fitting.loaded_class(definition))
+    signature_check.check_object(definition, signature_check.loaded_class(definition))
     return definition
 
 
 def _python(
-    vertex: VertexDefinition, definition: ObjectDefinition, components: recipes.Components
+    vertex: VertexDefinition,
+    definition: ObjectDefinition,
+    components: object_definitions.Components,
 ) -> dict[str, Any]:
     """The config of a component that is a Python class; `definition` has its name."""
-    found = fitting.loaded_class(definition)
+    found = signature_check.loaded_class(definition)
     if not callable(getattr(found, _HOOK[vertex.is_spout], None)):
         kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
         raise definition.place.wrong(
             f"{definition.id!r}: {definition.class_name} is no {kind}, it has no method"
             f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
         )
-    fitting.check_component(definition, found)
+    signature_check.check_component(definition, found)
     own = getattr(found, "config", None)
     # streamparse's classes bring config of their own, of which ticks are the usual part.
     config = dict(own) if isinstance(own, dict) and not issubclass(found, BaseComponent) else {}
-    if recipes.needs_recipe(definition):
-        config[RECIPE] = recipes.recipe(definition, definition.class_name, components)
+    if object_definitions.needs_recipe(definition):
+        config[RECIPE] = object_definitions.recipe(definition, definition.class_name, components)
     return config
 
 
@@ -90,14 +92,14 @@ def _equivalent(
 
 def _shell(vertex: VertexDefinition) -> tuple[str, dict[str, Any], list[StreamSpec]]:
     class_path, config, outputs = _equivalent(vertex)
-    streams, more = shells.configured(vertex.object, outputs or [])
-    runs = shells.python_class_path(config[java.SHELL_COMMAND])
+    streams, more = shell_components.configured(vertex.object, outputs or [])
+    runs = shell_components.python_class_path(config[java.SHELL_COMMAND])
     if runs is None:
         return class_path, {**config, **more}, streams
     definition = replace(_called(vertex.object, runs), arguments=(), methods=())
     config = _python(vertex, definition, {})
-    own = declared_outputs(definition, fitting.python_class(definition))
-    return runs, {**config, **more}, shells.with_direct(streams, own)
+    own = declared_outputs(definition, signature_check.python_class(definition))
+    return runs, {**config, **more}, shell_components.with_direct(streams, own)
 
 
 def _called(definition: ObjectDefinition, class_path: str) -> ObjectDefinition:
@@ -107,7 +109,7 @@ def _called(definition: ObjectDefinition, class_path: str) -> ObjectDefinition:
 def declared_outputs(definition: ObjectDefinition, found: type) -> list[StreamSpec]:
     """The output streams that a class declares: `outputs`, or what declare_output_fields() returns.
 
-    Either is a list of field names (of the default stream) and Streams, of any door; the method,
+    Either is a list of field names (of the default stream) and Streams, of any API; the method,
     which must not need an instance, may return {stream: fields} as well.
     """
     declared = getattr(found, "outputs", None)

@@ -7,7 +7,7 @@ from typing import Any
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from heron_core.validation import choices
 from heronpy_compat.components import java
-from heronpy_compat.flux import fitting, recipes
+from heronpy_compat.flux import object_definitions, signature_check
 from heronpy_compat.flux.definitions import (
     Argument,
     ObjectDefinition,
@@ -35,7 +35,7 @@ def check_ends(stream: StreamDefinition, vertices: Mapping[str, VertexDefinition
 
 
 def input_spec(
-    stream: StreamDefinition, components: recipes.Components, outputs: Outputs
+    stream: StreamDefinition, components: object_definitions.Components, outputs: Outputs
 ) -> InputSpec:
     """The input that this stream is to its bolt; `outputs` is only asked for PartialKeyGrouping."""
     custom = stream.custom
@@ -50,23 +50,25 @@ def input_spec(
     return InputSpec(stream.source, stream.stream, grouping)
 
 
-def _custom(definition: ObjectDefinition, components: recipes.Components) -> bytes:
-    found = fitting.loaded_class(definition)
-    fitting.check_object(definition, found)
+def _custom(definition: ObjectDefinition, components: object_definitions.Components) -> bytes:
+    found = signature_check.loaded_class(definition)
+    signature_check.check_object(definition, found)
     for name in _GROUPING_METHODS:
         if not callable(getattr(found, name, None)):
             raise definition.place.wrong(
                 f"{definition.class_name} is no custom grouping: it has no method {name}"
             )
-    if not recipes.needs_recipe(definition):
+    if not object_definitions.needs_recipe(definition):
         return pickle.dumps(definition.class_name)
-    recipe = recipes.recipe(definition, definition.class_name, components)
+    recipe = object_definitions.recipe(definition, definition.class_name, components)
     return pickle.dumps(BuiltGrouping(recipe))
 
 
-def _named_fields(definition: ObjectDefinition, components: recipes.Components) -> tuple[str, ...]:
+def _named_fields(
+    definition: ObjectDefinition, components: object_definitions.Components
+) -> tuple[str, ...]:
     """The fields that PartialKeyGrouping gets, as texts, lists, or references to Fields."""
-    recipes.needed_by(definition, components)
+    object_definitions.needed_by(definition, components)
     found: list[str] = []
     for argument in _flat(definition.arguments, components):
         values: Any = argument.value if isinstance(argument.value, list) else [argument.value]
@@ -77,7 +79,9 @@ def _named_fields(definition: ObjectDefinition, components: recipes.Components) 
     return tuple(found)
 
 
-def _flat(arguments: tuple[Argument, ...], components: recipes.Components) -> list[Argument]:
+def _flat(
+    arguments: tuple[Argument, ...], components: object_definitions.Components
+) -> list[Argument]:
     found: list[Argument] = []
     for each in arguments:
         if not each.references:

@@ -8,7 +8,7 @@ import yaml
 
 from heron_core.errors import TopologyError
 from heronpy_compat.flux.substitution import Undefined, undefined_in
-from heronpy_compat.user_errors import shown
+from heronpy_compat.user_errors import display_path
 
 # A few lines of nested aliases stand for billions of values; the largest topology written by hand
 # or by a generator has some thousands.
@@ -18,14 +18,14 @@ _MERGE = f"{_TAG}merge"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePosition:
     """A line of a file, from 1."""
 
     file: str
     line: int
 
     def __str__(self) -> str:
-        return f"{shown(self.file)}:{self.line}"
+        return f"{display_path(self.file)}:{self.line}"
 
     def wrong(self, message: str) -> TopologyError:
         """An error that leads here."""
@@ -37,7 +37,7 @@ class Located:
     """A scalar, a list of Located or a dict of Located, and its place; an entry's is its key's."""
 
     value: Any
-    place: Place
+    place: FilePosition
 
     def plain(self) -> Any:
         """The value without places, as YAML libraries give it."""
@@ -54,21 +54,22 @@ def parse(text: str, file: str, undefined: list[Undefined]) -> Located:
     try:
         node = loader.get_single_node()
         if node is None:
-            raise Place(file, 1).wrong("the file is empty")
+            raise FilePosition(file, 1).wrong("the file is empty")
         return _Reader(loader, file, undefined).located(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        raise Place(file, line).wrong(f"this is no YAML: {_told(error)}") from None
+        raise FilePosition(file, line).wrong(f"this is no YAML: {_problem_text(error)}") from None
     except yaml.YAMLError as error:
-        raise Place(file, 1).wrong(f"this is no YAML: {' '.join(str(error).split())}") from None
+        text = " ".join(str(error).split())
+        raise FilePosition(file, 1).wrong(f"this is no YAML: {text}") from None
     except RecursionError:
-        raise Place(file, 1).wrong("it is nested too deeply") from None
+        raise FilePosition(file, 1).wrong("it is nested too deeply") from None
     finally:
         loader.dispose()
 
 
-def _told(error: yaml.MarkedYAMLError) -> str:
+def _problem_text(error: yaml.MarkedYAMLError) -> str:
     parts = [error.context, error.problem]
     return ", ".join(" ".join(each.split()) for each in parts if each)
 
@@ -84,9 +85,9 @@ class _Reader:
     """Those that enclose the one being read."""
     values: int = 0
 
-    def located(self, node: yaml.Node, place: Place | None = None) -> Located:
+    def located(self, node: yaml.Node, place: FilePosition | None = None) -> Located:
         """The node's value; its place is where it starts, unless given."""
-        own = Place(self.file, node.start_mark.line + 1)
+        own = FilePosition(self.file, node.start_mark.line + 1)
         self.values += 1
         if self.values > VALUES_MAX:
             raise own.wrong(f"there are more than {VALUES_MAX} values: aliases repeat too much")
@@ -97,7 +98,7 @@ class _Reader:
         self.open_nodes.discard(id(node))
         return Located(value, place or own)
 
-    def _value(self, node: yaml.Node, place: Place) -> Any:
+    def _value(self, node: yaml.Node, place: FilePosition) -> Any:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, place)
         if node.tag not in (f"{_TAG}seq", f"{_TAG}map"):
@@ -106,9 +107,9 @@ class _Reader:
             return [self.located(each) for each in node.value]
         return self._mapping(node)
 
-    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+    def _scalar(self, node: yaml.Node, place: FilePosition) -> Any:
         if undefined := undefined_in(node.value, self.undefined):
-            raise Place(self.file, undefined.line).wrong(undefined.reason)
+            raise FilePosition(self.file, undefined.line).wrong(undefined.reason)
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
@@ -118,7 +119,7 @@ class _Reader:
         own: dict[Any, Located] = {}
         merged: dict[Any, Located] = {}
         for key_node, value_node in node.value:
-            place = Place(self.file, key_node.start_mark.line + 1)
+            place = FilePosition(self.file, key_node.start_mark.line + 1)
             if key_node.tag == _MERGE:
                 merged = {**self._merged(value_node, place), **merged}
                 continue
@@ -130,7 +131,7 @@ class _Reader:
             own[key] = self.located(value_node, place)
         return {**merged, **own}
 
-    def _merged(self, node: yaml.Node, place: Place) -> Mapping[Any, Located]:
+    def _merged(self, node: yaml.Node, place: FilePosition) -> Mapping[Any, Located]:
         """What `<<` brings: a mapping, or several of which the first wins."""
         found = self.located(node)
         parts = found.value if isinstance(found.value, list) else [found]

@@ -14,7 +14,7 @@ from heronpy_compat.flux.definitions import IncludeDefinition, TopologyDefinitio
 from heronpy_compat.flux.documents import parse
 from heronpy_compat.flux.schema import topology_definition
 from heronpy_compat.flux.substitution import Values, substituted
-from heronpy_compat.user_errors import shown
+from heronpy_compat.user_errors import display_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ def _text(file: str) -> str:
         with open(file, encoding="utf-8") as opened:
             return opened.read()
     except OSError as error:
-        raise UsageError(f"{shown(file)} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{display_path(file)} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{shown(file)} is no text: save it as UTF-8") from None
+        raise UsageError(f"{display_path(file)} is no text: save it as UTF-8") from None
 
 
 def _path(include: IncludeDefinition, reading: Reading) -> str:
@@ -59,7 +59,7 @@ def _path(include: IncludeDefinition, reading: Reading) -> str:
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(path):
             return path
-    looked = ", ".join(dict.fromkeys(shown(each) for each in folders))
+    looked = ", ".join(dict.fromkeys(display_path(each) for each in folders))
     raise include.place.wrong(f"included file {include.file} does not exist (looked in {looked})")
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
+from heronpy_compat.flux.build_topology import topology
 from heronpy_compat.flux.including import Reading, complete_definition
 from heronpy_compat.flux.substitution import Values
-from heronpy_compat.flux.wiring import topology
 from heronpy_compat.loading import aliases
 
 __all__ = ["load_flux"]

@@ -21,7 +21,7 @@ from heron_core.errors import ComponentError
 from heron_core.wire.pickled import opened
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.loading.class_loading import load_class
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ Recipe = Mapping[str, Any]
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def prepared(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any], None]]:
+def construction(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any], None]]:
     """The constructor's arguments of a component with this config, and what to do with it then.
 
     Without a recipe there are no arguments and nothing to do. ComponentError names the line of the
@@ -55,9 +55,9 @@ def prepared(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any]
     return tuple(_argument(each, objects) for each in own["args"]), configure
 
 
-def made(recipe: Recipe) -> Any:
+def make_object(recipe: Recipe) -> Any:
     """The object of a recipe that is no component: the engine has no part in its making."""
-    return _made(recipe["object"], _objects(recipe))
+    return _make(recipe["object"], _objects(recipe))
 
 
 class BuiltGrouping(ICustomGrouping):
@@ -71,7 +71,7 @@ class BuiltGrouping(ICustomGrouping):
         self, context: "TopologyContext", component: str, stream: str, target_tasks: list[int]
     ) -> None:
         """Make the user's object and prepare it."""
-        self._grouping = made(self._recipe)
+        self._grouping = make_object(self._recipe)
         self._grouping.prepare(context, component, stream, target_tasks)
 
     def choose_tasks(self, values: list[Any]) -> list[int]:
@@ -107,11 +107,11 @@ def attribute_name(owner: Any, name: str) -> str:
 def _objects(recipe: Recipe) -> dict[str, Any]:
     objects: dict[str, Any] = {}
     for each in recipe["objects"]:
-        objects[each["id"]] = _made(each, objects)
+        objects[each["id"]] = _make(each, objects)
     return objects
 
 
-def _made(recipe: Recipe, objects: Mapping[str, Any]) -> Any:
+def _make(recipe: Recipe, objects: Mapping[str, Any]) -> Any:
     with _blamed(recipe, "cannot be made"):
         made_by: Any = load_class(recipe["class"])
         if recipe["factory"] is not None:
@@ -154,5 +154,6 @@ def _blamed(recipe: Recipe, what: str) -> "Iterator[None]":
         yield
     except Exception as error:
         raise ComponentError(
-            f"{recipe['place']}: {recipe['id']!r} ({recipe['class']}): {what}: {told(error)}"
+            f"{recipe['place']}: {recipe['id']!r} ({recipe['class']}): {what}: "
+            f"{format_error(error)}"
         ) from error

@@ -16,7 +16,7 @@ from heronpy_compat.flux.definitions import (
     VertexDefinition,
 )
 from heronpy_compat.flux.documents import Located
-from heronpy_compat.flux.entries import Entries
+from heronpy_compat.flux.mapping_reader import MappingReader
 
 INCLUDED_KEYS = ("name", "config", "components", "spouts", "bolts", "streams")
 """What Flux takes from an included file."""
@@ -35,7 +35,7 @@ _KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
 def topology_definition(document: Located, *, included: bool = False) -> TopologyDefinition:
     """The definitions in one file, without those that it includes."""
-    entries = Entries(document, "the topology", _TOPOLOGY_KEYS)
+    entries = MappingReader(document, "the topology", _TOPOLOGY_KEYS)
     if included:
         _check_included(document)
     found = TopologyDefinition(document.place, entries.text("name"), entries.mapping("config"))
@@ -46,7 +46,9 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
         )
     found.includes = tuple(_include(each) for each in entries.items("includes"))
     for each in entries.items("components"):
-        component = _object(Entries(each, "an entry of components", _OBJECT_KEYS), "component")
+        component = _object(
+            MappingReader(each, "an entry of components", _OBJECT_KEYS), "component"
+        )
         _add(found.components, component.id, component)
     for key in ("spouts", "bolts"):
         for each in entries.items(key):
@@ -78,14 +80,14 @@ def _add(found: dict[str, Any], name: str, each: Any) -> None:
 
 
 def _include(found: Located) -> IncludeDefinition:
-    entries = Entries(found, "an entry of includes", _INCLUDE_KEYS)
+    entries = MappingReader(found, "an entry of includes", _INCLUDE_KEYS)
     return IncludeDefinition(
         entries.place, entries.needed_text("file"), entries.flag("resource"),
         entries.flag("override"),
     )  # fmt: skip
 
 
-def _object(entries: Entries, kind: str, name: str | None = None) -> ObjectDefinition:
+def _object(entries: MappingReader, kind: str, name: str | None = None) -> ObjectDefinition:
     """An object with an id, or one that is called `name` as it has none."""
     name = name or entries.needed_text("id")
     entries.label = f"{kind} {name!r}" if kind else name
@@ -99,7 +101,7 @@ def _object(entries: Entries, kind: str, name: str | None = None) -> ObjectDefin
     )
 
 
-def _making(entries: Entries) -> tuple[tuple[Argument, ...], str | None]:
+def _making(entries: MappingReader) -> tuple[tuple[Argument, ...], str | None]:
     """The arguments that make it, and of which factory if it is not the constructor."""
     factory = entries.text("factory")
     made_by, other = ("factoryArgs", "constructorArgs") if factory else (
@@ -115,16 +117,16 @@ def _argument(found: Located) -> Argument:
     """A value; {ref: id} and {reflist: [ids]} are references, as in Flux only at the top."""
     keys = tuple(found.value) if isinstance(found.value, dict) else ()
     if keys == ("ref",):
-        reference = Entries(found, "a reference", keys).needed_text("ref")
+        reference = MappingReader(found, "a reference", keys).needed_text("ref")
         return Argument(found.place, references=(reference,))
     if keys == ("reflist",):
-        references = tuple(Entries(found, "a reflist", keys).texts("reflist"))
+        references = tuple(MappingReader(found, "a reflist", keys).texts("reflist"))
         return Argument(found.place, references=references, is_list=True)
     return Argument(found.place, found.plain())
 
 
 def _property(found: Located, owner: str) -> Property:
-    entries = Entries(found, f"a property of {owner}", ("name", "value", "ref"))
+    entries = MappingReader(found, f"a property of {owner}", ("name", "value", "ref"))
     name, reference = entries.needed_text("name"), entries.text("ref")
     if (reference is None) == ("value" not in found.value):
         raise entries.place.wrong(
@@ -137,14 +139,14 @@ def _property(found: Located, owner: str) -> Property:
 
 
 def _method(found: Located, owner: str) -> ConfigMethod:
-    entries = Entries(found, f"a configMethod of {owner}", ("name", "args"))
+    entries = MappingReader(found, f"a configMethod of {owner}", ("name", "args"))
     arguments = tuple(_argument(each) for each in entries.items("args"))
     return ConfigMethod(entries.place, entries.needed_text("name"), arguments)
 
 
 def _vertex(found: Located, is_spout: bool) -> VertexDefinition:
     kind = "spout" if is_spout else "bolt"
-    entries = Entries(found, f"an entry of {kind}s", _VERTEX_KEYS)
+    entries = MappingReader(found, f"an entry of {kind}s", _VERTEX_KEYS)
     made = _object(entries, kind)
     if made.factory is not None:
         raise entries.place_of("factory").wrong(
@@ -164,13 +166,13 @@ def _vertex(found: Located, is_spout: bool) -> VertexDefinition:
 
 
 def _stream(found: Located) -> StreamDefinition:
-    entries = Entries(found, "an entry of streams", _STREAM_KEYS)
+    entries = MappingReader(found, "an entry of streams", _STREAM_KEYS)
     source, target = entries.needed_text("from"), entries.needed_text("to")
     label = f"stream {source} --> {target}"
     grouping = entries.get("grouping")
     if grouping is None:
         raise entries.place.wrong(f"{label} has no grouping, as in grouping: {{type: SHUFFLE}}")
-    how = Entries(grouping, f"the grouping of {label}", _GROUPING_KEYS)
+    how = MappingReader(grouping, f"the grouping of {label}", _GROUPING_KEYS)
     kind = _kind(how)
     fields = tuple(how.texts("args"))
     if kind in _KEYED and not fields:
@@ -181,7 +183,7 @@ def _stream(found: Located) -> StreamDefinition:
     )  # fmt: skip
 
 
-def _kind(entries: Entries) -> GroupingKind:
+def _kind(entries: MappingReader) -> GroupingKind:
     name = entries.needed_text("type")
     kind = _KINDS.get(name.upper())
     if kind is None:
@@ -191,7 +193,7 @@ def _kind(entries: Entries) -> GroupingKind:
     return kind
 
 
-def _custom(entries: Entries, kind: GroupingKind) -> ObjectDefinition | None:
+def _custom(entries: MappingReader, kind: GroupingKind) -> ObjectDefinition | None:
     found = entries.get("customClass")
     if (found is None) == (kind is GroupingKind.CUSTOM):
         raise entries.place.wrong(
@@ -200,12 +202,14 @@ def _custom(entries: Entries, kind: GroupingKind) -> ObjectDefinition | None:
     if found is None:
         return None
     return _object(
-        Entries(found, f"customClass of {entries.label}", _OBJECT_KEYS), "", "a custom grouping"
+        MappingReader(found, f"customClass of {entries.label}", _OBJECT_KEYS),
+        "",
+        "a custom grouping",
     )
 
 
 def _source(found: Located) -> SourceDefinition:
-    entries = Entries(found, "topologySource", _SOURCE_KEYS)
+    entries = MappingReader(found, "topologySource", _SOURCE_KEYS)
     made = _object(entries, "", "topologySource")
     return SourceDefinition(made, entries.text("methodName") or "getTopology")
 

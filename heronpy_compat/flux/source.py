@@ -2,7 +2,7 @@
 
 It is a class whose method `methodName` (getTopology; get_topology is as good) returns the topology,
 a Topology class, or a function. The method and the function may take the file's config. What they
-return, or submit, is a Topology class of any door, a builder with build_and_submit(), or a
+return, or submit, is a Topology class of any API, a builder with build_and_submit(), or a
 TopologySpec.
 """
 
@@ -13,32 +13,32 @@ from typing import Any
 
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import TopologySpec
-from heronpy_compat.flux import fitting, recipes
+from heronpy_compat.flux import object_definitions, signature_check
 from heronpy_compat.flux.definitions import ObjectDefinition, SourceDefinition
-from heronpy_compat.flux.objects import made, method_name
+from heronpy_compat.flux.objects import make_object, method_name
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
-from heronpy_compat.loading.submissions import captured
-from heronpy_compat.user_errors import told
+from heronpy_compat.loading.submissions import capture_submissions
+from heronpy_compat.user_errors import format_error
 
 _BUILDS = "build_and_submit"
 
 
-def built(
-    source: SourceDefinition, components: recipes.Components, config: Mapping[str, Any]
+def source_topology(
+    source: SourceDefinition, components: object_definitions.Components, config: Mapping[str, Any]
 ) -> TopologySpec:
     """The topology that the source makes; TopologyError with file and line if it makes none."""
     definition = source.object
     try:
-        with captured() as submitted:
-            found = _found(source, components, dict(config))
+        with capture_submissions() as submitted:
+            found = _source_result(source, components, dict(config))
             if callable(getattr(found, _BUILDS, None)):
                 getattr(found, _BUILDS)()
     except (TopologyError, ComponentError):
         raise
     except (Exception, SystemExit) as error:
-        raise definition.place.wrong(f"{definition.class_name}: {told(error)}") from error
-    topology = _topology(found) or (submitted[-1] if submitted else None)
+        raise definition.place.wrong(f"{definition.class_name}: {format_error(error)}") from error
+    topology = _as_topology(found) or (submitted[-1] if submitted else None)
     if topology is None:
         raise definition.place.wrong(
             f"{definition.class_name} returned {found!r}, not a topology: return a Topology class"
@@ -48,23 +48,25 @@ def built(
     return topology
 
 
-def _found(source: SourceDefinition, components: recipes.Components, config: dict[str, Any]) -> Any:
+def _source_result(
+    source: SourceDefinition, components: object_definitions.Components, config: dict[str, Any]
+) -> Any:
     """What the source returns, or the Topology class that it names."""
     definition = source.object
     function = _function(definition.class_name)
     if function is not None:
-        return _called(function, config)
-    found = fitting.loaded_class(definition)
-    if _topology(found) is not None:
+        return _call(function, config)
+    found = signature_check.loaded_class(definition)
+    if _as_topology(found) is not None:
         return found
-    fitting.check_object(definition, found)
-    maker = made(recipes.recipe(definition, definition.class_name, components))
+    signature_check.check_object(definition, found)
+    maker = make_object(object_definitions.recipe(definition, definition.class_name, components))
     name = method_name(maker, source.method)
     if name is None:
         raise definition.place.wrong(
             f"{definition.class_name} has no method {source.method!r}: name it with methodName"
         )
-    return _called(getattr(maker, name), config)
+    return _call(getattr(maker, name), config)
 
 
 def _function(path: str) -> Callable[..., Any] | None:
@@ -77,7 +79,7 @@ def _function(path: str) -> Callable[..., Any] | None:
     return found if inspect.isroutine(found) else None
 
 
-def _called(function: Callable[..., Any], config: dict[str, Any]) -> Any:
+def _call(function: Callable[..., Any], config: dict[str, Any]) -> Any:
     """Its result, with the config as argument if it takes one."""
     try:
         inspect.signature(function).bind(config)
@@ -86,7 +88,7 @@ def _called(function: Callable[..., Any], config: dict[str, Any]) -> Any:
     return function(config)
 
 
-def _topology(found: Any) -> TopologySpec | None:
+def _as_topology(found: Any) -> TopologySpec | None:
     if isinstance(found, TopologySpec):
         return found
     if is_streamparse_topology(found):

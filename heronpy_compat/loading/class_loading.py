@@ -8,8 +8,8 @@ from typing import Any, cast
 from heron_core.errors import ComponentError
 from heron_core.validation import did_you_mean
 from heronpy_compat.api.custom_grouping import ICustomGrouping
-from heronpy_compat.loading.submissions import captured
-from heronpy_compat.user_errors import told
+from heronpy_compat.loading.submissions import capture_submissions
+from heronpy_compat.user_errors import format_error
 
 
 def load_class(class_path: str) -> type:
@@ -40,7 +40,8 @@ def load_grouping(custom: bytes) -> ICustomGrouping:
 
     Only duck typing is assumed of the class. ComponentError as for `load_class`.
     """
-    grouping = pickle.loads(custom)
+    with capture_submissions():  # as in _module
+        grouping = pickle.loads(custom)
     if isinstance(grouping, str):
         grouping = load_class(grouping)()
     return cast(ICustomGrouping, grouping)
@@ -58,15 +59,16 @@ def _module_and_rest(names: list[str]) -> tuple[ModuleType, list[str]]:
 def _module(name: str) -> ModuleType | None:
     """The module, or None if there is none of that name; ComponentError if its import raises."""
     try:
-        with captured():  # a file without a main block submits its topology wherever it is imported
+        # A file without a main block submits its topology wherever it is imported.
+        with capture_submissions():
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # Missing may be the module itself or a package above it; any other is its own import.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             return None
-        raise ComponentError(f"module {name} cannot be imported: {told(error)}") from error
+        raise ComponentError(f"module {name} cannot be imported: {format_error(error)}") from error
     except (Exception, SystemExit) as error:
-        raise ComponentError(f"module {name} cannot be imported: {told(error)}") from error
+        raise ComponentError(f"module {name} cannot be imported: {format_error(error)}") from error
 
 
 def _missing(module: ModuleType, found: Any, inside: list[str], index: int) -> str:

@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from heron_core.errors import UsageError
-from heronpy_compat.user_errors import is_users, shown
+from heronpy_compat.user_errors import display_path, is_users
 
 
 def program() -> str | None:
@@ -29,7 +29,7 @@ def run(topology: str) -> NoReturn:
     words = [
         # -P: the working directory is no place for modules of ours.
         *(sys.executable, "-P", "-m", "heron_cli", "run", "--program"),
-        *("-n", topology, shown(file), "--", *sys.argv[1:]),
+        *("-n", topology, display_path(file), "--", *sys.argv[1:]),
     ]
     sys.stdout.flush()
     sys.stderr.flush()

@@ -20,7 +20,7 @@ from heronpy_compat.loading.class_loading import load_class, load_grouping
 from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.loading.main_block import MAIN, program_arguments, run_main_block
 from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 from heronpy_compat.loading.topology_files import (
     FLUX_ENDINGS,
     checked,
@@ -91,14 +91,14 @@ def load(request: LoadRequest) -> TopologySpec:
 def _from_flux(request: LoadRequest, path: str) -> TopologySpec:
     from heronpy_compat.flux import load_flux  # PyYAML costs 15 ms, and few files need it
 
-    with captured():
+    with capture_submissions():
         return load_flux(path, request.name, request.properties or {}, request.use_environment)
 
 
 def _from_python(request: LoadRequest, path: str) -> TopologySpec:
     own_argument = (request.name or stem(path),)
     arguments = own_argument if request.arguments is None else request.arguments
-    with program_arguments([request.file, *arguments]), captured() as submitted:
+    with program_arguments([request.file, *arguments]), capture_submissions() as submitted:
         module = imported(request.file, path)
         importable = set(vars(module))
         found = _with_submitted(_topology_classes(module, path), submitted)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import CodeType, ModuleType
 
 from heron_core.errors import TopologyError
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 MAIN = "__main__"
 
@@ -37,7 +37,7 @@ def run_main_block(module: ModuleType, path: str) -> None:
     except (Exception, SystemExit) as error:
         # sys.exit() and sys.exit(0) are how a program ends that has done its work.
         if not (isinstance(error, SystemExit) and error.code in (None, 0)):
-            raise TopologyError(told(error)) from error
+            raise TopologyError(format_error(error)) from error
     finally:
         variables["__name__"] = imported_as
 

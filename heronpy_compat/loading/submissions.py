@@ -9,7 +9,7 @@ _open: list[list[TopologySpec]] = []
 
 
 @contextmanager
-def captured() -> Iterator[list[TopologySpec]]:
+def capture_submissions() -> Iterator[list[TopologySpec]]:
     """While open, what the program submits is appended to the list instead of being written."""
     found: list[TopologySpec] = []
     _open.append(found)
@@ -19,8 +19,8 @@ def captured() -> Iterator[list[TopologySpec]]:
         _open.pop()
 
 
-def offer(topology: TopologySpec) -> bool:
-    """Hand a submitted topology to the innermost `captured`; False if there is none."""
+def record_submission(topology: TopologySpec) -> bool:
+    """Hand a submitted topology to the innermost `capture_submissions`; False if there is none."""
     if _open:
         _open[-1].append(topology)
     return bool(_open)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from types import ModuleType
 
 from heron_core.errors import TopologyError, UsageError
-from heronpy_compat.user_errors import told
+from heronpy_compat.user_errors import format_error
 
 FLUX_ENDINGS = (".yaml", ".yml")
 _PYTHON_ENDING = ".py"
@@ -81,7 +81,7 @@ def imported(file: str, path: str) -> ModuleType:
     try:
         module = importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise TopologyError(told(error)) from error
+        raise TopologyError(format_error(error)) from error
     if os.path.abspath(module.__file__ or "") != path:
         raise UsageError(f"{path} is hidden by {module.__file__}: rename one of them")
     return module

@@ -1,16 +1,13 @@
 """From a topology's class and specs to heronpy's messages (heron/proto/topology.proto)."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from heron_core import config as keys
-from heron_core.topology import GroupingKind, InputSpec, StreamSpec
-from heronpy_compat.api.component.component_spec import heron_value
+from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec
 from heronpy_compat.api.serializer import default_serializer
 from heronpy_compat.proto import topology_pb2 as messages
-
-if TYPE_CHECKING:
-    from heronpy_compat.api.component.component_spec import HeronComponentSpec
+from heronpy_compat.proto.values import heron_value
 
 _GROUPING_NAMES = {
     GroupingKind.SHUFFLE: "SHUFFLE",
@@ -23,6 +20,17 @@ _GROUPING_NAMES = {
     GroupingKind.DIRECT: "DIRECT",
     GroupingKind.CUSTOM: "CUSTOM",
 }
+
+
+class SpecOfComponent(Protocol):
+    """What a message is made of: a HeronComponentSpec, whose module imports this one."""
+
+    is_spout: bool
+    parallelism: int
+    custom_config: dict[str, Any] | None
+
+    def to_spec(self) -> ComponentSpec:
+        """The component as the engine knows it."""
 
 
 def topology_message(topology: Any) -> messages.Topology:
@@ -38,7 +46,7 @@ def topology_message(topology: Any) -> messages.Topology:
     )
 
 
-def component_message(spec: "HeronComponentSpec") -> messages.Spout | messages.Bolt:
+def component_message(spec: SpecOfComponent) -> messages.Spout | messages.Bolt:
     """The Spout or Bolt of a component."""
     core = spec.to_spec()
     config = {keys.COMPONENT_PARALLELISM: spec.parallelism, **(spec.custom_config or {})}

@@ -4,7 +4,7 @@ from typing import Any
 
 from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
-from scheduler.backends.protocol import containers_told
+from scheduler.backends.protocol import describe_containers
 from scheduler.container import executor
 from scheduler.container.grace import CONTAINER_GRACE_SECS
 from scheduler.container.supervisor_events import ProcessSpec
@@ -28,13 +28,13 @@ class LocalBackend:
         containers = (MASTER_CONTAINER, *(each.id for each in submission.packing.containers))
         return [container_job(submission, each, sockets) for each in containers]
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """Nothing more."""
         return {}
 
-    def told(self, submission: Submission) -> str:
+    def describe(self, submission: Submission) -> str:
         """Containers."""
-        return containers_told(submission)
+        return describe_containers(submission)
 
     def logs(self, submission: Submission) -> str:
         """In the user's folder."""

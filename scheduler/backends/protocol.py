@@ -14,7 +14,7 @@ from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.submission import Submission
 
 
-def containers_told(submission: Submission) -> str:
+def describe_containers(submission: Submission) -> str:
     """What a back end that runs containers says of them."""
     return f"{len(submission.packing.containers)} containers"
 
@@ -33,10 +33,10 @@ class Backend(Protocol):
     def check(self, submission: Submission) -> None:
         """HeronError in one line if the topology cannot run here; nothing is written yet."""
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """What the scheduler's node says besides kind, host and pid."""
 
-    def told(self, submission: Submission) -> str:
+    def describe(self, submission: Submission) -> str:
         """What is about to run the instances, for people: asked before it is started."""
 
     def logs(self, submission: Submission) -> str:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from heron_core.errors import ProtocolError
+from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
 from heron_io.waker import Waker
 from scheduler.container.agent_core import (
@@ -28,7 +29,6 @@ from scheduler.container.agent_core import (
     KillRequested,
     Phase,
     StopRequested,
-    StoryEntry,
     Timer,
 )
 
@@ -66,8 +66,8 @@ class ContainerAgent:
         """For how long the container has said nothing, or has not been started."""
         return time.monotonic() - self._core.heard_at
 
-    def story(self) -> list[StoryEntry]:
-        """The last events and what followed, oldest first."""
+    def story(self) -> Story:
+        """What was decided lately, and why."""
         return self._core.story()
 
     def watch(self, number: int, handle: Callable[[], None]) -> None:

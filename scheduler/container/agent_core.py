@@ -4,14 +4,13 @@ An agent runs `python -m scheduler.container` on a machine of some cluster. It n
 process again: whoever started the agent decides that, by how the container ended.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from heron_core.story import Story
 from scheduler.container.grace import CONTAINER_GRACE_SECS
 
-STORY_EVENTS_MAX = 50
 NEVER = float("inf")
 
 
@@ -20,7 +19,7 @@ class Phase(Enum):
 
     RUNNING = "running"
     STOPPING = "stopping"
-    """It is told to end in order."""
+    """It has SIGTERM and some time."""
     KILLED = "killed"
     ENDED = "ended"
 
@@ -99,15 +98,6 @@ class Kill:
 Instruction = Terminate | Kill
 
 
-@dataclass(frozen=True, slots=True)
-class StoryEntry:
-    """One event, and what followed from it."""
-
-    at: float
-    event: Event
-    instructions: tuple[Instruction, ...]
-
-
 @dataclass
 class AgentCore:
     """One container's process, from its start to its end."""
@@ -123,7 +113,7 @@ class AgentCore:
     _stop_reason: str | None = None
     _kill_reason: str = ""
     _kill_at: float = NEVER
-    _story: "deque[StoryEntry]" = field(default_factory=lambda: deque(maxlen=STORY_EVENTS_MAX))
+    _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
         self.heard_at = self.started_at
@@ -132,12 +122,12 @@ class AgentCore:
         """What to do about an event."""
         instructions = _HANDLERS[type(event)](self, event, now)
         if instructions or not isinstance(event, Heartbeat | Timer):
-            self._story.append(StoryEntry(now, event, tuple(instructions)))
+            self._story.record(now, repr(event), map(repr, instructions))
         return instructions
 
-    def story(self) -> list[StoryEntry]:
-        """The last events and what followed, oldest first."""
-        return list(self._story)
+    def story(self) -> Story:
+        """What was decided lately, and why."""
+        return self._story
 
     def validate(self) -> None:
         """AssertionError if what must always hold does not."""

@@ -106,7 +106,7 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
-    where = topology_master.server.Place(spec.store_url, spec.keys, spec.bind_host)
+    where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
 
     def serve(link: SupervisorLink) -> int:
         return topology_master.server.run(spec.topology, spec.packing, where, link)
@@ -156,7 +156,7 @@ def _service(
 
 def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
-    where = heron_instance.server.Place(plan.task, _socket(spec))
+    where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
 
     def main(link: SupervisorLink) -> int:
         path = _log_file(spec, label)

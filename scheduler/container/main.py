@@ -30,7 +30,7 @@ from scheduler.update_plans import read_packings
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredTopology:
     """What the state store has of a topology."""
 
     topology: TopologySpec
@@ -44,10 +44,10 @@ def main(words: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     link = _link()
     try:
-        known = read(given.store, given.topology, given.container)
+        stored = read(given.store, given.topology, given.container)
         if given.container != MASTER_CONTAINER:
-            known.packing.container(given.container)
-        topology = moved(known.topology, given.moved)
+            stored.packing.container(given.container)
+        topology = relocated(stored.topology, given.relocated)
     except KeyError:
         link.report(f"the packing plan of {given.topology} has no container {given.container}")
         return ExitCode.UNSTARTED
@@ -58,10 +58,10 @@ def main(words: Sequence[str] | None = None) -> int:
     sockets = given.sockets or sockets_folder()
     spec = executor.ContainerSpec(
         topology,
-        known.packing,
+        stored.packing,
         given.container,
         given.store,
-        known.keys,
+        stored.keys,
         given.logs,
         sockets,
         _console(given.console),
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sockets", metavar="DIR", help="folder of the socket files")
     parser.add_argument("--console", metavar="PATH", help="pipe for what components print")
     parser.add_argument(
-        "--moved",
+        "--relocated",
         nargs=2,
         action="append",
         default=[],
@@ -129,7 +129,7 @@ def _console(path: str | None) -> int | None:
         return None
 
 
-def read(store_url: str, name: str, container: int) -> Known:
+def read(store_url: str, name: str, container: int) -> StoredTopology:
     """Topology, the packing plan for one container and keys; HeronError naming what the store does
     not have."""
     store = open_store(store_url)
@@ -140,20 +140,20 @@ def read(store_url: str, name: str, container: int) -> Known:
         packing = read_packings(store, name).of(container)
     finally:
         store.close()
-    return Known(topology_from_json(topology), packing, Keys.from_json(keys))
+    return StoredTopology(topology_from_json(topology), packing, Keys.from_json(keys))
 
 
-def moved(topology: TopologySpec, folders: Sequence[tuple[str, str]]) -> TopologySpec:
+def relocated(topology: TopologySpec, folders: Sequence[tuple[str, str]]) -> TopologySpec:
     """The topology with its paths as they are on this machine: what lay below the first folder of a
     pair lies below the second; other paths stay."""
     return replace(
         topology,
-        search_paths=tuple(_moved(each, folders) for each in topology.search_paths),
-        main_file=_moved(topology.main_file, folders),
+        search_paths=tuple(_relocated(each, folders) for each in topology.search_paths),
+        main_file=_relocated(topology.main_file, folders),
     )
 
 
-def _moved(path: str, folders: Sequence[tuple[str, str]]) -> str:
+def _relocated(path: str, folders: Sequence[tuple[str, str]]) -> str:
     for old, new in folders:
         if path == old:
             return new

@@ -16,12 +16,13 @@ from typing import Any
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
+from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
 from heron_io.processes import Child, SupervisorLink, fork_child, signal_process
 from heron_io.waker import Waker
 from scheduler.container import supervisor_events as events
 from scheduler.container.process_state import ProcessStatistics
-from scheduler.container.supervisor_core import StoryEntry, SupervisorCore
+from scheduler.container.supervisor_core import SupervisorCore
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
 
 log = logging.getLogger("supervisor")
@@ -92,8 +93,8 @@ class Supervisor:
         """What is known of each process."""
         return self._core.statistics()
 
-    def story(self) -> list[StoryEntry]:
-        """The last events and what followed, oldest first."""
+    def story(self) -> Story:
+        """What was decided lately, and why."""
         return self._core.story()
 
     def _handle(self, event: events.Event) -> None:

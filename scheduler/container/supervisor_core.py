@@ -7,12 +7,12 @@ before their stream manager, containers before the topology master's. Whoever is
 time is killed.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.exit_codes import ExitCode
+from heron_core.story import Story
 from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
 from scheduler.container.supervisor_events import (
     Ended,
@@ -34,23 +34,13 @@ from scheduler.container.supervisor_events import (
     Stop,
     Terminate,
     Timer,
+    brief,
 )
 
 TIMER_SECS = 1.0
 """Between two timers at most; a supervisor reports its own heartbeats as often."""
 RELOAD_RETRY_SECS = 1.0
 """After a reload that failed: the state store may be away."""
-STORY_EVENTS_MAX = 200
-"""Kept for whoever looks into an odd run: the last restarts of a small container."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoryEntry:
-    """One event, and what followed from it."""
-
-    at: float
-    event: Event
-    instructions: tuple[Instruction, ...]
 
 
 Out = list[Instruction]
@@ -71,9 +61,9 @@ class SupervisorCore:
     _plan_message: PlanChanged = field(default_factory=lambda: PlanChanged(None))
     """The last one that has still to be followed."""
     _ending: list[list[ProcessState]] = field(default_factory=list)
-    """Who ends together, one group after the other; the first group has been told."""
+    """Who ends together, one group after the other; the first group is terminated already."""
     _exited: bool = False
-    _story: "deque[StoryEntry]" = field(default_factory=lambda: deque(maxlen=STORY_EVENTS_MAX))
+    _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
         self._add_new()
@@ -85,7 +75,8 @@ class SupervisorCore:
         if self.outcome is not None:
             self._go_on_ending(now, out)
         if out or not isinstance(event, Heartbeat | Timer):
-            self._story.append(StoryEntry(now, event, tuple(out)))
+            effects = (brief(each) for each in out if not isinstance(each, Log))
+            self._story.record(now, brief(event), effects)
         return out
 
     def timeout_secs(self, now: float) -> float:
@@ -103,12 +94,19 @@ class SupervisorCore:
             for name, each in self._processes.items()
         ]
 
-    def story(self) -> list[StoryEntry]:
-        """The last events and what followed, oldest first."""
-        return list(self._story)
+    def story(self) -> Story:
+        """What was decided lately, and why."""
+        return self._story
 
     def validate(self) -> None:
-        """AssertionError if what must always hold does not."""
+        """AssertionError, with the story, if something holds that never may."""
+        try:
+            self._validate_processes()
+        except AssertionError as error:
+            error.add_note(str(self._story))
+            raise
+
+    def _validate_processes(self) -> None:
         for name, each in self._processes.items():
             assert name == each.spec.name
             assert each.alive == (each.phase in (Phase.RUNNING, Phase.STOPPING)), name
@@ -141,7 +139,7 @@ class SupervisorCore:
         self._processes[event.name].heard_at = now
 
     def _on_plan_changed(self, event: PlanChanged, now: float, out: Out) -> None:
-        """Followed by the next timer: whoever says it twice is heard once."""
+        """Followed by the next timer: one that is said twice is followed once."""
         self._reload_at, self._plan_message = now, event
 
     def _on_protocol_broken(self, event: ProtocolBroken, now: float, out: Out) -> None:

@@ -1,7 +1,7 @@
 """What can happen to a supervisor's processes, and what it may do about it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -153,3 +153,19 @@ class Exit:
 
 
 Instruction = Start | Terminate | Kill | ReadSpecs | Log | Exit
+
+
+def brief(item: Event | Instruction) -> str:
+    """An event or instruction in a few words, for a story."""
+    words = [type(item).__name__]
+    for each in fields(item):
+        match getattr(item, each.name):
+            case ProcessSpec(name):
+                words.append(name)
+            case Outcome(code, reason):
+                words.append(f"{code} {reason}")
+            case str() | int() as word if word != "":
+                words.append(str(word))
+            case [*specs]:
+                words += [spec.name for spec in specs]
+    return " ".join(words)

@@ -35,7 +35,7 @@ long for a tenth less."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class RuntimeSpec:
     """What a runtime has."""
 
     name: str
@@ -46,7 +46,7 @@ class Kit:
     """Words in names of files that nobody needs."""
 
 
-CONTAINER_KIT = Kit(RUNTIME, OURS, DISTRIBUTIONS)
+CONTAINER_RUNTIME = RuntimeSpec(RUNTIME, OURS, DISTRIBUTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class Installed:
 
     runtime: str
     """For PYTHONPATH."""
-    moved: tuple[tuple[str, str], ...]
+    relocated: tuple[tuple[str, str], ...]
     """(folder where the topology was submitted, the same here)"""
 
 
 def bundled(
-    search_paths: Iterable[str], cache: str, folder: str, kit: Kit = CONTAINER_KIT
+    search_paths: Iterable[str], cache: str, folder: str, spec: RuntimeSpec = CONTAINER_RUNTIME
 ) -> Bundle:
     """Pack a topology's code into `folder`, and the runtime into `cache` unless it is there.
 
@@ -84,7 +84,7 @@ def bundled(
         name = os.path.basename(root) or "code"
         write_archive(path, _manifest(name), root, None)
         code.append((root, path))
-    return Bundle(packed_runtime(cache, kit), tuple(code), this_python())
+    return Bundle(packed_runtime(cache, spec), tuple(code), this_python())
 
 
 def topmost(paths: Iterable[str]) -> list[str]:
@@ -102,10 +102,10 @@ def _manifest(name: str) -> Manifest:
     return Manifest(name, (Entry(name, name),), (), this_python(), version)
 
 
-def packed_runtime(cache: str, kit: Kit) -> str:
+def packed_runtime(cache: str, spec: RuntimeSpec) -> str:
     """The runtime's archive; its name tells whether any of its files has changed since."""
-    files = sorted(runtime_files(kit))
-    path = os.path.join(cache, f"{kit.name}-{_fingerprint(files)}.packed")
+    files = sorted(runtime_files(spec))
+    path = os.path.join(cache, f"{spec.name}-{_fingerprint(files)}.packed")
     if os.path.exists(path):
         return path
     with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as folder:
@@ -115,8 +115,8 @@ def packed_runtime(cache: str, kit: Kit) -> str:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copyfile(source, target)
         new = os.path.join(folder, "new.tar.gz")
-        write_archive(new, _manifest(kit.name), staged, None, RUNTIME_LEVEL)
-        _forget_older(cache, kit.name)
+        write_archive(new, _manifest(spec.name), staged, None, RUNTIME_LEVEL)
+        _forget_older(cache, spec.name)
         os.replace(new, path)
     return path
 
@@ -136,12 +136,12 @@ def _fingerprint(files: Iterable[tuple[str, str]]) -> str:
     return found.hexdigest()[:32]
 
 
-def runtime_files(kit: Kit) -> Iterator[tuple[str, str]]:
+def runtime_files(spec: RuntimeSpec) -> Iterator[tuple[str, str]]:
     """(path in the runtime, path here) of all that a container imports besides user code."""
-    yield from our_files(kit.packages)
-    for each in kit.distributions:
+    yield from our_files(spec.packages)
+    for each in spec.distributions:
         for name, source in _distribution_files(each):
-            if not any(word in name for word in kit.without):
+            if not any(word in name for word in spec.without):
                 yield name, source
 
 
@@ -198,8 +198,8 @@ def installed(
             "that there, or name another one by --python or PYSPARK_PYTHON"
         )
     cache = _first_writable(caches)
-    moved = tuple((root, unpacked(path, cache).folder) for root, path in code)
-    return Installed(unpacked(runtime, cache).folder, moved)
+    relocated = tuple((root, unpacked(path, cache).folder) for root, path in code)
+    return Installed(unpacked(runtime, cache).folder, relocated)
 
 
 def _first_writable(folders: Sequence[str]) -> str:

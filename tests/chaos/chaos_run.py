@@ -39,10 +39,12 @@ KINDS = {
     "topology master": "heron: topology master",
     "stream manager": "heron: stream manager",
     "executor": "heron: container",
+    "operations": "heron: operations",
     "instance": "heron: ",
 }
 """Kind -> beginning of the titles; the first that fits counts."""
-WEIGHTS = {"topology master": 1, "stream manager": 3, "executor": 2, "instance": 4}
+WEIGHTS = {"topology master": 1, "stream manager": 3, "executor": 2, "operations": 1,
+           "instance": 4}  # fmt: skip
 """How often each kind is chosen: most often those who have tuples."""
 SPARED = "heron: scheduler"
 

@@ -43,4 +43,4 @@ class Hdfs:
                 (state,) = json.load(answer)["beans"]
         except (OSError, ValueError):
             return False
-        return state["NumLiveDataNodes"] == 1 and state["FSState"] == "Operational"
+        return bool(state["NumLiveDataNodes"] == 1 and state["FSState"] == "Operational")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from servers import START_SECS, Servers, free_ports
 from tests.process.process_support import until

@@ -1,5 +1,7 @@
 """A topology that copies a topic without end, by two readers of a group."""
 
+from typing import Any
+
 from heronpy_compat import Bolt, Grouping, Topology
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 
@@ -9,10 +11,10 @@ class Hold(Bolt):
 
     outputs = ["value"]
 
-    def initialize(self, config, context):
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
         self.hold_from = int(config.get("test.hold.from", 1 << 30))
 
-    def process(self, tup):
+    def process(self, tup: Any) -> None:
         if int(tup.values[0]) < self.hold_from:
             self.emit(tup.values, anchors=[tup])
             self.ack(tup)

@@ -33,7 +33,9 @@ def test_kill_9_of_the_tests_ends_what_servers_left_behind(tmp_path: Path) -> No
     assert tests.stdout is not None
     with tests.stdout as out:
         warden = psutil.Process(int(out.readline()))
-    orphan = psutil.Process(int(until(lambda: left.exists() and left.read_text(), "it runs")))
+    orphan = psutil.Process(
+        int(until(lambda: left.read_text() if left.exists() else "", "it runs"))
+    )
     until(lambda: orphan.ppid() == warden.pid, "the warden is its parent")
     tests.kill()
     tests.wait()

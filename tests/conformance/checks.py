@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import psutil
@@ -188,6 +189,10 @@ def restarts_a_container(deployment: Deployment) -> None:
     _is_complete(deployment)
 
 
+def _works(deployment: Deployment, component: str, task: int) -> bool:
+    return _work(deployment, component, task) > 0
+
+
 def grows_by_a_container(deployment: Deployment) -> None:
     """`update`: one more container, and tuples are processed in it; the others stay."""
     before = _processes(deployment)
@@ -198,7 +203,7 @@ def grows_by_a_container(deployment: Deployment) -> None:
     assert instances
     for each in instances:
         deployment.until(
-            lambda each=each: _work(deployment, each.component, each.task) > 0,
+            partial(_works, deployment, each.component, each.task),
             f"{each.component} (task {each.task}) works in container {ADDED}",
         )
     _is_complete(deployment)
@@ -246,7 +251,7 @@ def _processes(deployment: Deployment) -> dict[int, psutil.Process]:
     numbers = (MASTER_CONTAINER, *(each.id for each in deployment.packing().containers))
     return {
         number: deployment.until(
-            lambda number=number: deployment.container(number), f"container {number} is there"
+            partial(deployment.container, number), f"container {number} is there"
         )
         for number in numbers
     }

@@ -148,7 +148,7 @@ class Process:
         self.now = 0.0
         environment = Environment(self._clock, Random(seed), self.sent.append, lambda: None, quiet)
         self.instance: Instance = build(topology(), PACKING, task, environment)
-        self.core: Any = self.instance.core
+        self.core: Any = self.instance.driver
         self.component: Any = self.instance.component
         self.core.plan_changed(EPOCH)
 

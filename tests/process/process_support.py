@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import psutil
 
+from heron_core.stats import TopologyStats
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
@@ -301,14 +302,14 @@ class Master:
         self._client.close()
         self._store.close()
 
-    def stats(self) -> dict[str, Any] | None:
+    def stats(self) -> TopologyStats | None:
         """The numbers as they are now; None while no master answers."""
-        return self._client.try_ask("stats", wait_secs=1.0)
+        return self._client.try_stats(wait_secs=1.0)
 
     def component(self, name: str) -> dict[str, Any]:
         """One component's numbers; empty while no master answers."""
-        found = self.stats()
-        return {} if found is None else dict(found["components"][name])
+        stats = self.stats()
+        return {} if stats is None else stats.to_json()["components"][name]
 
     def processed(self, bolt: str) -> int:
         """How many tuples a bolt has processed."""

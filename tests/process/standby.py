@@ -23,7 +23,7 @@ def main(store_url: str, name: str, log_file: str) -> int:
     packing = packing_from_json(store.get(packing_path(name)) or {})
     keys = Keys.from_json(store.get(keys_path(name)) or {})
     store.close()
-    place = topology_master.server.Place(store_url, keys)
+    place = topology_master.server.ServerArguments(store_url, keys)
     return topology_master.server.run(topology, packing, place, SupervisorLink(sys.stdin.fileno()))
 
 

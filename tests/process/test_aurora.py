@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from aurora_support import AuroraPlace
 from heron_core.state_tree import execution_path, master_path, topology_path
-from process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, until
 from scheduler.backends.aurora.client import NothingThere, Refused
-from survival import TOPOLOGY, acked, settings, survey
+from tests.process.aurora_support import AuroraPlace
+from tests.process.process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, until
+from tests.process.survival import TOPOLOGY, acked, settings, survey
 
 JOB = "west/www/test"
 LINES, PENDING, SLEEP_SECS, FLOWING_LINES = 600, 100, 0.001, 50

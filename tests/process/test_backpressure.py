@@ -9,7 +9,8 @@ from typing import Any
 import psutil
 import pytest
 
-from process_support import TOPOLOGIES, Master, Place, Running, until
+from heron_core.stats import TopologyStats
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 
 PRESSURE = TOPOLOGIES / "pressure.py"
 WINDOW_BYTES = 1024 * 1024
@@ -59,22 +60,23 @@ def go(place: Place, running: Running, master: Master) -> None:
     """Let the spouts begin when everybody is there."""
 
     def all_up() -> bool:
-        found = (master.stats() or {"components": {}})["components"].values()
-        return bool(found) and all(each["up"] == each["instances"] for each in found)
+        stats = master.stats()
+        found = stats.components.values() if stats else ()
+        return bool(found) and all(each.up == each.instances for each in found)
 
     running.until(all_up, "every instance is there")
     tell(place, "go")
 
 
-def ever_paused(stats: dict[str, Any] | None) -> set[str]:
+def ever_paused(stats: TopologyStats | None) -> set[str]:
     """Names of the instances that are or were paused."""
-    return {each["instance"] for each in stats["paused"].values()} if stats else set()
+    return {each.instance for each in stats.paused.values()} if stats else set()
 
 
-def paused_now(stats: dict[str, Any] | None) -> set[str]:
+def paused_now(stats: TopologyStats | None) -> set[str]:
     """Names of the instances that are paused."""
-    found = stats["paused"].values() if stats else ()
-    return {each["instance"] for each in found if each["causes"]}
+    found = stats.paused.values() if stats else ()
+    return {each.instance for each in found if each.causes}
 
 
 @pytest.mark.parametrize(
@@ -109,10 +111,10 @@ def test_who_pauses_for_a_slow_bolt(
             running.until(lambda: master.processed("right_last") > before, "the right branch works")
         stats = master.stats()
     assert stats is not None
-    for each in stats["paused"].values():
-        assert 0.0 < each["share"] <= 1.0
-        assert each["paused_secs"] > 0.0
-        assert set(each["because_of"]) <= {"left_slow[0]", "left_middle[0]", "left_middle[1]"}
+    for each in stats.paused.values():
+        assert 0.0 < each.share <= 1.0
+        assert each.paused_secs > 0.0
+        assert set(each.because_of) <= {"left_slow[0]", "left_middle[0]", "left_middle[1]"}
     running.end()
     place.nothing_is_left()
 
@@ -142,7 +144,7 @@ def test_pauses_come_stage_by_stage_and_end(
 
         def all_through() -> bool:
             stats = master.stats()
-            return bool(stats and stats["components"]["d"]["executed"] == TUPLES)
+            return bool(stats and stats.components["d"].executed == TUPLES)
 
         running.until(all_through, "every tuple arrives")
         running.until(lambda: paused_now(master.stats()) == set(), "the pauses end")
@@ -192,9 +194,7 @@ def test_mode_drop_pauses_nobody_and_fails_at_once(place: Place, containers: int
 
         def dropped() -> int:
             stats = master.stats()
-            return (
-                sum(each["dropped"] for each in stats["stream_managers"].values()) if stats else 0
-            )
+            return sum(each.dropped for each in stats.stream_managers.values()) if stats else 0
 
         # What a batch over the mark brings beyond it is a batch of 256 KiB and another one.
         most_kept = (WINDOW_BYTES + HIGH_BYTES + 3 * 256 * 1024) // 4000
@@ -256,7 +256,7 @@ def test_a_cycle_neither_deadlocks_nor_swells(place: Place, reliability: str) ->
             stats = master.stats()
             assert stats is not None
             assert ever_paused(stats) <= {"spout[0]"}
-            queues = {name: each["queue_bytes"] for name, each in stats["components"].items()}
+            queues = {name: each.queue_bytes for name, each in stats.components.items()}
             assert max(queues.values()) < WINDOW_BYTES + HIGH_BYTES + MIB, queues
             _never.wait(LOOK_SECS)
     tell(place, "fast")

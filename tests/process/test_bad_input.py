@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from process_support import EXAMPLES, TOPOLOGIES, Finished, Master, Place
+from tests.process.process_support import EXAMPLES, TOPOLOGIES, Finished, Master, Place
 
 SOUND = EXAMPLES / "at_least_once.py"
 FAILING = TOPOLOGIES / "failing.py"

@@ -5,7 +5,7 @@ import shutil
 import zipfile
 from pathlib import Path
 
-from process_support import Place
+from tests.process.process_support import Place
 
 TOPOLOGY = """
 from greeting import greet

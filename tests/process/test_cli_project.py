@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from process_support import Place, until
+from tests.process.process_support import Place, until
 
 SPOUT = """
 from streamparse import Spout

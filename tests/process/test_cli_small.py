@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from heron_cli.main import COMMANDS
-from process_support import EXAMPLES, Place
+from tests.process.process_support import EXAMPLES, Place
 
 
 def test_help_is_the_same_both_ways(place: Place) -> None:

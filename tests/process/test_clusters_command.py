@@ -1,7 +1,7 @@
 """`heronpy clusters`: what is there is told, what is not is one line with its cure."""
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from process_support import Place
+from tests.process.process_support import Place
 
 
 def test_clusters_are_checked(place: Place, running_zookeeper: EmbeddedZooKeeper) -> None:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
+from tests.process.process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 

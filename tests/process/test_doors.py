@@ -21,7 +21,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import HEADER, MAGIC, VERSION, Kind, header
 from heron_io.security import Keys
 from heron_io.transport import connect_dealer
-from process_support import TOPOLOGIES, Master, Place, Running, until
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 
 NAME = "Forever"
 FOREVER = (TOPOLOGIES / "forever.py", "-n", NAME, "--containers", 2)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from heron_core.operations import Kind, Operation, State
-from heron_core.plans import TopologyState, physical_from_json
+from heron_core.plans import PhysicalPlan, TopologyState, physical_from_json
 from heron_core.state_tree import (
     execution_path,
     master_path,
@@ -24,8 +24,8 @@ from heron_core.state_tree import (
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
 from scheduler.operations import Requests
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever")
 SEEDS = (1, 2)
@@ -92,6 +92,16 @@ class Asker:
         """RUNNING or PAUSED."""
         return str((self.store.get(execution_path(self.name)) or {})["state"])
 
+    def physical_plan(self) -> PhysicalPlan:
+        """As the state store has it."""
+        stored = self.store.get(physical_path(self.name))
+        assert stored is not None
+        return physical_from_json(stored)
+
+    def comes_to(self, state: str) -> None:
+        """The topology is in this state, or soon will be."""
+        until(lambda: self.state() == state, f"it is {state}", OPERATION_SECS)
+
     def flows(self) -> None:
         """Tuples are processed from now on."""
         with Master(self.url, self.name) as master:
@@ -140,8 +150,7 @@ def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
             before = asker.state()
             number = asker.ask_and_die(chance.randrange(MOMENTS_MAX), command)
             asker.is_done(number)
-            wanted = state if number else before
-            until(lambda wanted=wanted: asker.state() == wanted, "it is so", OPERATION_SECS)
+            asker.comes_to(state if number else before)
         asker.place.heronpy("activate", asker.name).succeeded()
         asker.flows()
         place.heronpy("kill", place.name).succeeded()
@@ -159,7 +168,7 @@ def test_an_update_whose_asker_dies(place: Place, seed: int) -> None:
                 chance.randrange(MOMENTS_MAX), "update", "--container-number", containers
             )
             asker.is_done(number)
-            physical = physical_from_json(asker.store.get(physical_path(asker.name)))
+            physical = asker.physical_plan()
             if number:
                 assert len(physical.packing.containers) == containers
             else:
@@ -192,7 +201,7 @@ def test_an_update_and_a_kill_whose_askers_die_under_zookeeper(
     place.environment["HERONPY_ZOOKEEPER"] = at
     with submitted(place, "--containers", 1, "--zookeeper", at, url=f"zk://{at}") as asker:
         asker.is_done(asker.ask_and_die(2, "update", "--container-number", 2))
-        physical = physical_from_json(asker.store.get(physical_path(asker.name)))
+        physical = asker.physical_plan()
         assert len(physical.packing.containers) == 2
         asker.flows()
         killed_at(asker, 1)
@@ -209,7 +218,9 @@ def test_the_process_that_carries_it_out_dies_too(place: Place) -> None:
         )  # fmt: skip
         runner.kill()
         asker.is_done(number)
-        assert asker.requests.get(number).kind is Kind.UPDATE
+        request = asker.requests.get(number)
+        assert request is not None
+        assert request.kind is Kind.UPDATE
         asker.flows()
         place.heronpy("kill", place.name).succeeded()
     place.nothing_is_left(GONE_SECS)

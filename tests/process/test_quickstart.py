@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from process_support import Place
+from tests.process.process_support import Place
 
 
 def test_a_new_project_runs_and_passes_its_test(place: Place) -> None:

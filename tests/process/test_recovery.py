@@ -19,8 +19,16 @@ from heron_core.state_tree import master_path
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from process_support import DEADLINE_SECS, REPOSITORY, TOPOLOGIES, Master, Place, Running, until
-from survival import NAME, TOPOLOGY, Failure, Survey, acked, settings, survey
+from tests.process.process_support import (
+    DEADLINE_SECS,
+    REPOSITORY,
+    TOPOLOGIES,
+    Master,
+    Place,
+    Running,
+    until,
+)
+from tests.process.survival import NAME, TOPOLOGY, Failure, Survey, acked, settings, survey
 
 LINES = 700
 """Their words take the last bolt three seconds."""

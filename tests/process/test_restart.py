@@ -4,14 +4,16 @@ import psutil
 
 from heron_core.plans import MASTER_CONTAINER
 from heron_core.state_tree import scheduler_path
-from process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
 
 
 def executors(place: Place) -> dict[int, int]:
     """container -> pid of its executor."""
     store = place.store()
     try:
-        scheduler = psutil.Process(store.get(scheduler_path(place.name))["pid"])
+        location = store.get(scheduler_path(place.name))
+        assert location is not None
+        scheduler = psutil.Process(location["pid"])
     finally:
         store.close()
     titles = {each.pid: " ".join(each.cmdline()) for each in scheduler.children()}

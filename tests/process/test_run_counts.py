@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from process_support import TOPOLOGIES, Master, Place
+from tests.process.process_support import TOPOLOGIES, Master, Place
 
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 CHANCE = random.Random(7)

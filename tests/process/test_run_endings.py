@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from process_support import GONE_SECS, TOPOLOGIES, Finished, Master, Place, Running
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Finished, Master, Place, Running
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 FAILING = TOPOLOGIES / "failing.py"

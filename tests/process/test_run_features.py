@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from process_support import EXAMPLES, TOPOLOGIES, Master, Place
+from tests.process.process_support import EXAMPLES, TOPOLOGIES, Master, Place
 
 TICK_SECS = 0.05
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from process_support import EXAMPLES, Finished, Place
 from tests.flights_answer import by_pandas, by_pandas_the_busiest, written
+from tests.process.process_support import EXAMPLES, Finished, Place
 
 FLIGHTS = EXAMPLES / "flights" / "flights.py"
 

@@ -1,6 +1,6 @@
 """`heronpy run FILE.yaml`: Flux files on real processes."""
 
-from process_support import EXAMPLES, Finished, Place
+from tests.process.process_support import EXAMPLES, Finished, Place
 
 EXAMPLE = EXAMPLES / "flux" / "word_count.yaml"
 LINES = [

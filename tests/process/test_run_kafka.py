@@ -9,8 +9,13 @@ import confluent_kafka
 import psutil
 import pytest
 
-from kafka_group import HALF, PARTITIONS, RECORDS, a_partition_that_moves_takes_its_records_along
-from process_support import TOPOLOGIES, Place, until
+from tests.process.kafka_group import (
+    HALF,
+    PARTITIONS,
+    RECORDS,
+    a_partition_that_moves_takes_its_records_along,
+)
+from tests.process.process_support import TOPOLOGIES, Place, until
 
 FILE = TOPOLOGIES / "kafka_lines.py"
 
@@ -81,8 +86,8 @@ def test_kill_9_in_the_middle_loses_no_record(place: Place, cluster: Cluster) ->
             each.kill()
     first.wait()
     assert committed() == [HALF // PARTITIONS] * PARTITIONS
-    for each in place.results_folder.glob("*.txt"):
-        each.unlink()
+    for path in place.results_folder.glob("*.txt"):
+        path.unlink()
     second = place.start(*arguments)
     second.until(lambda: committed() == [RECORDS // PARTITIONS] * PARTITIONS, "the rest is, too")
     assert set(numbers_in(place)) == set(range(HALF, RECORDS))

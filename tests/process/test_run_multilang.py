@@ -7,7 +7,7 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from process_support import TOPOLOGIES, Place, Running, until
+from tests.process.process_support import TOPOLOGIES, Place, Running, until
 
 CHILDREN = TOPOLOGIES.parent / "multilang_children"
 LINES = 200

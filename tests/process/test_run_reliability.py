@@ -2,7 +2,7 @@
 
 import time
 
-from process_support import EXAMPLES, TOPOLOGIES, Master, Place
+from tests.process.process_support import EXAMPLES, TOPOLOGIES, Master, Place
 
 
 def test_every_failed_line_is_replayed(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from process_support import TOPOLOGIES, Place
+from tests.process.process_support import TOPOLOGIES, Place
 
 FILE = TOPOLOGIES / "storm_classes.py"
 EVEN, ODD = [0, 2, 4, 6, 8], [1, 3, 5, 7, 9]

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from heron_cli.loading import load_in_child
-from process_support import TOPOLOGIES, Place
+from tests.process.process_support import TOPOLOGIES, Place
 
 WORDS = TOPOLOGIES / "streamlet_words.py"
 JOIN = TOPOLOGIES / "streamlet_join.py"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from process_support import DEADLINE_SECS, Place
+from tests.process.process_support import DEADLINE_SECS, Place
 
 PROJECT = "my_words"
 TOPOLOGY = "wordcount"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from process_support import TOPOLOGIES, Place
+from tests.process.process_support import TOPOLOGIES, Place
 
 NUMBERS = 120
 

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 STEADY_SECS = 2.0

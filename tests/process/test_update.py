@@ -9,14 +9,15 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import psutil
 
 from heron_core.state_tree import packing_path, physical_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
-from process_support import Place, Running, until
-from survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
+from tests.process.process_support import Place, Running, until
+from tests.process.survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
 
 LINES, RATE = 1_000_000, 300
 """More than any run here needs."""
@@ -79,7 +80,7 @@ def drained_words(running: Running, store: StateStore, place: Place) -> Counter[
     """End the run with nothing in flight; how often each word of each acked line was counted."""
     client = MasterClient(store, NAME)
     client.ask("drain")
-    running.until(lambda: (client.try_ask("stats") or {}).get("quiet"), "nothing is in flight")
+    running.until(lambda: (stats := client.try_stats()) and stats.drained, "nothing is in flight")
     client.close()
     running.end()
     seen = Counter(records(place.path, "seen"))
@@ -112,13 +113,18 @@ def test_more_instances_and_containers_and_back_with_every_word_once(place: Plac
     place.nothing_is_left()
 
 
+def has_containers(store: StateStore, wanted: set[int]) -> bool:
+    """Whether the topology is in these containers."""
+    return containers(store) == wanted
+
+
 def test_the_master_and_a_stream_manager_die_in_the_middle_of_updates(place: Place) -> None:
     """The next master goes on where the last one was, and nothing is lost."""
     with flowing(place) as (running, store):
         for number, victim in ((2, "topology master"), (1, "stream manager 1")):
             scaling = place.start("update", NAME, "--container-number", number)
             wanted = set(range(1, number + 1))
-            running.until(lambda wanted=wanted: containers(store) == wanted, "it is under way")
+            running.until(partial(has_containers, store, wanted), "it is under way")
             os.kill(pids(running)[victim], signal.SIGKILL)
             scaling.wait(UPDATE_SECS).succeeded()
             assert containers(store, physical_path) == wanted

@@ -96,7 +96,7 @@ class OutputMachine(RuleBasedStateMachine):
         self.now = 0.0
         environment = Environment(lambda: self.now, Random(1), self.sent.append, lambda: None, log)
         instance = build(topology(), packing(), TESTED, environment)
-        self.core: Any = instance.core
+        self.core: Any = instance.driver
         self.bolt: Any = instance.component
         self.core.plan_changed(EPOCH)
         self.emitted: dict[int, str] = {}

@@ -29,6 +29,7 @@ EPOCH, SOURCE, DESTINATION = 3, 5, 7
 ITEMS_MAX = 6
 TARGETS_MAX = 3
 
+flags: st.SearchStrategy[bool] = st.booleans()
 u64 = st.integers(1, 2**64 - 1)
 u32 = st.integers(1, 2**32 - 1)
 u16 = st.integers(0, 2**16 - 1)
@@ -106,9 +107,9 @@ def batches(draw: st.DrawFn) -> Sent:
             [draw(u64) if at % 2 and number else number for at, number in enumerate(sent.ids[0])]
             for _ in sent.targets[1:]
         ]
-        sent.begins = draw(st.booleans())
+        sent.begins = draw(flags)
         rooted = [at for at in range(count) if sent.ids[0][2 * at]]
-        if rooted and draw(st.booleans()):
+        if draw(flags) and rooted:
             further = st.lists(st.tuples(st.sampled_from(rooted), u64), min_size=1, max_size=4)
             sent.extras = [number for pair in draw(further) for number in pair]
     return sent

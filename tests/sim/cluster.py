@@ -89,6 +89,8 @@ class Cluster:
         self.managers: dict[int, Manager] = {}
         self.instances: dict[tuple[int, int], Instance] = {}
         """(container, task) -> its process"""
+        self.zombies: list[Instance] = []
+        """Processes that were stopped and replaced, and do not know it yet."""
         self.stored_plan: str | None = None
         """The physical plan in the state store, as JSON."""
         self.store_away = False
@@ -125,6 +127,7 @@ class Cluster:
         self.rounds += 1
         actors: list[Instance | Manager | Master] = [
             *self.instances.values(),
+            *(each for each in self.zombies if not each.is_stopped),
             *self.managers.values(),
             *([self.master] if self.master is not None else []),
             *self.former,
@@ -135,8 +138,9 @@ class Cluster:
             if actor.speed == 1.0 or self.rng.random() < actor.speed:
                 busy = actor.turn() or busy
             elif isinstance(actor, Instance):
-                busy = actor.side() or busy
+                busy = actor.control_step() or busy
         self.deployment.step()
+        self._reap()
         for container in [each.container for each in self.managers.values() if each.refused]:
             self.kill_manager(container)
             self.start_manager(container)
@@ -151,12 +155,13 @@ class Cluster:
             self.master is not None
             and not self.former
             and not self.cuts
+            and not self.zombies
             and self.deployment.settled
             and {each.container: each.core.epoch for each in self.managers.values()}
             == dict.fromkeys(self.packing.container_of.values(), self.master.core.epoch)
             and {container for container, _ in self.instances}
             == set(self.packing.container_of.values())
-            and all(each.taken == self.master.core.epoch for each in self.instances.values())
+            and all(each.epoch_taken == self.master.core.epoch for each in self.instances.values())
             and not any(each.core.blocked_peers() for each in self.managers.values())
             and not any(each.line is None or each.line.down for each in self.managers.values())
             and not any(any(each.inbound) for each in self.managers.values())
@@ -194,7 +199,7 @@ class Cluster:
     @property
     def all_done(self) -> bool:
         """Whether no instance has anything left to do, and nothing waits for one."""
-        return all(each.core.counts()[2] for each in self.instances.values()) and not any(
+        return all(each.driver.counts()[2] for each in self.instances.values()) and not any(
             any(each.core.statistics()["waiting_bytes"].values()) for each in self.managers.values()
         )
 
@@ -230,6 +235,58 @@ class Cluster:
         self.instances[container, task] = Instance(self, container, task, dead.words, dead.data)
         self.rules.process_changed()
 
+    def processes(self, container: int) -> list[Instance]:
+        """The processes of a container's instances, those that were replaced included."""
+        return [
+            each
+            for each in (*self.instances.values(), *self.zombies)
+            if each.container == container
+        ]
+
+    def process(self, container: int, task: int, incarnation: int) -> Instance | None:
+        """The process of that number, if it is still there."""
+        for each in self.processes(container):
+            if each.task == task and each.incarnation == incarnation:
+                return each
+        return None
+
+    def stop_instance(self, container: int, task: int) -> Instance:
+        """An instance is stopped for so long that another process takes its place."""
+        self.note(f"stop task {task} in container {container}")
+        self.journal.lossy = True
+        stopped = self.instances[container, task]
+        stopped.is_stopped = True
+        self.zombies.append(stopped)
+        self.deployment.start_instance(container, task)
+        self.rules.process_changed()
+        return stopped
+
+    def wake_instance(self, stopped: Instance) -> None:
+        """It goes on, as if nothing had happened."""
+        self.note(f"process {stopped.incarnation} of task {stopped.task} goes on")
+        stopped.is_stopped = False
+
+    def _reap(self) -> None:
+        """Who was superseded has ended; its supervisor starts another one if it was not replaced
+        on purpose (two processes may supersede each other at a new stream manager)."""
+        for zombie in [each for each in self.zombies if each.has_exited]:
+            zombie.abandon()
+            self.zombies.remove(zombie)
+        for key in [key for key, each in self.instances.items() if each.has_exited]:
+            self.kill_instance(*key)
+
+    def end_zombies(self, container: int, task: int | None = None) -> None:
+        """Nothing is left of a container, or of a task in it."""
+        for zombie in list(self.zombies):
+            if zombie.container == container and task in (None, zombie.task):
+                zombie.abandon()
+                self.zombies.remove(zombie)
+
+    def close(self) -> None:
+        """The end of a run: no thread of a suspended call stays."""
+        for each in (*self.instances.values(), *self.zombies):
+            each.abandon()
+
     def kill_manager(self, container: int) -> None:
         """A stream manager dies; `start_manager` brings its successor."""
         self.note(f"kill stream manager {container}")
@@ -248,6 +305,7 @@ class Cluster:
     def kill_container(self, container: int) -> None:
         """A whole container dies; its instances are there again before its stream manager."""
         self.kill_manager(container)
+        self.end_zombies(container)
         for key in [each for each in self.instances if each[0] == container]:
             dead = self.instances[key]
             dead.data.clear()

@@ -76,10 +76,11 @@ class Deployment:
         cluster.note(f"start container {container}")
         self.places[container] = packing
         for each in packing.container(container).instances:
-            self._start_instance(container, each.task)
+            self.start_instance(container, each.task)
         cluster.start_manager(container)
 
-    def _start_instance(self, container: int, task: int) -> None:
+    def start_instance(self, container: int, task: int) -> None:
+        """A process of a task, with connections of its own."""
         cluster = self._cluster
         words: Channel[Any] = cluster.control_channel()
         data: Channel[Said] = Channel(cluster.clock, cluster.rng)
@@ -100,7 +101,9 @@ class Deployment:
         cluster = self._cluster
         cluster.note(f"end task {task} in container {container}")
         instance = cluster.instances.pop((container, task))
-        cluster.journal.ended(instance.built.component)
+        instance.abandon()
+        cluster.end_zombies(container, task)
+        cluster.journal.ended(instance.component)
 
     def _follow_manager(self, container: int, packing: PackingPlan) -> None:
         if container not in self.places or not any(x.id == container for x in packing.containers):
@@ -112,5 +115,5 @@ class Deployment:
             self._end_instance(container, task)
         for task in wanted - here:
             self._cluster.note(f"start task {task} in container {container}")
-            self._start_instance(container, task)
+            self.start_instance(container, task)
         self._cluster.rules.process_changed()

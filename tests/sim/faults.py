@@ -20,6 +20,8 @@ MASTER_AWAY_ROUNDS_MAX = 120
 STORE_AWAY_ROUNDS_MAX = 400
 """Long enough for a new plan, and for the death of the master that made it."""
 CUT_ROUNDS_MAX = 60
+STOPPED_ROUNDS_MAX = 60
+"""A stopped process may wake before its successor has registered, or after everything is done."""
 PATIENCE_SECS = 0.4
 """A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
 LATE_SHARE = 0.4
@@ -32,16 +34,19 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
     ("cut",),
     ("instance",),
     ("instance", "manager"),
+    ("zombie",),
+    ("zombie", "instance", "manager"),
     ("master", "takeover"),
     ("master", "manager", "instance"),
     ("container", "cut"),
     ("store", "master", "manager"),
-    ("instance", "manager", "container", "cut", "master", "takeover", "store"),
+    ("instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
     ("scale",),
     ("scale", "cut"),
     ("scale", "scale", "master", "takeover"),
     ("scale", "instance", "manager"),
-    ("scale", "instance", "manager", "container", "cut", "master", "takeover", "store"),
+    ("scale", "zombie"),
+    ("scale", "instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
 )
 
 
@@ -95,6 +100,10 @@ class Faults:
 
     def _instance(self, at: int) -> None:
         self.cluster.kill_instance(*self.chance.choice(sorted(self.cluster.instances)))
+
+    def _zombie(self, at: int) -> None:
+        stopped = self.cluster.stop_instance(*self.chance.choice(sorted(self.cluster.instances)))
+        self._later(at, STOPPED_ROUNDS_MAX, partial(self.cluster.wake_instance, stopped))
 
     def _manager(self, at: int) -> None:
         self._kill_home(at, self.cluster.kill_manager)

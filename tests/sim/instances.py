@@ -1,29 +1,50 @@
-"""A simulated instance: the real core, and around it what its server.py and control.py do, call by
-call: the main loop and the side thread."""
+"""A simulated instance: the real InstanceCore, and around it what its server.py does.
+
+The two threads of a process are two calls here: `control_step` and `turn`. Where it matters that
+they run at the same time, the turn runs as a SuspendableCall: the control thread may then act
+whenever the main thread reads the clock or sends, and a send that back-pressure holds stops in the
+middle of the user's call, while the rest of the cluster goes on.
+"""
 
 import logging
-from collections import deque
-from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from heron_core.plans import TopologyState, packing_from_json
-from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
-from heron_instance.control_thread import is_replaced
-from heron_instance.input.bolt import BoltCore
-from heron_instance.input.spout import SpoutCore
+from heron_core.wire.frames import Frames, Kind
+from heron_instance.control_core import Identity
+from heron_instance.core import InstanceCore
+from heron_instance.events import (
+    Connected,
+    ControlReceived,
+    Event,
+    Exit,
+    InputEmpty,
+    Instruction,
+    Log,
+    Receive,
+    Received,
+    SendControl,
+    Timer,
+    Turn,
+    Wait,
+    Wake,
+)
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import build
+from heron_instance.shared_state import SharedState
 from sim.checkers import require
 from sim.network import Channel
+from sim.suspended_calls import SuspendableCall
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
 
 LOCAL_MESSAGES_MAX = 16
 """heron_io.transport.LOCAL_HWM: an instance waits when so many messages are not taken."""
-BEAT_SECS = 0.5
+OVERLAPPING_SHARE = 0.5
+"""How often a control message arrives while the main thread is in the middle of a turn."""
+PREEMPTED_SHARE = 0.3
+"""How often the control thread then runs when the main thread reads the clock or sends."""
 
 log = logging.getLogger("sim")
 log.addHandler(logging.NullHandler())
@@ -34,7 +55,7 @@ Said = tuple[int, Any]
 
 
 class Instance:
-    """One instance's process: heron_instance.server and .control around the real core."""
+    """One instance's process."""
 
     def __init__(
         self,
@@ -50,176 +71,182 @@ class Instance:
         self.incarnation = cluster.number()
         self.speed = 1.0
         self.words = words
-        """To the stream manager: what predecessors said is in front."""
+        """Control messages to the stream manager; those of a dead predecessor are in front."""
         self.data = data
         self.orders: Channel[Any] = cluster.control_channel()
         self.inbox: Channel[Frames] = Channel(cluster.clock, cluster.rng)
-        self.epoch = 0
-        self.addresses: Any = None
-        self.active = False
-        self.paused = False
-        self.todo: deque[Callable[[], None]] = deque()
-        self.told = False
-        self._unreported = self._unreported_bytes = 0
-        self._at_rest = False
-        """A bolt that has reported all and got nothing since: there is nothing it could do."""
+        self.is_stopped = False
+        """By SIGSTOP, or its machine is."""
+        self.has_exited = False
+        """It was superseded and has ended itself."""
+        self._rng = Random(cluster.rng.random())
+        self._step: Instruction = Wait(0.0, for_input=True)
+        self._is_woken = True
+        self._is_busy = False
+        self._call: SuspendableCall | None = None
+        self._is_in_control = False
+        shared = SharedState()
         environment = Environment(
-            cluster.clock, Random(cluster.rng.random()), self._send, self._admit, log
+            self._clock, Random(cluster.rng.random()), self._transmit, self._admit, log, shared.call
         )
-        self.packing = cluster.deployment.places[container]
-        self.plan: Any = None
-        self.taken = 0
-        """Epoch of the plan that the main thread works by."""
-        self.built = build(cluster.topology, self.packing, task, environment)
-        self.core = self.built.core
-        self._next_beat = 0.0
-        self._say(self._hello())
-
-    def _hello(self) -> messages.RegisterInstance:
-        return messages.RegisterInstance(self.task, self.incarnation, 1)
+        self.core = InstanceCore(
+            cluster.topology,
+            cluster.deployment.places[container],
+            Identity(task, self.incarnation, 1),
+            environment,
+            shared,
+            cluster.manners.consumed_bytes,
+        )
+        self.driver = self.core.driver
+        self.component = self.core.instance.adapter.users_object
+        self._perform(Connected())
 
     @property
-    def may_send(self) -> bool:
-        """Control.may_send."""
-        return bool(self.epoch) and not self.paused
+    def paused(self) -> bool:
+        """Whether back-pressure holds it."""
+        return self.core.shared.paused
 
-    def _send(self, frames: Frames) -> None:
+    @property
+    def epoch_taken(self) -> int:
+        """Of the plan that its main thread works by."""
+        return self.core.shared.epoch_taken
+
+    # --- what the core asks for ---------------------------------------------------------------
+
+    def _perform(self, event: Event) -> Instruction | None:
+        """Let the core handle an event, carry out what it decides; the last instruction."""
+        instruction = None
+        for instruction in self.core.handle(event, self.cluster.clock.now):
+            match instruction:
+                case SendControl(message):
+                    self.words.send((self.incarnation, message))
+                case Wake():
+                    self._is_woken = True
+                case Exit(reason):
+                    self.cluster.note(f"process {self.incarnation} ends: {reason}")
+                    self.has_exited = True
+                case Log(text):
+                    require(False, f"task {self.task}: {text}")
+        return instruction
+
+    def _transmit(self, frames: Frames) -> None:
+        self._preempt()
         if frames[0][2] in (Kind.DATA, Kind.FANOUT):
             self.cluster.rules.emitted(self, frames)
-        if self._unreported:
-            frames[0] = with_consumed(frames[0], self._unreported)
-            self._unreported = self._unreported_bytes = 0
         self.data.send((self.incarnation, frames))
 
-    def _say(self, message: messages.FromInstance) -> None:
-        self.words.send((self.incarnation, message))
-
     def _admit(self) -> None:
-        require(self.may_send, f"task {self.task} emits while it is paused or has no plan")
+        self._preempt()
+        while not self.core.shared.may_send:
+            require(self._call is not None, f"task {self.task} emits in a turn that began paused")
+            assert self._call is not None
+            self._call.suspend()
 
-    # --- side thread --------------------------------------------------------------------------
+    def _clock(self) -> float:
+        now = self.cluster.clock()
+        self._preempt()
+        return now
 
-    def side(self) -> bool:
-        """What the side thread does: beats, and answers at once."""
-        found = False
+    def _preempt(self) -> None:
+        """The control thread may run at this moment of the main thread's turn."""
+        if self._call is None or self._is_in_control or not self.orders.ready:
+            return
+        if self._rng.random() < PREEMPTED_SHARE:
+            self.control_step()
+            if self.has_exited:
+                self._call.suspend()  # for good
+
+    # --- the control thread -------------------------------------------------------------------
+
+    def control_step(self) -> bool:
+        """What the control thread does; whether a message was there."""
+        self._is_in_control = True
+        found = self.orders.ready
         while self.orders.ready:
-            found = True
-            self._order(self.orders.take())
-        if self.cluster.clock.now >= self._next_beat:
-            self._next_beat = self.cluster.clock.now + BEAT_SECS
-            self._say(self._beat())
+            self._perform(ControlReceived(self.orders.take()))
+        self._perform(Timer())
+        self._is_in_control = False
+        if self._call is None:
+            self.core.validate()
         return found
 
-    def _order(self, message: Any) -> None:
-        match message:
-            case messages.Plan(plan):
-                known, self.addresses = self.addresses, plan["stream_managers"]
-                replaced = known is not None and is_replaced(known, self.addresses)
-                if replaced:
-                    self.todo.append(self._trees_lost)
-                self.plan = plan
-                self.epoch = plan["epoch"]
-                self.active = plan["state"] == TopologyState.RUNNING
-                self.core.plan_changed(self.epoch, known is None or replaced)
-                self.todo.append(self._take_plan)
-            case messages.Pause(on):
-                self.paused = on
-            case messages.Resync():
-                self._say(self._hello())
-                self.todo.append(self._trees_lost)
-            case messages.QuiescenceProbe(wave):
-                counts = messages.QuiescenceReport(self.task, wave, *self.core.counts(), self.taken)
-                self._say(self._beat())
-                self._say(counts)
-            case messages.FinishBolts():
-                self.todo.append(self._finish_bolt)
-            case _:
-                raise AssertionError(message)
-
-    def _beat(self) -> messages.InstanceHeartbeat:
-        now = self.cluster.clock.now
-        more = {"at": now, "incarnation": self.incarnation, "pid": 1, "user": {}}
-        return messages.InstanceHeartbeat(self.task, {**self.core.statistics(), **more})
-
-    def _take_plan(self) -> None:
-        packing = packing_from_json(self.plan["packing"])
-        if packing != self.packing:
-            self.packing = packing
-            self.built.repack(packing)
-        self.taken = self.plan["epoch"]
-        if isinstance(self.core, BoltCore):
-            self.core.start(self.cluster.clock.now)
-        elif isinstance(self.core, SpoutCore):
-            self.core.set_active(self.active)
-
-    def _trees_lost(self) -> None:
-        if isinstance(self.core, SpoutCore):
-            self.core.fail_all()
-
-    def _finish_bolt(self) -> None:
-        if isinstance(self.core, BoltCore):
-            self.core.finish()
-            self._say(messages.BoltFinished(self.task))
-
-    # --- main thread --------------------------------------------------------------------------
+    # --- the main thread ----------------------------------------------------------------------
 
     def turn(self) -> bool:
         """One round of the main loop; whether there was anything to do."""
-        answered = self.side()
-        if len(self.data) >= LOCAL_MESSAGES_MAX:
-            return answered
-        if isinstance(self.core, SpoutCore):
-            return self._spout_turn(self.core) or answered
-        assert isinstance(self.core, BoltCore)
-        return self._bolt_turn(self.core) or answered
+        overlaps = (
+            self._call is None and self.orders.ready and self._rng.random() < OVERLAPPING_SHARE
+        )
+        answered = False if overlaps else self.control_step()
+        self._is_busy = answered or overlaps
+        sent = len(self.data)
+        if sent >= LOCAL_MESSAGES_MAX or self.has_exited:
+            return self._is_busy
+        if self._call is not None:
+            if self.core.shared.may_send:
+                self._resume(self._call)
+        else:
+            event = self._due_event()
+            if event is not None:
+                self._start(event, overlaps)
+        return self._is_busy or len(self.data) > sent
 
-    def _run_todo(self) -> bool:
-        found = bool(self.todo)
-        while self.todo:
-            self.todo.popleft()()
-        return found
+    def _due_event(self) -> Event | None:
+        match self._step:
+            case Wait(until, for_input):
+                if self._is_woken or self.cluster.clock.now >= until:
+                    pass
+                elif not (for_input and self.inbox.ready):
+                    return None
+                self._is_busy |= bool(self.core.shared.pending_calls)
+                self._is_woken = False
+                return Turn()
+        return self._receive()
 
-    def _spout_turn(self, core: SpoutCore) -> bool:
-        found = self._run_todo()
-        while self.inbox.ready:
-            found = True
-            core.deliver(self.inbox.take())
-        if core.finished is not self.told:
-            self.told = core.finished
-            self._say(messages.SpoutFinished(self.task, core.finished))
-        if not self.may_send or not core.may_emit:
-            return found
-        return core.turn(self.cluster.clock.now + 0.001) or found
-
-    def _bolt_turn(self, core: BoltCore) -> bool:
-        if not self.may_send:
-            # Of the calls that wait some send; they would block in the middle, here they wait.
-            core.outbox.flush_acks()
-            return False
-        found = self._run_todo()
+    def _receive(self) -> Event:
         if not self.inbox.ready:
-            if self._at_rest and not found:
-                return False
-            core.tick(self.cluster.clock.now)
-            self._at_rest = not self._report_consumed()
-            return found or not self._at_rest
-        self._at_rest = False
-        frames = self.inbox.take()
-        core.deliver(frames)
-        self._unreported += 1
-        self._unreported_bytes += size_of(frames)
-        if self._unreported_bytes >= self.cluster.manners.consumed_bytes:
-            self._report_consumed()
-        return True
+            return InputEmpty()
+        self._is_busy = True
+        return Received(self.inbox.take())
 
-    def _report_consumed(self) -> bool:
-        before = len(self.data)
-        self.core.flush()
-        if self._unreported:
-            self._send([header(Kind.CONSUMED, self.epoch, self.task, 0, 0)])
-        return len(self.data) > before
+    def _start(self, event: Event, overlaps: bool) -> None:
+        if overlaps or not self.core.shared.may_send:
+            self._call = SuspendableCall(lambda: self._round(event))
+            self._resume(self._call)
+        else:
+            self._round(event)
+            self.core.validate()
+
+    def _resume(self, call: SuspendableCall) -> None:
+        self._is_busy = True
+        call.resume()
+        if call.is_done:
+            self._call = None
+            self.core.validate()
+
+    def _round(self, event: Event) -> None:
+        """Until the main loop waits or has done something; a bolt takes one message, a spout all
+        that has become of its tuples, and then its turn."""
+        takes_all = isinstance(self.driver, SpoutDriver)
+        while True:
+            step = self._perform(event)
+            assert step is not None
+            self._step = step
+            goes_on = isinstance(event, Turn) or (takes_all and isinstance(event, Received))
+            if not goes_on or not isinstance(step, Receive):
+                return
+            event = self._receive()
+
+    # --- faults -------------------------------------------------------------------------------
 
     def died(self) -> None:
         """What had not left the process is gone."""
+        self.abandon()
         self.data.lose_last()
         self.words.lose_last()
+
+    def abandon(self) -> None:
+        """A call that is suspended never goes on."""
+        if self._call is not None:
+            self._call.abandon()
+            self._call = None

@@ -43,7 +43,8 @@ class PressureRules:
 
     def emitted(self, instance: "Instance", frames: Frames) -> None:
         """A batch leaves an instance: only one that cannot know of a pause yet may send it."""
-        since = self._paused_since.get(instance.task)
+        replaced = instance in self._cluster.zombies
+        since = None if replaced else self._paused_since.get(instance.task)
         require(
             since is None or self._cluster.rounds - since < PAUSE_ROUNDS,
             f"task {instance.task} still emits, paused since round {since}",
@@ -96,7 +97,7 @@ class PressureRules:
             queue = manager.core.state.queues.get(task)
             if queue is not None:
                 total += sum(map(size_of, queue.waiting))
-        for instance in cluster.instances.values():
+        for instance in (*cluster.instances.values(), *cluster.zombies):
             total += sum(_bytes_for(task, frames) for _, frames in instance.data)
         return total
 

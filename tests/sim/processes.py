@@ -69,11 +69,6 @@ class Manager:
         """By the master: it ends, and its supervisor starts another one."""
         self._next_timer = 0.0
 
-    @property
-    def tasks(self) -> list[int]:
-        """Whose processes are here."""
-        return [task for container, task in self.cluster.instances if container == self.container]
-
     def turn(self) -> bool:
         """Take some messages of one connection; whether there was anything to do."""
         now = self.cluster.clock.now
@@ -94,12 +89,11 @@ class Manager:
         return True
 
     def _arrived(self) -> Iterator[Callable[[], None]]:
-        for task in self.tasks:
-            instance = self.cluster.instances[self.container, task]
+        for instance in self.cluster.processes(self.container):
             if instance.data.ready:
-                yield partial(self._take_data, task, instance.data)
+                yield partial(self._take_data, instance.task, instance.data)
             if instance.words.ready:
-                yield partial(self._take_words, task, instance.words)
+                yield partial(self._take_words, instance.task, instance.words)
         for channel in self.inbound:
             if channel.ready:
                 yield partial(self._take_peer, channel)
@@ -159,8 +153,8 @@ class Manager:
             case manager_events.ToLocal(task, incarnation, frames):
                 self._to_local(task, incarnation, frames)
             case manager_events.ToLocalControl(task, incarnation, message):
-                instance = self.cluster.instances.get((self.container, task))
-                if instance is not None and instance.incarnation == incarnation:
+                instance = self.cluster.process(self.container, task, incarnation)
+                if instance is not None:
                     instance.orders.send(message)
             case manager_events.ToMaster(message):
                 if self.line is not None:
@@ -191,8 +185,8 @@ class Manager:
                 require(not passed_on, f"a batch of epoch {head.epoch} at {self.core.epoch}")
 
     def _to_local(self, task: int, incarnation: int, frames: Frames) -> None:
-        instance = self.cluster.instances.get((self.container, task))
-        if instance is not None and instance.incarnation == incarnation:
+        instance = self.cluster.process(self.container, task, incarnation)
+        if instance is not None:
             instance.inbox.send(frames)
 
     def _to_peer(
@@ -225,8 +219,7 @@ class Manager:
 
     def died(self) -> None:
         """What is under way from and to this process is lost, the nearer part of it."""
-        for task in self.tasks:
-            instance = self.cluster.instances[self.container, task]
+        for instance in self.cluster.processes(self.container):
             instance.data.lose_first()
             instance.words.lose_first()
             instance.inbox.lose_last()

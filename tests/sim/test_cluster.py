@@ -8,15 +8,9 @@ import os
 
 import pytest
 
-from sim.checkers import Violation, require
-from sim.cluster import Cluster
-from sim.faults import Faults
-from sim.topologies import SimSpout
+from sim.run import run_seed
 
 SEEDS = 500
-CALM_ROUNDS_MAX = 6_000
-"""A run takes some 400 rounds; one that is not done so long after the last fault never is."""
-LAST_ROUNDS = 10
 
 
 def _seeds() -> range:
@@ -24,73 +18,7 @@ def _seeds() -> range:
     return range(int(first), int(end) if end else int(first) + 1)
 
 
-def _run(cluster: Cluster) -> None:
-    faults = Faults(cluster)
-    at = 0
-    for at in range(faults.calm_at + CALM_ROUNDS_MAX):
-        if at == faults.calm_at:
-            cluster.become_calm()
-        faults.step(at)
-        cluster.round()
-        if cluster.ended and faults.repaired:
-            break
-    else:
-        raise Violation(f"not quiet after {at} rounds: {cluster.phase}")
-    cluster.become_calm()
-    _check_end(cluster)
-
-
-def _fenced(cluster: Cluster) -> int:
-    managers = [each.core.statistics()["fenced"] for each in cluster.managers.values()]
-    return sum(managers) + sum(
-        each.core.statistics()["fenced"] for each in cluster.instances.values()
-    )
-
-
-def _check_end(cluster: Cluster) -> None:
-    journal = cluster.journal
-    # A spout that was killed a moment before the end has begun anew and finishes as well.
-    for at in range(CALM_ROUNDS_MAX):
-        cluster.round()
-        if at > LAST_ROUNDS and cluster.all_done:
-            break
-    cluster.rules.check_idle()
-    if cluster.masters > 1 and _fenced(cluster):
-        # A dead master's first plan came to some only: who hears of the next one first drops what
-        # was sent by it. That is failed and emitted again, which check_idents sees to.
-        journal.lossy = True
-    journal.check_deliveries()
-    spouts = [
-        each.built.component
-        for each in cluster.instances.values()
-        if isinstance(each.built.component, SimSpout)
-    ]
-    journal.check_roots([each.emitter.process_id for each in spouts])
-    if cluster.habits.tracked:
-        for spout in spouts:
-            journal.check_idents({spout.emitter.name: spout.all_idents})
-    assert cluster.master is not None
-    epochs = {manager.core.epoch for manager in cluster.managers.values()}
-    require(epochs == {cluster.master.core.epoch}, f"plans differ: {epochs}")
-    for manager in cluster.managers.values():
-        numbers = manager.core.statistics()
-        require(not numbers["malformed"] and not numbers["unroutable"], f"dropped: {numbers}")
-        require(not numbers["causes"], f"a cause stands for ever: {numbers}")
-        require(not any(numbers["waiting_bytes"].values()), f"something waits: {numbers}")
-        require(not any(numbers["peer_bytes"].values()), f"something waits: {numbers}")
-        if not journal.lossy:
-            require(not numbers["trees"], f"trees are left: {numbers}")
-    if not journal.lossy:
-        require(cluster.master.core.lost == 0, "the master misses deliveries")
-
-
 @pytest.mark.parametrize("seed", _seeds())
 def test_cluster(seed: int) -> None:
     # Anything that can go wrong in a night of production, in any order.
-    cluster = Cluster(seed)
-    try:
-        _run(cluster)
-    except BaseException as error:
-        again = f"again: HERON_SIM_SEEDS={seed} pytest tests/sim"
-        error.add_note("\n".join([*cluster.trace, again]))
-        raise
+    run_seed(seed)

@@ -6,7 +6,7 @@ python -m tests.spark.random_rounds 1 18        seeds 1 to 17, six topologies ea
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def complaints(seed: int, path: Path, spark: Any) -> Iterator[str]:
     """One seed with everybody."""
     (path / "native").mkdir()
     place = Place(path / "native")
-    engines = {
+    engines: dict[str, Callable[[Path], object]] = {
         "tester": lambda folder: by_the_tester(seed, folder),
         "native": lambda folder: natively(seed, folder, place),
         "spark": lambda folder: on_spark(seed, folder, spark, path / "checkpoint"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from heron_core.stats import QueryStats
 from tests.process.process_support import Finished, until
 from tests.spark.spark_scheduler_support import SparkPlace
 
@@ -67,7 +68,7 @@ class EnginePlace(SparkPlace):
         """The newest batch that the driver tells of."""
         with self.master() as master:
             stats = master.stats()
-        return None if stats is None else stats["batch"]
+        return stats.batch if isinstance(stats, QueryStats) else None
 
     def batch_after(self, batch: int) -> int:
         """The newest batch, once there is one after that one."""

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from heron_core.state_tree import scheduler_path
+from heron_core.stats import TopologyStats
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_java
 from scheduler.backends.spark.class_archive import ClassArchive
 from scheduler.backends.spark.render import JVM_OPTIONS
@@ -95,9 +96,9 @@ def _packed(path: Path) -> Path:
     return folder
 
 
-def instances_up(stats: dict[str, Any] | None) -> int:
+def instances_up(stats: TopologyStats | None) -> int:
     """How many instances a master's numbers have; 0 without."""
-    return 0 if stats is None else sum(each["up"] for each in stats["components"].values())
+    return 0 if stats is None else sum(each.up for each in stats.components.values())
 
 
 class Standalone:

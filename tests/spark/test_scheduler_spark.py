@@ -40,8 +40,10 @@ def written(place: SparkPlace) -> Path:
 
 def is_counted(place: SparkPlace) -> None:
     """AssertionError unless every word of the text was counted once, and every line acked."""
-    counts = map(Counter, place.results_of("count").values())
-    assert sum(counts, Counter()) == EXPECTED
+    total: Counter[str] = Counter()
+    for counts in place.results_of("count").values():
+        total.update(counts)
+    assert total == EXPECTED
     (lines,) = place.results_of("lines").values()
     assert (lines["acked"], lines["failed"]) == (len(LINES), 0)
 

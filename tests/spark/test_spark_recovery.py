@@ -24,13 +24,14 @@ DEADLINE_SECS = 90.0
 
 def counting(kind: str = "Numbers", par: int = 2, **config: Any) -> TopologySpec:
     """Numbers, once more multiplied by one, counted by two tasks."""
-    return topology(
+    counted: TopologySpec = topology(
         "counting",
         COUNT,
         spout("numbers", kind, par),
         bolt("same", "Times", 2, reads("numbers")),
         bolt("count", "Count", 2, reads("same", "fields", "number"), **config),
     )
+    return counted
 
 
 def counted(watched: Watched) -> dict[int, int]:

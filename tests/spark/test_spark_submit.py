@@ -57,7 +57,7 @@ def test_a_query_is_handled_as_any_topology(place: EnginePlace) -> None:
 def _is_paused_and_goes_on(place: EnginePlace) -> None:
     assert "is paused" in place.heronpy("deactivate", place.name).succeeded().out
     with place.master() as master:
-        until(lambda: (master.stats() or {}).get("quiet"), "no batch runs", ENGINE_SECS)
+        until(lambda: (stats := master.stats()) and stats.drained, "no batch runs", ENGINE_SECS)
     paused = place.batch()
     shown = place.heronpy("stats", place.name, "-c", "count").succeeded().out
     assert shown.startswith(f"{place.name}  PAUSED  epoch {paused}\n")

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from heron_core.errors import HeronError, UsageError
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.progress import Progress
 from heronpy_compat.connectors.frames import FrameSpout
 from spark_support import Watched, run
@@ -96,7 +96,7 @@ def test_each_row_is_in_a_file_once_though_the_driver_died_before_its_batch_was_
     before = written(tmp_path / "out")
     done = DEADLY_BATCH * ROWS
     assert done < len(before) < done + ROWS, "one of two sinks had committed the batch that died"
-    checkpoint = Folder(str(tmp_path / "checkpoint"))
+    checkpoint = CheckpointDir(str(tmp_path / "checkpoint"))
     assert (checkpoint.batches_done(), checkpoint.committed()) == (DEADLY_BATCH, DEADLY_BATCH - 1)
     first, second = 1, 2
     assert checkpoint.has(first, DEADLY_BATCH)

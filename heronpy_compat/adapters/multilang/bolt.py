@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from heron_core.errors import ComponentError, ProtocolError
-from heronpy_compat.adapters.multilang.child import Death
+from heronpy_compat.adapters.multilang.child import ChildExit
+from heronpy_compat.adapters.multilang.child_channel import ChildChannel
 from heronpy_compat.adapters.multilang.in_flight import InFlight
-from heronpy_compat.adapters.multilang.line import Line
 from heronpy_compat.adapters.multilang.protocol import (
     OWN_ID,
     Emit,
@@ -24,7 +24,7 @@ HELD_MAX = 100_000
 tuple that old has timed out; a child that never acks would fill our memory."""
 
 
-class ShellBolt(Line, Bolt):
+class ShellBolt(ChildChannel, Bolt):
     """Hosts a program that speaks Storm's multilang protocol (org.apache.storm.task.ShellBolt).
 
     Component config: `heronpy.shell.command` [program, argument, ...],
@@ -46,7 +46,7 @@ class ShellBolt(Line, Bolt):
             "emit": self._emit,
             "sync": self._sync,
         }
-        self.open_line()
+        self.open_channel()
 
     def process(self, tup: Any) -> None:
         """Give a tuple to the child; waits while it has `topology.shellbolt.max.pending` unread.
@@ -83,7 +83,7 @@ class ShellBolt(Line, Bolt):
 
     def close(self) -> None:
         """End the child; the tuples that are in it fail."""
-        self.close_line()
+        self.close_channel()
         for tup in self._flight.clear():
             self.fail(tup)
 
@@ -110,17 +110,17 @@ class ShellBolt(Line, Bolt):
 
     def ask(self) -> None:
         """A heartbeat, unless the child has not answered the last one."""
-        if self.child is not None and self.pulse.asked_at is None:
+        if self.child is not None and self.response_timer.asked_at is None:
             self._flight.ask()
             self.child.say(heartbeat(self._flight.own_number()))
-            self.pulse.ask(time.monotonic())
+            self.response_timer.ask(time.monotonic())
 
-    def bury(self, death: Death) -> None:
+    def child_exited(self, child_exit: ChildExit) -> None:
         """Fail what the child had, and start the next one."""
         lost = self._flight.clear()
         for tup in lost:
             self.fail(tup)
-        pause_secs = self.mourn(death, f"tuples in it that fail: {len(lost)}")
+        pause_secs = self.report_death(child_exit, f"tuples in it that fail: {len(lost)}")
         if pause_secs is not None:
             self.start_if_due()
             if self.child is None:
@@ -144,9 +144,9 @@ class ShellBolt(Line, Bolt):
             self.warn_once("unknown_ids", what)
 
     def _sync(self, message: Message) -> None:
-        if self.is_ready and self.pulse.asked_at is not None:
+        if self.is_ready and self.response_timer.asked_at is not None:
             self._flight.answer()
-            self.pulse.answered()
+            self.response_timer.answered()
 
     def _emit(self, message: Message) -> None:
         try:
@@ -169,7 +169,7 @@ class ShellBolt(Line, Bolt):
         except Exception as error:
             self.report(f"emit failed: {error}")
             for key in emit.anchors:
-                tup = self._flight.spoil(key)
+                tup = self._flight.mark_failed(key)
                 if tup is not None:
                     self.fail(tup)
             return []

@@ -26,14 +26,14 @@ from heronpy_compat.adapters.multilang.settings import Settings
 READ_BYTES = 65536
 """What a pipe holds."""
 EXIT_SECS = 1.0
-"""A child whose stdout ended, or that is told to end, may take this long to exit by itself."""
+"""A child whose stdout ended, or that is to end, may take this long to exit by itself."""
 STDERR_SECS = 1.0
 """For the rest of stderr to be read: a grandchild that left the group may hold it open."""
 _GUARD = "trap '' HUP INT TERM; read gone; kill -9 0"
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class ChildExit:
     """How a child ended."""
 
     pid: int
@@ -162,12 +162,12 @@ class Child:
         return self._process.poll() is not None
 
     def kill(self, cause: str) -> None:
-        """End it and whatever it started; `cause` tells what it did, unless it is dead anyway."""
+        """End it and whatever it started; `cause` says what it did, unless it is dead anyway."""
         if self._process.poll() is None:
             self._cause = self._cause or cause
         self._guard.kill_group()
 
-    def hang_up(self) -> None:
+    def close_stdin(self) -> None:
         """Close its stdin: a child in good order exits by itself."""
         self._stdin.close()
 
@@ -175,7 +175,7 @@ class Child:
         """The pid file is written, nobody needs it any more."""
         shutil.rmtree(self.pid_dir, ignore_errors=True)
 
-    def bury(self) -> Death:
+    def reap(self) -> ChildExit:
         """After the end of its stdout: wait for its exit, or force it; nothing of it is left.
 
         Call it once, from one thread.
@@ -194,7 +194,7 @@ class Child:
             _open(self._process.stderr).close()
         self.remove_pid_dir()
         how = f"was killed: it {self._cause}" if self._cause else _end_of(code)
-        return Death(self.pid, how, tuple(self._stderr.kept), lived_secs)
+        return ChildExit(self.pid, how, tuple(self._stderr.kept), lived_secs)
 
 
 def _open(stream: IO[bytes] | None) -> IO[bytes]:

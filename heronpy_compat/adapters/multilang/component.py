@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import ComponentError
-from heronpy_compat.adapters.multilang.child import Child, Death
+from heronpy_compat.adapters.multilang.child import Child, ChildExit
 from heronpy_compat.adapters.multilang.json_codec import JsonCodec, json_text
 from heronpy_compat.adapters.multilang.protocol import COMMAND, PID, Codec, Message
-from heronpy_compat.adapters.multilang.pulse import Pulse
-from heronpy_compat.adapters.multilang.restarts import Restarts
+from heronpy_compat.adapters.multilang.response_timer import ResponseTimer
 from heronpy_compat.adapters.multilang.settings import MSGPACK, Settings
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.metrics import IMetric
@@ -22,8 +22,8 @@ COUNTS_SECS = 1
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 """Storm's trace, debug, info, warn, error (ShellMsg.ShellLogLevel)."""
 _INFO = 2
-_LAST_WORDS = ("log", "error", "metrics")
-"""What still matters of a child that was told to end."""
+_FINAL_COMMANDS = ("log", "error", "metrics")
+"""What still matters of a child that is ending."""
 
 
 class Counts(IMetric):
@@ -48,15 +48,15 @@ class ShellComponent(BaseComponent):
     def prepare(self, config: Mapping[str, Any], context: Any) -> None:
         """Read the settings; ComponentError or TopologyError if they are wrong."""
         self.settings = Settings.of(config, context)
-        self.pulse = Pulse(self.settings.timeout_secs)
+        self.response_timer = ResponseTimer(self.settings.timeout_secs)
         self.is_ready = False
-        """Whether the child has told its pid."""
+        """Whether the child has sent its pid."""
         self.counts = Counts()
         context.register_metric(COUNTS_METRIC, self.counts, COUNTS_SECS)
         self._context = context
-        self._restarts = Restarts(self.settings.restart_limit)
+        self._restarts = RestartPolicy(self.settings.restart_limit)
         self._restart_at = 0.0
-        self._handshake = {"conf": self._told_config(config), "context": context.to_storm()}
+        self._handshake = {"conf": self._json_config(config), "context": context.to_storm()}
         self._pid_dir_removed = False
         self.commands: dict[str, Callable[[Message], None]] = {
             "log": self._log,
@@ -64,7 +64,7 @@ class ShellComponent(BaseComponent):
             "metrics": self._metrics,
         }
 
-    def _told_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def _json_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The config as JSON has it; what JSON cannot say is left out."""
         found: dict[str, Any] = {}
         for key, value in config.items():
@@ -74,7 +74,7 @@ class ShellComponent(BaseComponent):
                 self.logger.warning("config %s is not told to the child: %r", key, value)
         return found
 
-    # --- its life ---------------------------------------------------------------------------------
+    # --- start, restart, end ----------------------------------------------------------------------
 
     def start_child(self) -> Child:
         """Start a child and say the handshake; ComponentError if it cannot be started."""
@@ -85,8 +85,8 @@ class ShellComponent(BaseComponent):
             raise ComponentError(f"{self._whose} cannot be started: {error}") from None
         child.say({**self._handshake, "pidDir": child.pid_dir})
         child.write()
-        self.pulse.answered()
-        self.pulse.ask(time.monotonic())
+        self.response_timer.answered()
+        self.response_timer.ask(time.monotonic())
         return child
 
     def start_if_due(self) -> None:
@@ -102,21 +102,21 @@ class ShellComponent(BaseComponent):
         """Until a child may be started again."""
         return max(0.0, self._restart_at - time.monotonic())
 
-    def mourn(self, death: Death, taken_along: str) -> float | None:
+    def report_death(self, child_exit: ChildExit, taken_along: str) -> float | None:
         """Report how the child died; seconds until it is to be started again, None for never."""
         self.child = None
         self.counts.total["deaths"] += 1
-        pause_secs = None if self.has_given_up else self._restarts.pause_secs(death.lived_secs)
-        text = f"{self._whose} (pid {death.pid}) {death.how}; {taken_along}; "
+        pause_secs = None if self.has_given_up else self._restarts.pause_secs(child_exit.lived_secs)
+        text = f"{self._whose} (pid {child_exit.pid}) {child_exit.how}; {taken_along}; "
         if pause_secs is None:
-            self._record(f"{text}it is not started again", death)
+            self._record(f"{text}it is not started again", child_exit)
             if not self.has_given_up:
-                times = self._restarts.deaths
-                last = f"the last time it {death.how}{death.last_line}"
+                times = self._restarts.failures
+                last = f"the last time it {child_exit.how}{child_exit.last_line}"
                 self._give_up(f"{self._whose} died {times} times in a row, {last}")
             return None
         when = f"in {pause_secs:g} s" if pause_secs else "at once"
-        self._record(f"{text}it is started again {when}", death)
+        self._record(f"{text}it is started again {when}", child_exit)
         self._restart_at = time.monotonic() + pause_secs
         return pause_secs
 
@@ -129,11 +129,13 @@ class ShellComponent(BaseComponent):
         self.has_given_up = True
         self.delegate.call_soon(lambda: self.delegate.leave(reason))
 
-    def died_at_start(self, death: Death) -> ComponentError:
-        """Why `initialize` fails when the first child dies before it has told its pid."""
+    def died_at_start(self, child_exit: ChildExit) -> ComponentError:
+        """Why `initialize` fails when the first child dies before it has sent its pid."""
         self.child = None
-        self._record(f"{self._whose} (pid {death.pid}) {death.how} at its start", death)
-        return ComponentError(f"{self._whose} {death.how} at its start{death.last_line}")
+        self._record(
+            f"{self._whose} (pid {child_exit.pid}) {child_exit.how} at its start", child_exit
+        )
+        return ComponentError(f"{self._whose} {child_exit.how} at its start{child_exit.last_line}")
 
     # --- what it says -----------------------------------------------------------------------------
 
@@ -148,24 +150,24 @@ class ShellComponent(BaseComponent):
         handler = self.commands.get(message.get(COMMAND, ""))
         if handler is not None:
             if self.is_ready and not self._pid_dir_removed and self.child is not None:
-                # storm.py and storm.rb tell their pid first and write the file then.
+                # storm.py and storm.rb send their pid first and write the file then.
                 self._pid_dir_removed = True
                 self.child.remove_pid_dir()
             handler(message)
         elif PID in message:
             self.is_ready = True
-            self.pulse.answered()
+            self.response_timer.answered()
         else:
             self.warn_once("unknown_commands", f"an unknown command: {message!r:.200}")
 
-    def hear_last_words(self, messages: Iterable[Message]) -> None:
+    def handle_final_messages(self, messages: Iterable[Message]) -> None:
         """See to what still matters of a child that has ended."""
         for message in messages:
-            if message.get(COMMAND) in _LAST_WORDS:
+            if message.get(COMMAND) in _FINAL_COMMANDS:
                 self.handle(message)
 
     def warn_once(self, what: str, text: str) -> None:
-        """Count something odd; the log tells the first time only."""
+        """Count something odd; only the first time is logged."""
         self.counts.total[what] += 1
         if self.counts.total[what] == 1:
             self.logger.warning("%s: %s (counted as %s from now on)", self._whose, text, what)
@@ -174,8 +176,8 @@ class ShellComponent(BaseComponent):
         """Report an error of the child's."""
         self.delegate.record_error(self._whose, text)
 
-    def _record(self, text: str, death: Death) -> None:
-        lines = ("its last lines on stderr:", *death.lines) if death.lines else ()
+    def _record(self, text: str, child_exit: ChildExit) -> None:
+        lines = ("its last lines on stderr:", *child_exit.lines) if child_exit.lines else ()
         self.delegate.record_error("a child died", "\n    ".join((text, *lines)))
 
     def _log(self, message: Message) -> None:

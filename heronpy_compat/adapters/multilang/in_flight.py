@@ -48,7 +48,7 @@ class InFlight:
             self.unanswered -= 1
         return tup
 
-    def spoil(self, key: str) -> Any:
+    def mark_failed(self, key: str) -> Any:
         """A tuple fails here: the tuple if it had not failed before. The child still has it."""
         tup = self._held.get(key)
         if tup is not None:

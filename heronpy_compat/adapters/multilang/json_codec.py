@@ -1,6 +1,6 @@
 r"""Messages as Storm's default has them: JSON text, a line end, the line `end`.
 
-What else comes on stdout (a stray print) is told from messages and kept as lines, so that one
+What else comes on stdout (a stray print) is kept apart from messages and kept as lines, so that one
 print does not cost the stream: a message begins at a line's first brace, and at the next `end`
 everything is in step again.
 """

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from typing import IO
 
 LINES_KEPT = 20
-"""The last lines on stderr that the report of a death quotes: a stack trace's end."""
+"""The last lines on stderr that the report of an exit quotes: a stack trace's end."""
 LINE_BYTES_MAX = 8192
 STRAYS_PER_SEC_MAX = 20
 """A child that prints for each tuple would fill the disk with it."""

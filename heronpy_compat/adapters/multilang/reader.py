@@ -8,12 +8,12 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from heron_core.errors import ProtocolError
-from heronpy_compat.adapters.multilang.child import Child, Death
+from heronpy_compat.adapters.multilang.child import Child, ChildExit
 from heronpy_compat.adapters.multilang.output import StrayLog
 from heronpy_compat.adapters.multilang.protocol import Message
-from heronpy_compat.adapters.multilang.pulse import Pulse
+from heronpy_compat.adapters.multilang.response_timer import ResponseTimer
 
-BEAT_SECS = 1.0
+HEARTBEAT_SECS = 1.0
 """Storm's interval of heartbeats (ShellBolt.prepare)."""
 INBOX_READS_MAX = 16
 """Reads of 64 KiB that wait for the main thread: a megabyte, or one huge message more. While it is
@@ -21,31 +21,31 @@ full nothing is read, so the child waits in its write: that is back-pressure."""
 
 
 class Reader(threading.Thread):
-    """Reads one child until its end; `tell` is called when there is something for the main thread,
-    `beat` each second."""
+    """Reads one child until its end; `notify` is called when there is something for the main
+    thread, `heartbeat` each second."""
 
     def __init__(
         self,
         child: Child,
-        pulse: Pulse,
+        response_timer: ResponseTimer,
         logger: logging.Logger,
         counts: Counter[str],
-        tell: Callable[[], None],
-        beat: Callable[[], None],
+        notify: Callable[[], None],
+        heartbeat: Callable[[], None],
     ) -> None:
         super().__init__(name="child stdout", daemon=True)
         self.inbox: deque[deque[Message]] = deque()
         """What one read brought, for each read; the main thread removes it when it is done."""
-        self.death: Death | None = None
+        self.child_exit: ChildExit | None = None
         """Set last: after the inbox is empty there is nothing more to come."""
         self._child = child
-        self._pulse = pulse
-        self._tell = tell
-        self._beat = beat
+        self._response_timer = response_timer
+        self._notify = notify
+        self._heartbeat = heartbeat
         self._strays = StrayLog(logger, child.label, counts)
         self._poll = select.poll()
         self._poll.register(child.stdout, select.POLLIN)
-        self._next_beat = time.monotonic() + BEAT_SECS
+        self._next_heartbeat = time.monotonic() + HEARTBEAT_SECS
         self._waits = False
         self._room = threading.Event()
         self._leaving = False
@@ -58,15 +58,15 @@ class Reader(threading.Thread):
         except ProtocolError as error:
             self._strays.take(self._child.codec.strays)
             self._child.kill(str(error))
-        self.death = self._child.bury()
-        self._tell()
+        self.child_exit = self._child.reap()
+        self._notify()
 
     def _step(self) -> bool:
         """Wait for something and see to it; False at the child's end."""
         self._wait_for_room()
         now = time.monotonic()
-        ready = self._poll.poll(max(0.0, (self._next_beat - now) * 1000))
-        if time.monotonic() >= self._next_beat:
+        ready = self._poll.poll(max(0.0, (self._next_heartbeat - now) * 1000))
+        if time.monotonic() >= self._next_heartbeat:
             self._each_second()
         if ready:
             return self._read()
@@ -79,24 +79,24 @@ class Reader(threading.Thread):
             return False
         self._strays.take(self._child.codec.strays)
         if messages:
-            self._pulse.heard_at = time.monotonic()
+            self._response_timer.heard_at = time.monotonic()
             self.inbox.append(deque(messages))
-            self._tell()
+            self._notify()
         return True
 
     def _each_second(self) -> None:
         """Judge only when the main thread has seen all that was read: it may be its turn."""
         now = time.monotonic()
-        self._next_beat = now + BEAT_SECS
-        if not self.inbox and self._pulse.is_overdue(now):
-            self._child.kill(f"said nothing for {self._pulse.timeout_secs:g} s")
-        self._beat()
+        self._next_heartbeat = now + HEARTBEAT_SECS
+        if not self.inbox and self._response_timer.is_overdue(now):
+            self._child.kill(f"said nothing for {self._response_timer.timeout_secs:g} s")
+        self._heartbeat()
 
     def _wait_for_room(self) -> None:
         while len(self.inbox) >= INBOX_READS_MAX and not self._leaving:
             self._waits = True
             if len(self.inbox) >= INBOX_READS_MAX:
-                self._room.wait(BEAT_SECS)
+                self._room.wait(HEARTBEAT_SECS)
             self._waits = False
             self._room.clear()
 

@@ -1,4 +1,4 @@
-"""What a shell component is told by its config and its context, read once."""
+"""What the config and the context of a shell component say, read once."""
 
 import os
 from collections.abc import Mapping

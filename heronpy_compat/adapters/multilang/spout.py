@@ -48,7 +48,7 @@ class ShellSpout(ShellComponent, Spout):
         """Turns begun and not ended by a sync."""
         self._is_active = self._settle_is_called = False
         self._refused: list[TupleId] = []
-        """Ids of tuples that could not be emitted; the child is told that they failed."""
+        """Ids of tuples that could not be emitted; the child gets a fail for each."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Start the child and wait for its pid; ComponentError with the cause if it dies."""
@@ -76,7 +76,7 @@ class ShellSpout(ShellComponent, Spout):
             if self._messages:
                 self.handle(self._messages.popleft())
             elif not self._read(child):
-                raise self.died_at_start(child.bury())
+                raise self.died_at_start(child.reap())
 
     # --- what the engine calls --------------------------------------------------------------------
 
@@ -86,12 +86,12 @@ class ShellSpout(ShellComponent, Spout):
         self._turn("next", "")
 
     def ack(self, tup_id: Any) -> None:
-        """Tell the child, unless it is not the one that emitted the tuple."""
-        self._tell_fate("ack", tup_id)
+        """Pass it on to the child, unless another one emitted the tuple."""
+        self._send_outcome("ack", tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """Tell the child, unless it is not the one that emitted the tuple."""
-        self._tell_fate("fail", tup_id)
+        """Pass it on to the child, unless another one emitted the tuple."""
+        self._send_outcome("fail", tup_id)
 
     def activate(self) -> None:
         """The topology runs."""
@@ -104,7 +104,7 @@ class ShellSpout(ShellComponent, Spout):
         self._turn("deactivate", "")
 
     def is_idle(self) -> bool:
-        """Whether the child has been told all acks and fails, and is done with them."""
+        """Whether the child has got all acks and fails, and is done with them."""
         return not (self._owed or self._messages or self._refused)
 
     def close(self) -> None:
@@ -114,14 +114,14 @@ class ShellSpout(ShellComponent, Spout):
         child, self.child = self.child, None
         if child is None:
             return
-        child.hang_up()
+        child.close_stdin()
         deadline = time.monotonic() + CLOSE_SECS
         while (left_secs := deadline - time.monotonic()) > 0:
             if _readable(child, left_secs) and not self._take(child):
                 break
         child.kill("did not end")
-        child.bury()
-        self.hear_last_words(self._messages)
+        child.reap()
+        self.handle_final_messages(self._messages)
 
     # --- turns ------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class ShellSpout(ShellComponent, Spout):
             self._begin(command, tup_id)
             self._settle()
 
-    def _tell_fate(self, command: str, tup_id: TupleId) -> None:
+    def _send_outcome(self, command: str, tup_id: TupleId) -> None:
         if self.child is None or tup_id.child is not self.child:
             return
         self._begin(command, tup_id.value)
@@ -156,20 +156,20 @@ class ShellSpout(ShellComponent, Spout):
             if self._messages:
                 self.handle(self._messages.popleft())
             elif not self._read(self.child):
-                self._bury(self.child)
+                self._end_of_child(self.child)
         # A turn of their own, later: a child may emit the same again at once, for ever.
         refused, self._refused = self._refused, []
         for tup_id in refused:
-            self._tell_fate("fail", tup_id)
+            self._send_outcome("fail", tup_id)
 
     def _read(self, child: Child) -> bool:
         """Write what there is to write, then wait for messages; False at the child's end."""
-        self.pulse.ask(time.monotonic())
+        self.response_timer.ask(time.monotonic())
         child.write()
         if _readable(child, LOOK_UP_SECS):
             return self._take(child)
-        if self.pulse.is_overdue(time.monotonic()):
-            child.kill(f"said nothing for {self.pulse.timeout_secs:g} s")
+        if self.response_timer.is_overdue(time.monotonic()):
+            child.kill(f"said nothing for {self.response_timer.timeout_secs:g} s")
         # Its own children may hold its stdout open for ever.
         return not child.has_exited
 
@@ -182,15 +182,15 @@ class ShellSpout(ShellComponent, Spout):
         finally:
             self._strays.take(child.codec.strays)
         if messages:
-            self.pulse.heard_at = time.monotonic()
+            self.response_timer.heard_at = time.monotonic()
             self._messages += messages
         return messages is not None
 
-    def _bury(self, child: Child) -> None:
+    def _end_of_child(self, child: Child) -> None:
         self._messages.clear()
         self._refused.clear()
         self._owed = 0
-        self.mourn(child.bury(), "what it emitted is not replayed by it")
+        self.report_death(child.reap(), "what it emitted is not replayed by it")
 
     # --- what the child says ----------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class ShellSpout(ShellComponent, Spout):
         if self._owed:
             self._owed -= 1
         if not self._owed:
-            self.pulse.answered()
+            self.response_timer.answered()
 
     def _emit(self, message: Message) -> None:
         try:
@@ -213,7 +213,7 @@ class ShellSpout(ShellComponent, Spout):
             self.child.say(tasks)
 
     def _emitted(self, emit: Emit) -> list[int]:
-        """The task ids; none if the emit failed, and the child is told so."""
+        """The task ids; none if the emit failed, and then the child gets a fail."""
         assert self.child is not None
         tup_id = None if emit.id is None else TupleId(self.child, emit.id)
         try:

@@ -23,7 +23,7 @@ BATCHER = ("_batch_entry", "_batch_entry_run")
 class StormBatchingBolt(StormBolt):
     """A user's BatchingBolt."""
 
-    tells_task_ids = False
+    returns_task_ids = False
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)

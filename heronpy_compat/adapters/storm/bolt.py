@@ -31,7 +31,7 @@ class StormBolt(StormComponent, BoltDefaults):
 
     bindings: BoltBindings
     exits_by_default = True
-    tells_task_ids = True
+    returns_task_ids = True
     """Whether emit returns them where they are asked for; a BatchingBolt's never does."""
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
@@ -243,7 +243,7 @@ class StormBolt(StormComponent, BoltDefaults):
 def _emit(bolt: StormBolt) -> Callable[..., Any]:
     """Bolt.emit, straight to the engine."""
     user, bindings, main_thread = bolt.users_object, bolt.bindings, bolt.main_thread
-    get_ident, tells, foreign = threading.get_ident, bolt.tells_task_ids, bolt.has_own_loop
+    get_ident, returns_ids, foreign = threading.get_ident, bolt.returns_task_ids, bolt.has_own_loop
     direct = bolt.emit_direct
 
     def emit(
@@ -260,12 +260,13 @@ def _emit(bolt: StormBolt) -> Callable[..., Any]:
         elif anchors:
             anchors = bolt.find_all(anchors)
         if get_ident() != main_thread:
-            rest = (stream_name(stream), list(anchors), direct_task, need_task_ids and tells)
+            rest = (stream_name(stream), list(anchors), direct_task, need_task_ids and returns_ids)
             return bolt.emit_from_thread(direct, tup, *rest)
         if type(tup) is not list:
             tup = bolt.listed(tup)
         if direct_task is not None or need_task_ids:
-            return direct(tup, stream_name(stream), anchors, direct_task, need_task_ids and tells)
+            wanted = need_task_ids and returns_ids
+            return direct(tup, stream_name(stream), anchors, direct_task, wanted)
         return bindings.emit(tup, stream or DEFAULT_STREAM, anchors)
 
     return emit

@@ -26,7 +26,7 @@ METRIC_READ_SECS = 1.0
 
 
 class Reported:
-    """A metric whose value user code tells by report_metric; the newest one is shown."""
+    """A metric whose value user code reports by report_metric; the newest one is shown."""
 
     def __init__(self) -> None:
         self.value: Any = None

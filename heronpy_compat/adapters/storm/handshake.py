@@ -1,4 +1,4 @@
-"""What a component is told before its first tuple: Storm's configuration and context."""
+"""What a component gets before its first tuple: Storm's configuration and context."""
 
 import logging
 import os

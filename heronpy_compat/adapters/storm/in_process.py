@@ -15,7 +15,7 @@ class InProcess:
 
     def __init__(self, *streams_and_locks: Any) -> None:
         self.inbox: deque[Any] = deque()
-        self.as_message: Callable[[Any], Any] = _as_it_is
+        self.as_message: Callable[[Any], Any] = _identity
         """How the library's code sees what is in the inbox."""
         self._early: list[dict[str, Any]] = []
         self._take: Take = self._early.append
@@ -45,5 +45,5 @@ class InProcess:
         return self.inbox.popleft()
 
 
-def _as_it_is(message: Any) -> Any:
+def _identity(message: Any) -> Any:
     return message

@@ -26,7 +26,7 @@ class ThreadCalls:
         failed: Callable[[str, str], None],
         wait_secs: float = WAIT_SECS,
     ) -> None:
-        """`failed` is told (what happened, traceback) when a call raises."""
+        """failed(what happened, traceback) is called when a call raises."""
         self._call_soon = call_soon
         self._failed = failed
         self._wait_secs = wait_secs
@@ -40,7 +40,7 @@ class ThreadCalls:
         return bool(self._waiting)
 
     def post(self, call: Call) -> None:
-        """Leave a call; whoever is far ahead waits a little."""
+        """Leave a call; a thread that is far ahead waits a little."""
         if len(self._waiting) >= CALLS_AHEAD_MAX:
             self._shorter.clear()
             self._shorter.wait(self._wait_secs)

@@ -7,6 +7,7 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, StreamSpec
 from heronpy_compat.api.errors import UnnamedInputError, WrongArgumentError
 from heronpy_compat.api.stream import Grouping, Stream, grouping_spec
+from heronpy_compat.proto.values import heron_value
 
 _GROUPINGS = (
     "Grouping.SHUFFLE, LOCAL_OR_SHUFFLE, ALL, GLOBAL, NONE, DIRECT,"
@@ -234,13 +235,6 @@ def check_config(label: str, config: Any) -> None:
     for key in config:
         if not isinstance(key, str):
             raise WrongArgumentError(f"{label}: keys of config must be strings, not {key!r}")
-
-
-def heron_value(value: Any) -> Any:
-    """A config value as Heron writes it down: scalars as strings, the rest as it is."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, (int, float)) else value
 
 
 def arriving_config(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from heron_core.state_tree import master_path
 from heron_io.state_store.opening import open_store
 from scheduler.backends.aurora import render
 from scheduler.backends.aurora.client import AuroraClient, TimedOut
-from scheduler.backends.protocol import containers_told
+from scheduler.backends.protocol import describe_containers
 from scheduler.clusters.config import Archives, Cluster, words_of
 from scheduler.packaging.archive import this_python
 from scheduler.packaging.bundle import bundled, topmost
@@ -46,7 +46,7 @@ class AuroraBackend:
         self._cluster = cluster
         options = cluster.options
         self._client = words_of(options.get("client", CLIENT))
-        self._wishes = render.Wishes(
+        self._options = render.AuroraOptions(
             options.get("tier"),
             options.get("production", False),
             tuple(options.get("constraints", {}).items()),
@@ -70,10 +70,10 @@ class AuroraBackend:
         """Does things to the topology's job."""
         return AuroraClient(self._client, self.key(name))
 
-    def check(self, launch: "Submission") -> None:
+    def check(self, submission: "Submission") -> None:
         """HeronError if the client is not there, the archives' place cannot be written to, or the
         workers could not see the state."""
-        render.check_name(launch.topology.name)
+        render.check_name(submission.topology.name)
         problem = self.client_problem() or self.archives_problem() or self.store_problem()
         if problem is not None:
             raise HeronError(problem)
@@ -109,41 +109,41 @@ class AuroraBackend:
             "is no other"
         )
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """The cluster's name, by which its file is found again."""
         return {"cluster": self._cluster.name}
 
-    def told(self, launch: "Submission") -> str:
+    def describe(self, submission: "Submission") -> str:
         """Containers."""
-        return containers_told(launch)
+        return describe_containers(submission)
 
-    def logs(self, launch: "Submission") -> str:
+    def logs(self, submission: "Submission") -> str:
         """Aurora has them."""
         return "the sandboxes of its aurora job"
 
-    def preview(self, launch: "Submission") -> str:
+    def preview(self, submission: "Submission") -> str:
         """The job file, with names of archives that are not packed yet."""
         code = [
             (root, f"code-{number}.packed")
-            for number, root in enumerate(topmost(launch.topology.search_paths))
+            for number, root in enumerate(topmost(submission.topology.search_paths))
         ]
-        return self._job_file(launch, "heronpy-runtime.packed", code)
+        return self._job_file(submission, "heronpy-runtime.packed", code)
 
-    def deploy(self, launch: "Submission") -> None:
+    def deploy(self, submission: "Submission") -> None:
         """Put the archives in their place and create the job; a job that Aurora refuses leaves
         nothing there."""
-        name = launch.topology.name
+        name = submission.topology.name
         put: list[str] = []
         client = self.client(name)
         try:
-            runtime, code = self._put_archives(launch, put)
-            path = os.path.join(launch.home.logs(name), f"{name}.aurora")
+            runtime, code = self._put_archives(submission, put)
+            path = os.path.join(submission.home.logs(name), f"{name}.aurora")
             with open(path, "w", encoding="ascii") as file:
-                file.write(self._job_file(launch, runtime, code))
-            bound = render.bindings(client.job, launch.packing, self._wishes)
+                file.write(self._job_file(submission, runtime, code))
+            bound = render.bindings(client.job, submission.packing, self._options)
             client.create(bound, path, self.ready_secs)
         except TimedOut:
-            return  # it waits for resources; the master's silence will be told of
+            return  # it waits for resources; the master's absence will be reported
         except KeyboardInterrupt:
             client.kill_all()
             self._remove(put)
@@ -196,13 +196,13 @@ class AuroraBackend:
         return os.path.join(self._archives.folder, key.cluster, key.role, key.environment, key.name)
 
     def _put_archives(
-        self, launch: "Submission", put: list[str]
+        self, submission: "Submission", put: list[str]
     ) -> tuple[str, list[tuple[str, str]]]:
         """Pack and copy; the runtime's and the code's names below the archives' folder. What is
         new there is added to `put`."""
-        home, folder = launch.home, self._folder(launch.topology.name)
+        home, folder = submission.home, self._folder(submission.topology.name)
         with tempfile.TemporaryDirectory(prefix="heronpy-aurora-") as packed:
-            bundle = bundled(launch.topology.search_paths, home.archives, packed)
+            bundle = bundled(submission.topology.search_paths, home.archives, packed)
             self._check_sizes([("the runtime", bundle.runtime), *bundle.code])
             runtime = os.path.join(self._archives.folder, os.path.basename(bundle.runtime))
             self._copy(bundle.runtime, runtime, put)
@@ -251,10 +251,12 @@ class AuroraBackend:
                 os.rmdir(folder)
                 folder = os.path.dirname(folder)
 
-    def _job_file(self, launch: "Submission", runtime: str, code: Iterable[tuple[str, str]]) -> str:
-        config = keys.with_defaults(launch.topology.config)
-        order = render.Order(
-            launch.store_url,
+    def _job_file(
+        self, submission: "Submission", runtime: str, code: Iterable[tuple[str, str]]
+    ) -> str:
+        config = keys.with_defaults(submission.topology.config)
+        spec = render.JobSpec(
+            submission.store_url,
             keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
             this_python(),
             self._fetched(runtime, RUNTIME_FOLDER),
@@ -264,7 +266,7 @@ class AuroraBackend:
             ),
             tuple((name, os.environ[name]) for name in SENT_VARIABLES if name in os.environ),
         )
-        return render.job_file(self.key(launch.topology.name), self._wishes, order)
+        return render.job_file(self.key(submission.topology.name), self._options, spec)
 
     def _fetched(self, path: str, folder: str) -> render.Fetched:
         return render.Fetched(os.path.basename(path), f"{self._archives.uri}/{path}", folder)

@@ -191,10 +191,10 @@ def complaint(job: JobKey, verb: str, text: str, code: int) -> HeronError:
     for each in _COMPLAINTS:
         said = next((line for line in lines if each.pattern.search(line)), None)
         if said is not None:
-            told = each.line.format(
+            text = each.line.format(
                 job=job, role=job.role, cluster=job.cluster, said=said[:WORDS_MAX]
             )
-            return each.kind(told)
+            return each.kind(text)
     # The client's log lines begin with a level: " INFO] Creating job".
     plain = [line for line in lines if line and not re.match(r"(?:INFO|DEBUG)\]", line)]
     said = " ".join(plain)[:WORDS_MAX] or f"it ends with {code} and says nothing"

@@ -53,7 +53,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class AuroraOptions:
     """What the cluster's file says about jobs."""
 
     tier: str | None = None
@@ -67,7 +67,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobSpec:
     """What every container of a topology is started with."""
 
     store_url: str
@@ -105,7 +105,7 @@ def largest(packing: PackingPlan) -> Resource:
     )
 
 
-def bindings(key: JobKey, packing: PackingPlan, wishes: Wishes) -> dict[str, str]:
+def bindings(key: JobKey, packing: PackingPlan, options: AuroraOptions) -> dict[str, str]:
     """The names that `aurora job create --bind` gets; bytes and cores as Heron gives them."""
     needed = largest(packing)
     preferred = key.environment == PRODUCTION_ENVIRONMENT
@@ -117,30 +117,30 @@ def bindings(key: JobKey, packing: PackingPlan, wishes: Wishes) -> dict[str, str
         "NUM_CONTAINERS": str(instances(packing)),
         "RAM_PER_CONTAINER": str(needed.ram_bytes),
         "ROLE": key.role,
-        "TIER": wishes.tier or (PREFERRED if preferred else PREEMPTIBLE),
+        "TIER": options.tier or (PREFERRED if preferred else PREEMPTIBLE),
         "TOPOLOGY_NAME": key.name,
     }
 
 
-def job_file(key: JobKey, wishes: Wishes, order: Order) -> str:
+def job_file(key: JobKey, options: AuroraOptions, spec: JobSpec) -> str:
     """The job file's text, in Aurora's language (Pystachio), which Python 2 and 3 both read.
 
     UsageError if a path or an address has {{ in it: Aurora would take that for a name.
     """
-    _check_braces(wishes, order)
-    archives = (order.runtime, *(each for _, each in order.code))
-    processes = [_fetching(each, wishes.fetch) for each in archives]
+    _check_braces(options, spec)
+    archives = (spec.runtime, *(each for _, each in spec.code))
+    processes = [_fetching(each, options.fetch) for each in archives]
     names = ", ".join([*(_variable(each) for each in archives), "container"])
     return _FILE.format(
         name=key.name,
         processes="\n".join(processes),
-        launch=_literal(_launch(wishes, order)),
+        command_line=_literal(_command_line(options, spec)),
         names=names,
         port=PORT,
         health_initial_secs=HEALTH_INITIAL_SECS,
         health_interval_secs=HEALTH_INTERVAL_SECS,
         health_failures_max=HEALTH_FAILURES_MAX,
-        more=_more(wishes),
+        more=_more(options),
     )
 
 
@@ -151,7 +151,7 @@ _FILE = """\
 {processes}
 container = Process(
   name = 'container',
-  cmdline = {launch},
+  cmdline = {command_line},
 )
 
 task = SequentialTask(
@@ -193,14 +193,14 @@ jobs = [
 """
 
 
-def _more(wishes: Wishes) -> str:
+def _more(options: AuroraOptions) -> str:
     """What only some clusters want."""
     lines = []
-    if wishes.production:
+    if options.production:
         lines.append("production = True")
-    if wishes.constraints:
+    if options.constraints:
         pairs = ", ".join(
-            f"{_literal(key)}: {_literal(value)}" for key, value in wishes.constraints
+            f"{_literal(key)}: {_literal(value)}" for key, value in options.constraints
         )
         lines.append(f"constraints = {{{pairs}}}")
     return "".join(f"    {each},\n" for each in lines)
@@ -224,28 +224,28 @@ def _fetching(archive: Fetched, fetch: str) -> str:
     )
 
 
-def _launch(wishes: Wishes, order: Order) -> str:
+def _command_line(options: AuroraOptions, spec: JobSpec) -> str:
     """The shell's line that becomes the container."""
-    project = f'"$PWD"/{order.runtime.folder}/project'
+    project = f'"$PWD"/{spec.runtime.folder}/project'
     words = [
         f"exec env PYTHONPATH={project}",
-        *(f"{name}={shlex.quote(value)}" for name, value in order.environment),
-        shlex.quote(wishes.python),
+        *(f"{name}={shlex.quote(value)}" for name, value in spec.environment),
+        shlex.quote(options.python),
         "-m scheduler.backends.aurora.container_agent",
         f"--health-port {{{{thermos.ports[{PORT}]}}}}",
-        f"--python {shlex.quote(order.python)}",
-        f"--silent-secs {order.silent_secs:g}",
+        f"--python {shlex.quote(spec.python)}",
+        f"--silent-secs {spec.silent_secs:g}",
         "--",
-        f"--store {shlex.quote(order.store_url)}",
+        f"--store {shlex.quote(spec.store_url)}",
         "--topology {{TOPOLOGY_NAME}}",
         "--container {{mesos.instance}}",
         '--logs "$PWD"/logs',
         *(
-            f'--moved {shlex.quote(root)} "$PWD"/{archive.folder}/project'
-            for root, archive in order.code
+            f'--relocated {shlex.quote(root)} "$PWD"/{archive.folder}/project'
+            for root, archive in spec.code
         ),
     ]
-    read = f". {shlex.quote(wishes.environment_file)} && " if wishes.environment_file else ""
+    read = f". {shlex.quote(options.environment_file)} && " if options.environment_file else ""
     return read + " ".join(words)
 
 
@@ -254,15 +254,15 @@ def _literal(text: str) -> str:
     return ascii(text) if text.isascii() else f"u{text!a}"
 
 
-def _check_braces(wishes: Wishes, order: Order) -> None:
+def _check_braces(options: AuroraOptions, spec: JobSpec) -> None:
     words: Mapping[str, str] = {
-        "the state store": order.store_url,
-        "python": wishes.python,
-        "environment_file": wishes.environment_file or "",
-        "fetch": wishes.fetch,
-        "the archives' uri": order.runtime.uri,
-        **{f"the folder {root}": root for root, _ in order.code},
-        **dict(order.environment),
+        "the state store": spec.store_url,
+        "python": options.python,
+        "environment_file": options.environment_file or "",
+        "fetch": options.fetch,
+        "the archives' uri": spec.runtime.uri,
+        **{f"the folder {root}": root for root, _ in spec.code},
+        **dict(spec.environment),
     }
     for what, word in words.items():
         if "{{" in word:

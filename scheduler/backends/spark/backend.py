@@ -12,7 +12,7 @@ from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from heron_io.state_store.embedded_zookeeper import find_java
 from scheduler.backends.local import container_job
-from scheduler.backends.protocol import containers_told
+from scheduler.backends.protocol import describe_containers
 from scheduler.backends.spark import render
 from scheduler.backends.spark.driver import Driver, DriverSpec, driver_address, settings_of
 from scheduler.backends.spark.masters import Kind, Master, parse_master
@@ -39,7 +39,7 @@ class SparkBackend:
         self._options = options
         self._master = parse_master(options.master, os.cpu_count() or 1)
 
-    def check(self, launch: "Submission") -> None:
+    def check(self, submission: "Submission") -> None:
         """HeronError in one line if Spark, its master or the state store cannot serve."""
         master = self._master
         if importlib.util.find_spec("pyspark") is None:
@@ -50,20 +50,20 @@ class SparkBackend:
             find_java()
         except StateStoreError as error:
             raise HeronError(f"--scheduler spark needs Java: {error}") from None
-        _check_store(master, launch.store_url)
+        _check_store(master, submission.store_url)
         python = self._options.python
         if master.is_one_machine and python is not None and shutil.which(python) is None:
             raise UsageError(f"the workers' Python {python!r} is no program")
         if master.slots is not None:
-            check_slots(master, master.slots, len(launch.packing.containers))
+            check_slots(master, master.slots, len(submission.packing.containers))
         _check_reachable(master)
 
-    def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
+    def jobs(self, submission: "Submission", sockets: str) -> list[ProcessSpec]:
         """The topology master's container, and the driver."""
-        spec = self._spec(launch, sockets)
-        name = launch.topology.name
+        spec = self._spec(submission, sockets)
+        name = submission.topology.name
         return [
-            container_job(launch, MASTER_CONTAINER, sockets, spec.address),
+            container_job(submission, MASTER_CONTAINER, sockets, spec.address),
             ProcessSpec(
                 "Spark driver",
                 f"heron: Spark driver ({name})",
@@ -74,26 +74,26 @@ class SparkBackend:
             ),
         ]
 
-    def _spec(self, launch: "Submission", sockets: str) -> DriverSpec:
-        address = driver_address(self._master, launch.store_url)
-        return DriverSpec(launch, self._master, self._options, sockets, address)
+    def _spec(self, submission: "Submission", sockets: str) -> DriverSpec:
+        address = driver_address(self._master, submission.store_url)
+        return DriverSpec(submission, self._master, self._options, sockets, address)
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """The master; the driver adds the application's id."""
         return {"master": self._master.text}
 
-    def told(self, launch: "Submission") -> str:
+    def describe(self, submission: "Submission") -> str:
         """Containers."""
-        return containers_told(launch)
+        return describe_containers(submission)
 
-    def logs(self, launch: "Submission") -> str:
+    def logs(self, submission: "Submission") -> str:
         """In the user's folder, those of this machine."""
-        return launch.home.logs(launch.topology.name)
+        return submission.home.logs(submission.topology.name)
 
-    def preview(self, launch: "Submission") -> str:
+    def preview(self, submission: "Submission") -> str:
         """The driver's command line."""
-        spec = self._spec(launch, "")
-        words = render.submit_words(launch.topology.name, self._master, settings_of(spec))
+        spec = self._spec(submission, "")
+        words = render.submit_words(submission.topology.name, self._master, settings_of(spec))
         return f"spark-submit {shlex.join(words)}"
 
 

@@ -178,7 +178,8 @@ class ContainerTask:
                      "--container", str(self._container), "--logs", self._logs(),
                      "--sockets", local.sockets if local else own_sockets or "",
                      "--bind-host", "127.0.0.1" if local else self._own_address(),
-                     *(word for pair in code.moved for word in ("--moved", *pair))]  # fmt: skip
+                     *(word for pair in code.relocated
+                       for word in ("--relocated", *pair))]  # fmt: skip
         if local and local.console:
             arguments += ["--console", local.console]
         return ContainerAgent(

@@ -1,7 +1,7 @@
 """The driver: a process of the scheduler that runs a long task of Spark for each container.
 
 It has the JVM as its child, counts slots, starts a job and then listens to its tasks and follows
-the plan: added containers get a further job, removed ones are told to end once the topology runs
+the plan: added containers get a further job, removed ones are ended once the topology runs
 without them. A task that fails is started again by Spark; one that says its container has ended for
 good ends the topology. When the scheduler ends the driver, the containers end in order first.
 """
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("spark")
 
 CONTAINERS_GRACE_SECS = CONTAINER_GRACE_SECS + 1.0
-LOOK_SECS = 0.5
-REGISTERING_LOOK_SECS = 0.1
+POLL_SECS = 0.5
+REGISTERING_POLL_SECS = 0.1
 GANG_RESTARTS = 10
 END, RESTART = {"end": True}, {"restart": True}
 """What a task is message."""
@@ -178,7 +178,7 @@ class Driver:
             return  # there are as many as its name says, which was checked
         wait = RegistrationWait(master, need, time.monotonic())
         while not wait.enough(self._slots(context), time.monotonic()):
-            time.sleep(REGISTERING_LOOK_SECS)
+            time.sleep(REGISTERING_POLL_SECS)
 
     def _slots(self, context: "SparkContext") -> int:
         return executors(context) * self._slots_each
@@ -226,7 +226,7 @@ class Driver:
         self._starting = False
         self._jobs.start(self._planned())
         while self._outcome is None:
-            for message in self._channels.serve(LOOK_SECS):
+            for message in self._channels.serve(POLL_SECS):
                 self._on_message(message)
             self._waker.clear()
             if self._outcome is None and (lost := self._jobs.lost()) is not None:
@@ -339,7 +339,7 @@ class Driver:
         self._channels.end_all()
         deadline = time.monotonic() + CONTAINERS_GRACE_SECS
         while self._jobs.alive and time.monotonic() < deadline:
-            self._channels.serve(REGISTERING_LOOK_SECS)
+            self._channels.serve(REGISTERING_POLL_SECS)
         for job in self._jobs.alive:
             log.warning("containers do not end: cancelled")
             job.cancel()

@@ -109,15 +109,15 @@ def executors(context: "SparkContext") -> int:
 def failures(context: "SparkContext", group: str) -> tuple[int, str]:
     """How many tasks of a job group have failed so far, and what the last one said."""
     tracker = context.statusTracker()
-    number, told = 0, ""
+    number, reason = 0, ""
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
         for stage in info.stageIds if info is not None else ():
             found = tracker.getStageInfo(stage)
             if found is not None and found.numFailedTasks:
                 number += found.numFailedTasks
-                told = _last_error(context, stage) or told
-    return number, told
+                reason = _last_error(context, stage) or reason
+    return number, reason
 
 
 def _last_error(context: "SparkContext", stage: int) -> str:

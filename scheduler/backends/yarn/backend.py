@@ -17,7 +17,7 @@ from heron_core.state_tree import master_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import containers_told
+from scheduler.backends.protocol import describe_containers
 from scheduler.backends.yarn import render, requests
 from scheduler.backends.yarn.client import Client, Report, check_queue
 from scheduler.backends.yarn.configuration import conf_folder
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 READY_SECS = 180.0
 """Containers that have to be found room for, files that have to be fetched, a start on each."""
-TELL_SECS = 10.0
+REPORT_SECS = 10.0
 """`submit` says what it waits for."""
 CURES = (
     "wait for room (--wait-for-room, or yarn: ready_secs), use another queue, or ask for less (-w, "
@@ -43,7 +43,7 @@ CURES = (
 END_SECS = 30.0
 """An application master ends its containers within 15 s."""
 RESTART_SECS = 120.0
-LOOK_SECS = 0.3
+POLL_SECS = 0.3
 SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
 
 
@@ -59,7 +59,7 @@ class YarnBackend:
         self.ready_secs: float = options.get("ready_secs", READY_SECS)
         master = options.get("master", {})
         ram = master.get("ram", render.MASTER_RAM_BYTES)
-        self._wishes = render.Wishes(
+        self._options = render.YarnOptions(
             options.get("queue", render.QUEUE),
             options.get("python", render.PYTHON),
             Ask(max(1, ram // MIB), int(master.get("cpu", render.MASTER_VCORES))),
@@ -69,7 +69,7 @@ class YarnBackend:
         self._client: Client | None = None
         self._application = ""
 
-    def about(self) -> dict[str, Any]:
+    def node_fields(self) -> dict[str, Any]:
         """The cluster's name, by which its file is found again, and the application's id."""
         return {"cluster": self._cluster.name, "application": self._application}
 
@@ -83,23 +83,23 @@ class YarnBackend:
     @property
     def queue(self) -> str:
         """Where applications are submitted."""
-        return self._wishes.queue
+        return self._options.queue
 
-    def check(self, launch: "Submission") -> None:
+    def check(self, submission: "Submission") -> None:
         """HeronError in one line if YARN is not there, its queue takes nothing, a container is
         larger than any, or the workers could not see the state."""
         problem = self.store_problem()
         if problem is not None:
             raise HeronError(problem)
-        render.check_words(self._order(launch, "", ()))
+        render.check_words(self._spec(submission, "", ()))
         client = self.client()
         try:
             client.node_count()
-            if not self._is_known(client, launch):
-                self._check_name(client, launch.topology.name)
+            if not self._is_known(client, submission):
+                self._check_name(client, submission.topology.name)
             check_queue(client, self.queue)
             self._application, largest = client.new_application()
-            render.check_largest(launch.packing, self._wishes.master, largest)
+            render.check_largest(submission.packing, self._options.master, largest)
             client.staging().check()
         except BaseException:
             client.close()
@@ -117,12 +117,12 @@ class YarnBackend:
             "is no other"
         )
 
-    def _is_known(self, client: Client, launch: "Submission") -> bool:
+    def _is_known(self, client: Client, submission: "Submission") -> bool:
         """Whether the state store has an application of this name. One that has ended left its
         state to be looked at, and goes now that its name is wanted again."""
         from scheduler.registration import forget
 
-        store, name = open_store(launch.store_url), launch.topology.name
+        store, name = open_store(submission.store_url), submission.topology.name
         try:
             node = requests.node_of(store, name) or {}
             application = node.get("application")
@@ -145,63 +145,63 @@ class YarnBackend:
                 f"name with -N, or end it by `yarn application -kill {running}`"
             )
 
-    def told(self, launch: "Submission") -> str:
+    def describe(self, submission: "Submission") -> str:
         """Containers."""
-        return containers_told(launch)
+        return describe_containers(submission)
 
-    def logs(self, launch: "Submission") -> str:
+    def logs(self, submission: "Submission") -> str:
         """YARN has them, and `tail` gets at them."""
-        return f"`heronpy tail {launch.topology.name}`"
+        return f"`heronpy tail {submission.topology.name}`"
 
-    def preview(self, launch: "Submission") -> str:
+    def preview(self, submission: "Submission") -> str:
         """The application, with names of files that are not there yet."""
-        code = topmost(launch.topology.search_paths)
+        code = topmost(submission.topology.search_paths)
         names = [(render.RUNTIME, render.ARCHIVE, "lib/heronpy-runtime.tar.gz"),
                  *((f"code_{number}", render.ARCHIVE,
-                    f"topologies/{launch.topology.name}/code_{number}.tar.gz")
+                    f"topologies/{submission.topology.name}/code_{number}.tar.gz")
                    for number, _ in enumerate(code))]  # fmt: skip
         staging = self._cluster.options.get("staging", "~/.heronpy")
         resources = tuple(
             render.Resource(link, f"{staging}/{path}", kind, shared=path.startswith("lib"))
             for link, kind, path in names
         )
-        order = self._order(launch, staging, resources)
-        return render.preview(launch.topology.name, self._wishes, order, launch.packing)
+        spec = self._spec(submission, staging, resources)
+        return render.preview(submission.topology.name, self._options, spec, submission.packing)
 
-    def _order(
-        self, launch: "Submission", folder: str, resources: tuple[render.Resource, ...]
-    ) -> render.Order:
-        config = keys.with_defaults(launch.topology.config)
+    def _spec(
+        self, submission: "Submission", folder: str, resources: tuple[render.Resource, ...]
+    ) -> render.ApplicationSpec:
+        config = keys.with_defaults(submission.topology.config)
         sent = {name: os.environ[name] for name in SENT_VARIABLES if name in os.environ}
-        return render.Order(
-            launch.topology.name,
-            launch.store_url,
+        return render.ApplicationSpec(
+            submission.topology.name,
+            submission.store_url,
             this_python(),
-            self._wishes.python,
+            self._options.python,
             keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
             keys.whole_number(config, keys.RESTART_LIMIT, 0),
             folder,
-            tuple(topmost(launch.topology.search_paths)),
+            tuple(topmost(submission.topology.search_paths)),
             resources,
-            tuple({**sent, **dict(self._wishes.environment)}.items()),
+            tuple({**sent, **dict(self._options.environment)}.items()),
         )
 
-    def deploy(self, launch: "Submission") -> None:
+    def deploy(self, submission: "Submission") -> None:
         """Put the files in their place, submit the application, and wait until its containers run;
         HeronError with YARN's reason, and nothing left there, if they do not."""
         assert self._client is not None  # checked before
-        client, name = self._client, launch.topology.name
+        client, name = self._client, submission.topology.name
         self._client = None
         folder = ""
         try:
             staging = client.staging()
             folder = staging.new_folder(name)
-            resources = self._put_files(client, staging, launch, folder)
+            resources = self._put_files(client, staging, submission, folder)
             client.submit(
                 name, self._with_secrets(), resources,
-                render.master_command(self._wishes.python), staging,
+                render.master_command(self._options.python), staging,
             )  # fmt: skip
-            self._wait(client, launch)
+            self._wait(client, submission)
         except BaseException:
             with suppress(HeronError):  # the first error is the one to tell
                 client.kill(self._application)
@@ -211,34 +211,34 @@ class YarnBackend:
         finally:
             client.close()
 
-    def _with_secrets(self) -> render.Wishes:
+    def _with_secrets(self) -> render.YarnOptions:
         """What is secret goes in the application master's environment and nowhere else."""
         secrets = [
             (each, os.environ[each]) for each in (CREDENTIALS_VARIABLE,) if each in os.environ
         ]
-        return replace(self._wishes, environment=(*self._wishes.environment, *secrets))
+        return replace(self._options, environment=(*self._options.environment, *secrets))
 
     def _put_files(
-        self, client: Client, staging: Staging, launch: "Submission", folder: str
+        self, client: Client, staging: Staging, submission: "Submission", folder: str
     ) -> list[render.Resource]:
         """For the application master: what every container gets, and what only it needs."""
         limit, file = self._cluster.options.get("archive_limit"), self._cluster.file
         with tempfile.TemporaryDirectory(prefix="heronpy-yarn-") as local:
-            bundle = bundled(launch.topology.search_paths, launch.home.archives, local)
+            bundle = bundled(submission.topology.search_paths, submission.home.archives, local)
             check_size("the runtime", bundle.runtime, limit, file)
             shared = [staging.put_shared(bundle.runtime, render.RUNTIME, render.ARCHIVE, ".tar.gz")]
             for number, (root, path) in enumerate(bundle.code):
                 check_size(root, path, limit, file)
                 link = f"code_{number}"
                 shared.append(staging.put(path, folder, f"{link}.tar.gz", link, render.ARCHIVE))
-            order = self._order(launch, folder, tuple(shared))
+            spec = self._spec(submission, folder, tuple(shared))
             written = [
-                self._written(local, render.ORDER, json.dumps(order.to_json())),
+                self._written(local, render.SPEC, json.dumps(spec.to_json())),
                 self._written(local, render.CONFIG, client.configuration_xml()),
             ]
             own = [
                 staging.put(path, folder, link, link, render.FILE)
-                for path, link in zip(written, (render.ORDER, render.CONFIG), strict=True)
+                for path, link in zip(written, (render.SPEC, render.CONFIG), strict=True)
             ]
         own.append(staging.put_shared(own_py4j(), render.PY4J, render.FILE))
         own += [
@@ -253,25 +253,25 @@ class YarnBackend:
             file.write(text)
         return path
 
-    def _wait(self, client: Client, launch: "Submission") -> None:
+    def _wait(self, client: Client, submission: "Submission") -> None:
         """Until every container runs, or the application is over; HeronError if they do not in
         time, or if it failed."""
-        containers = len(launch.packing.containers)
-        began = told = time.monotonic()
-        store, name = open_store(launch.store_url), launch.topology.name
+        containers = len(submission.packing.containers)
+        began = reported_at = time.monotonic()
+        store, name = open_store(submission.store_url), submission.topology.name
         try:
-            while (waited := time.monotonic() - began) < launch.ready_secs(self.ready_secs):
+            while (waited := time.monotonic() - began) < submission.ready_secs(self.ready_secs):
                 report = client.report(self._application)
                 if report is not None and report.is_over:
                     self._check_succeeded(name, report)
                     return
                 if requests.running(requests.node_of(store, name)) == containers:
                     return
-                if time.monotonic() - told > TELL_SECS:
-                    told = time.monotonic()
-                    print(self._why_not(client, store, launch, report, waited), file=sys.stderr)
-                time.sleep(LOOK_SECS)
-            why_not = self._why_not(client, store, launch, report, waited)
+                if time.monotonic() - reported_at > REPORT_SECS:
+                    reported_at = time.monotonic()
+                    print(self._why_not(client, store, submission, report, waited), file=sys.stderr)
+                time.sleep(POLL_SECS)
+            why_not = self._why_not(client, store, submission, report, waited)
             raise HeronError(f"{why_not}; {CURES}")
         finally:
             store.close()
@@ -286,33 +286,35 @@ class YarnBackend:
         self,
         client: Client,
         store: StateStore,
-        launch: "Submission",
+        submission: "Submission",
         report: Report | None,
         waited_secs: float,
     ) -> str:
         """What is missing, with YARN's figures."""
-        name = launch.topology.name
+        name = submission.topology.name
         granted = {
             number for number in requests.containers_of(requests.node_of(store, name)) if number
         }
         state = report.state if report is not None else "unknown"
-        rest = [ask for number, ask in render.asks(launch.packing).items() if number not in granted]
+        rest = [
+            ask for number, ask in render.asks(submission.packing).items() if number not in granted
+        ]
         if state != "RUNNING":
-            rest.append(self._wishes.master)
+            rest.append(self._options.master)
         nodes = client.nodes()
         free = client.queue_free(self.queue) or _sum(each.free for each in nodes)
         largest = max((each.free for each in nodes), key=lambda x: x.memory_mb, default=Room(0, 0))
-        told = no_room(
+        missing = no_room(
             _sum(Room(each.memory_mb, each.vcores) for each in rest),
             len(granted),
-            len(launch.packing.containers),
+            len(submission.packing.containers),
             free,
             largest,
             self.queue,
             waited_secs,
         )
         words = f" ({report.words})" if report is not None and report.words else ""
-        return f"{name} ({self._application}) is {state} on YARN{words}: {told}"
+        return f"{name} ({self._application}) is {state} on YARN{words}: {missing}"
 
     def end(self, name: str) -> None:
         """Let the application master end everything in order; kill the application if it does not,
@@ -341,7 +343,7 @@ class YarnBackend:
         while time.monotonic() < deadline:
             if _is_over(client.report(application)):
                 return
-            time.sleep(LOOK_SECS)
+            time.sleep(POLL_SECS)
         client.kill(application)
 
     def restart(self, name: str, container: int | None) -> None:
@@ -350,8 +352,8 @@ class YarnBackend:
         store = open_store(self._cluster.store_url)
         master = MasterClient(store, name)
         try:
-            places = requests.containers_of(requests.node_of(store, name))
-            numbers = list(places) if container is None else [container]
+            locations = requests.containers_of(requests.node_of(store, name))
+            numbers = list(locations) if container is None else [container]
             before = _served(store, name, numbers)
             requests.request(store, name, {"restart": numbers})
             deadline = time.monotonic() + RESTART_SECS
@@ -360,7 +362,7 @@ class YarnBackend:
                 changed = all(now[x] not in (None, before[x]) for x in numbers)
                 if changed and _is_complete(master):
                     return
-                time.sleep(LOOK_SECS)
+                time.sleep(POLL_SECS)
         finally:
             master.close()
             store.close()
@@ -382,19 +384,21 @@ def _remove_files(client: Client, node: Mapping[str, Any]) -> None:
 
 def _served(store: StateStore, name: str, numbers: Iterable[int]) -> dict[int, Any]:
     """number -> what serves it: the topology master's node, or a container of YARN's that runs."""
-    places = requests.containers_of(requests.node_of(store, name))
-    running = {x: place["id"] for x, place in places.items() if place["phase"] == "running"}
+    locations = requests.containers_of(requests.node_of(store, name))
+    running = {
+        x: location["id"] for x, location in locations.items() if location["phase"] == "running"
+    }
     master = store.get(master_path(name))
     return {x: master if x == MASTER_CONTAINER else running.get(x) for x in numbers}
 
 
 def _is_complete(master: MasterClient) -> bool:
     """Whether every container and every instance is there."""
-    found = master.try_ask("stats", wait_secs=1.0)
+    stats = master.try_stats(wait_secs=1.0)
     return (
-        found is not None
-        and found["containers"] == found["containers_expected"]
-        and all(each["up"] == each["instances"] for each in found["components"].values())
+        stats is not None
+        and stats.containers == stats.containers_expected
+        and all(each.up == each.instances for each in stats.components.values())
     )
 
 

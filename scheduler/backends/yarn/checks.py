@@ -24,8 +24,8 @@ def checks(backend: "YarnBackend") -> Iterator[tuple[bool, str]]:
 def _asked(client: Client, queue: str) -> Iterator[tuple[bool, str]]:
     nodes = client.nodes()
     memory, vcores = sum(x.total.memory_mb for x in nodes), sum(x.total.vcores for x in nodes)
-    told = f"{len(nodes)} node managers, {memory} MB and {vcores} vcores"
-    yield not nodes, f"resource manager {client.address}: {client.version()}, {told}"
+    capacity = f"{len(nodes)} node managers, {memory} MB and {vcores} vcores"
+    yield not nodes, f"resource manager {client.address}: {client.version()}, {capacity}"
     problem = client.queue_problem(queue)
     yield problem is not None, problem or f"queue {queue} takes applications of {client.user}"
     staging = client.staging()

@@ -184,7 +184,7 @@ class Client:
     def submit(
         self,
         name: str,
-        wishes: render.Wishes,
+        options: render.YarnOptions,
         resources: Sequence[render.Resource],
         command: str,
         staging: Staging,
@@ -193,17 +193,17 @@ class Client:
         context = self._application.getApplicationSubmissionContext()
         with hadoop(f"YARN does not take {name}"):
             tokens = self.records.file_system_tokens(staging.file_system, self._bounded)
-            launch = self.records.launch(resources, dict(wishes.environment), command, tokens)
+            launch = self.records.launch(resources, dict(options.environment), command, tokens)
             context.setApplicationName(name)
             context.setApplicationType(render.TYPE)
             context.setApplicationTags(set(render.tags(name)))
-            context.setQueue(wishes.queue)
+            context.setQueue(options.queue)
             context.setAMContainerSpec(launch)
-            context.setResource(self.records.resource(wishes.master))
+            context.setResource(self.records.resource(options.master))
             context.setKeepContainersAcrossApplicationAttempts(True)
             context.setAttemptFailuresValidityInterval(render.ATTEMPTS_WINDOW_MS)
-            if wishes.attempts is not None:
-                context.setMaxAppAttempts(wishes.attempts)
+            if options.attempts is not None:
+                context.setMaxAppAttempts(options.attempts)
         try:
             with hadoop(f"YARN does not take {name}"):
                 self._yarn.submitApplication(context)

@@ -4,7 +4,7 @@ Every container of the packing plan has a slot. A slot is asked for with a prior
 container that YARN gives belongs to one slot, and so does one that still runs from an earlier
 attempt of the master: it is kept. A container that is lost is asked for again, alone: at once if
 the cluster took it away, by the restart policy if it ended by itself. Containers end in order: what
-is published tells them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
+is published asks them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,16 +13,18 @@ from enum import Enum
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.exit_codes import ExitCode
+from heron_core.story import Story
 from scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
     Completed,
     EndMaster,
-    EndWished,
+    EndRequested,
     Event,
     Grant,
     Instruction,
+    Log,
     MasterEnded,
     NotStarted,
     PlanChanged,
@@ -30,13 +32,12 @@ from scheduler.backends.yarn.events import (
     Recovered,
     Registered,
     Release,
-    RestartWished,
+    RestartRequested,
     Start,
     Started,
     StartMaster,
     Status,
     TakeBack,
-    Tell,
     Tick,
     Unregister,
 )
@@ -65,6 +66,10 @@ class Phase(Enum):
     ENDING = "ending"
 
 
+WITH_CONTAINER = frozenset({Phase.STARTING, Phase.RUNNING, Phase.ENDING})
+"""The phases in which a slot has a container of YARN's."""
+
+
 @dataclass(slots=True)
 class Slot:
     """One container of the packing plan."""
@@ -80,6 +85,12 @@ class Slot:
     """When it is asked for again, or when it must have ended."""
     wanted: bool = True
 
+    def validate(self) -> None:
+        """AssertionError if it holds what it cannot."""
+        assert (self.grant is not None) == (self.phase in WITH_CONTAINER), self
+        assert self.grant is None or self.grant.number == self.number, self
+        assert self.policy.failures <= self.policy.limit + 1, self
+
 
 @dataclass
 class Core:
@@ -90,10 +101,11 @@ class Core:
     _master: RestartPolicy = field(init=False)
     _master_since: float | None = None
     _master_due: float | None = None
-    _master_wished: bool = False
+    _master_restart_requested: bool = False
     _end: Unregister | None = None
     _end_by: float = 0.0
     _registered: bool = False
+    _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
         self._master = RestartPolicy(self.restart_limit)
@@ -101,7 +113,31 @@ class Core:
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
         handler = _HANDLERS[type(event)]
-        return [*handler(self, event, now), *self._ended()]
+        instructions = [*handler(self, event, now), *self._ended()]
+        if instructions:
+            effects = [repr(each) for each in instructions if not isinstance(each, Log)]
+            self._story.record(now, repr(event), effects)
+        return instructions
+
+    def story(self) -> Story:
+        """What was decided lately, and why."""
+        return self._story
+
+    def validate(self) -> None:
+        """AssertionError, with the story, if something holds that never may."""
+        try:
+            for number, slot in self.slots.items():
+                assert number == slot.number
+                slot.validate()
+                needless = not slot.wanted and slot.phase is not Phase.ENDING
+                assert self._end is not None or not needless, slot
+            ids = [slot.grant.id for slot in self.slots.values() if slot.grant is not None]
+            assert len(ids) == len(set(ids)), "one container in two slots"
+            assert self._master_since is None or self._master_due is None
+            assert self._end is not None or self._end_by == 0.0
+        except AssertionError as error:
+            error.add_note(str(self._story))
+            raise
 
     def number_of(self, container: str) -> int | None:
         """Which container of the packing plan a container of YARN's is."""
@@ -135,7 +171,7 @@ class Core:
             back.append(TakeBack(slot.number))
         slot.phase, slot.grant, slot.since = Phase.RUNNING, grant, now
         line = f"container {slot.number} still runs: {grant.id} on {grant.host}"
-        return [*back, Tell(line)]
+        return [*back, Log(line)]
 
     def _on_allocated(self, event: Allocated, now: float) -> list[Instruction]:
         grant = event.grant
@@ -151,12 +187,14 @@ class Core:
             return []
         slot.phase, slot.since = Phase.RUNNING, now
         assert slot.grant is not None
-        return [Tell(f"container {slot.number} runs: {event.id} on {slot.grant.host}"), Publish()]
+        return [Log(f"container {slot.number} runs: {event.id} on {slot.grant.host}"), Publish()]
 
     def _on_not_started(self, event: NotStarted, now: float) -> list[Instruction]:
         slot = self._of(event.id)
         if slot is None:
             return []
+        if slot.phase is Phase.ENDING:  # nobody wants it to start any more
+            return [Release(event.id), *self._vacated(slot)]
         return [Release(event.id), *self._failed(slot, f"it does not start: {event.why}", now)]
 
     def _on_completed(self, event: Completed, now: float) -> list[Instruction]:
@@ -166,20 +204,20 @@ class Core:
         if slot.phase is Phase.ENDING:
             return self._vacated(slot)
         if event.status in TAKEN_AWAY:
-            why = f"{TAKEN_AWAY[event.status]}: {event.words}".removesuffix(": ")
-            return [Tell(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
+            why = f"{TAKEN_AWAY[event.status]}: {event.reason}".removesuffix(": ")
+            return [Log(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
         if event.status == ExitCode.GAVE_UP:
             slot.grant = None
             slot.phase = Phase.RESTING
-            return self._finish(Status.FAILED, event.words or "a component kept failing", now)
-        return self._failed(slot, event.words or f"its exit code was {event.status}", now)
+            return self._finish(Status.FAILED, event.reason or "a component kept failing", now)
+        return self._failed(slot, event.reason or f"its exit code was {event.status}", now)
 
     def _vacated(self, slot: Slot) -> list[Instruction]:
         """Its container is gone, as was to be expected or at least not its own fault."""
         slot.grant, slot.phase = None, Phase.RESTING
         if not slot.wanted:
             del self.slots[slot.number]
-            return [Tell(f"container {slot.number} is removed"), Publish()]
+            return [Log(f"container {slot.number} is removed"), Publish()]
         if self._end is not None:
             return [Publish()]
         return [*self._ask(slot), Publish()]
@@ -193,7 +231,7 @@ class Core:
             text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
             return self._finish(Status.FAILED, text, now)
         slot.due = now + pause
-        lost = Tell(f"container {slot.number} ended: {why}")
+        lost = Log(f"container {slot.number} ended: {why}")
         return [lost, Publish(), *self._on_tick(Tick(), now)]
 
     def _ask(self, slot: Slot) -> list[Instruction]:
@@ -238,18 +276,18 @@ class Core:
         slot.phase, slot.due = Phase.ENDING, now + GRACE_SECS
         return [Publish()]
 
-    def _on_restart(self, event: RestartWished, now: float) -> list[Instruction]:
+    def _on_restart(self, event: RestartRequested, now: float) -> list[Instruction]:
         done: list[Instruction] = []
         for number in event.numbers:
             slot = self.slots.get(number)
             if slot is not None and slot.phase in (Phase.RUNNING, Phase.STARTING):
-                done += [Tell(f"container {number} is to be restarted"), *self._let_end(slot, now)]
+                done += [Log(f"container {number} is to be restarted"), *self._let_end(slot, now)]
             elif number == 0 and self._master_since is not None:
-                self._master_wished = True
-                done += [Tell("the topology master is to be restarted"), EndMaster()]
+                self._master_restart_requested = True
+                done += [Log("the topology master is to be restarted"), EndMaster()]
         return done
 
-    def _on_end(self, event: EndWished, now: float) -> list[Instruction]:
+    def _on_end(self, event: EndRequested, now: float) -> list[Instruction]:
         return self._finish(Status.KILLED, event.why, now)
 
     def _on_master(self, event: MasterEnded, now: float) -> list[Instruction]:
@@ -258,17 +296,17 @@ class Core:
         if self._end is not None:
             return []
         if event.code == ExitCode.ENDED:
-            return self._finish(Status.SUCCEEDED, event.words or "the topology has ended", now)
+            return self._finish(Status.SUCCEEDED, event.reason or "the topology has ended", now)
         if event.code == ExitCode.GAVE_UP:
-            return self._finish(Status.FAILED, event.words or "the topology master failed", now)
-        pause = 0.0 if self._master_wished else self._master.pause_secs(ran_secs)
-        self._master_wished = False
-        words = event.words or f"its exit code was {event.code}"
+            return self._finish(Status.FAILED, event.reason or "the topology master failed", now)
+        pause = 0.0 if self._master_restart_requested else self._master.pause_secs(ran_secs)
+        self._master_restart_requested = False
+        reason = event.reason or f"its exit code was {event.code}"
         if pause is None:
-            text = f"the topology master ended {self._master.failures} times: {words}"
+            text = f"the topology master ended {self._master.failures} times: {reason}"
             return self._finish(Status.FAILED, text, now)
         self._master_due = now + pause
-        return [Tell(f"the topology master ended: {words}"), *self._on_tick(Tick(), now)]
+        return [Log(f"the topology master ended: {reason}"), *self._on_tick(Tick(), now)]
 
     def _start_master(self, now: float) -> list[Instruction]:
         self._master_due, self._master_since = None, now
@@ -281,22 +319,22 @@ class Core:
                 done += self._ask(slot)
             elif slot.phase is Phase.ENDING and slot.due <= now and slot.grant is not None:
                 slot.due = float("inf")
-                done += [Tell(f"container {slot.number} does not end"), Release(slot.grant.id)]
+                done += [Log(f"container {slot.number} does not end"), Release(slot.grant.id)]
         if self._master_due is not None and self._master_due <= now and self._end is None:
             done += self._start_master(now)
         if self._end is not None and now >= self._end_by:
-            done += self._left_behind()
+            done += self._abandon()
         return done
 
     @property
     def _may_ask(self) -> bool:
         return self._registered and self._end is None
 
-    def _left_behind(self) -> list[Instruction]:
+    def _abandon(self) -> list[Instruction]:
         """The end must not wait any longer: what still runs is killed by YARN."""
         self._master_since = None
         for slot in self.slots.values():
-            slot.grant = None
+            slot.grant, slot.phase = None, Phase.RESTING
         return []
 
     def _finish(self, status: Status, reason: str, now: float) -> list[Instruction]:
@@ -304,7 +342,7 @@ class Core:
         if self._end is not None:
             return []
         self._end, self._end_by = Unregister(status, reason), now + GRACE_SECS
-        done: list[Instruction] = [Tell(f"the application ends, {status.value}: {reason}")]
+        done: list[Instruction] = [Log(f"the application ends, {status.value}: {reason}")]
         for slot in self.slots.values():
             if slot.phase is Phase.ASKED:
                 done.append(TakeBack(slot.number))
@@ -332,7 +370,7 @@ _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
     Completed: Core._on_completed,
     PlanChanged: Core._on_plan,
     MasterEnded: Core._on_master,
-    RestartWished: Core._on_restart,
-    EndWished: Core._on_end,
+    RestartRequested: Core._on_restart,
+    EndRequested: Core._on_end,
     Tick: Core._on_tick,
 }

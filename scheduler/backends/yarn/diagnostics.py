@@ -18,7 +18,7 @@ _PROCESS = re.compile(
 _INSTANCE = re.compile(r"heron: (?P<component>.+)\[\d+\] task (?P<task>\d+) \(")
 _STDERR = re.compile(r"Last \d+ bytes of \S*stderr\S* ?:(.*)\Z", re.DOTALL | re.IGNORECASE)
 _STAMP = re.compile(r"^\[[\d :.+-]+\]")
-_EMPTY_WORDS = ("Exception from container-launch.", "Container id:", "Exit code:", "For more")
+_EMPTY_WORDS = ("Exception from container-submission.", "Container id:", "Exit code:", "For more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ def _lines(text: str) -> list[str]:
 def memory_words(text: str, plan: ContainerPlan | None, page_bytes: int) -> str:
     """How much the container had, and which of its instances grew most beyond its plan."""
     used = _MEMORY.search(text)
-    told = f"it was killed for its memory ({used[1]})" if used else "it was killed for its memory"
+    killed = f"it was killed for its memory ({used[1]})" if used else "it was killed for its memory"
     found = _grown(processes(text), plan, page_bytes)
-    return f"{told}{found}: raise topology.container.ram or its components' memory"
+    return f"{killed}{found}: raise topology.container.ram or its components' memory"
 
 
 def processes(text: str) -> list[Process]:

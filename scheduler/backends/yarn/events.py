@@ -79,8 +79,8 @@ class Completed:
 
     id: str
     status: int
-    words: str
-    """What is worth telling of YARN's diagnostics, in one line."""
+    reason: str
+    """What is worth saying of YARN's diagnostics, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +95,18 @@ class MasterEnded:
     """The process of container 0, which runs beside the application master, has ended."""
 
     code: int
-    words: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class RestartWished:
+class RestartRequested:
     """Somebody wants containers started again."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class EndWished:
+class EndRequested:
     """Somebody wants the application to end."""
 
     why: str
@@ -119,7 +119,7 @@ class Tick:
 
 Event = (
     Registered | Recovered | Allocated | Started | NotStarted | Completed | PlanChanged
-    | MasterEnded | RestartWished | EndWished | Tick
+    | MasterEnded | RestartRequested | EndRequested | Tick
 )  # fmt: skip
 
 # Instructions
@@ -170,20 +170,20 @@ class EndMaster:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Log:
     """A line for the log."""
 
-    line: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unregister:
-    """Tell the resource manager that the application has ended, and leave."""
+    """Log the resource manager that the application has ended, and leave."""
 
     status: Status
     reason: str
 
 
 Instruction = (
-    AskFor | TakeBack | Start | Release | Publish | StartMaster | EndMaster | Tell | Unregister
+    AskFor | TakeBack | Start | Release | Publish | StartMaster | EndMaster | Log | Unregister
 )

@@ -82,9 +82,9 @@ def listed(node: Mapping[str, Any] | None) -> list[NodeLog]:
     manager answers."""
     found: list[NodeLog] = []
     problems: list[str] = []
-    places = containers_of(node)
-    for place in places.values():
-        base = f"http://{place['http']}/ws/v1/node/containers/{place['id']}/logs"
+    locations = containers_of(node)
+    for location in locations.values():
+        base = f"http://{location['http']}/ws/v1/node/containers/{location['id']}/logs"
         try:
             found += _files(base)
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""`python -m scheduler.backends.yarn.master ORDER`: the application master, on YARN.
+"""`python -m scheduler.backends.yarn.master SPEC`: the application master, on YARN.
 
 One thread and one loop: it runs the topology master's container as its child, keeps the resource
 manager informed with a heartbeat a second, follows the packing plan in the state store, and does
@@ -29,12 +29,12 @@ from scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
     all_arguments,
     logs_folder,
-    tell,
+    report,
 )
 from scheduler.backends.yarn.core import Core, Phase
 from scheduler.backends.yarn.diagnostics import completed_words
 from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
-from scheduler.backends.yarn.render import Order
+from scheduler.backends.yarn.render import ApplicationSpec
 from scheduler.backends.yarn.requests import FOLDER, rows, take_request
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
 from scheduler.container.agent import ContainerAgent
@@ -55,10 +55,10 @@ STATES = {
 class Master:
     """The loop."""
 
-    def __init__(self, order: Order, store: StateStore, rm: ResourceManager) -> None:
-        self._order, self._store, self._rm = order, store, rm
-        self._name = order.topology
-        self._core = Core(order.restart_limit)
+    def __init__(self, spec: ApplicationSpec, store: StateStore, rm: ResourceManager) -> None:
+        self._spec, self._store, self._rm = spec, store, rm
+        self._name = spec.topology
+        self._core = Core(spec.restart_limit)
         self._waker = Waker()
         self._child: ContainerAgent | None = None
         self._packings: Packings | None = None
@@ -105,7 +105,7 @@ class Master:
     def _heartbeat(self) -> None:
         try:
             for each in self._rm.heartbeat():
-                self._handle(self._in_words(each))
+                self._handle(self._explained(each))
             self._silent = False
         except HadoopError as error:
             if error.kind == GONE:
@@ -114,15 +114,15 @@ class Master:
                 log.warning("%s: the containers run on, we try again", error)
             self._silent = True
 
-    def _in_words(self, event: events.Event) -> events.Event:
+    def _explained(self, event: events.Event) -> events.Event:
         """A container's end, with the reason in one line."""
         if not isinstance(event, events.Completed):
             return event
         if event.status:
-            log.info("%s ended with %d: %s", event.id, event.status, event.words)
+            log.info("%s ended with %d: %s", event.id, event.status, event.reason)
         plan = self._plan_of(event.id)
-        words = completed_words(event.status, event.words, plan, os.sysconf("SC_PAGE_SIZE"))
-        return events.Completed(event.id, event.status, words)
+        reason = completed_words(event.status, event.reason, plan, os.sysconf("SC_PAGE_SIZE"))
+        return events.Completed(event.id, event.status, reason)
 
     def _plan_of(self, container: str) -> ContainerPlan | None:
         """What the packing plan says about a container of YARN's."""
@@ -142,14 +142,14 @@ class Master:
     def _look(self) -> None:
         """At what stands in the state store."""
         if self._store.get(topology_path(self._name)) is None:
-            self._handle(events.EndWished("the topology is gone from the state store"))
+            self._handle(events.EndRequested("the topology is gone from the state store"))
             return
         self._follow_plan()
         request = take_request(self._store, self._name)
         if "restart" in request:
-            self._handle(events.RestartWished(tuple(request["restart"])))
+            self._handle(events.RestartRequested(tuple(request["restart"])))
         if "end" in request:
-            self._handle(events.EndWished(str(request["end"])))
+            self._handle(events.EndRequested(str(request["end"])))
 
     def _follow_plan(self) -> None:
         """While the topology is scaled, the containers of both packing plans are to run."""
@@ -164,23 +164,23 @@ class Master:
         for each in self._core.handle(event, time.monotonic()):
             _DOERS[type(each)](self, each)
 
-    def _tell(self, order: events.Tell) -> None:
-        log.info("%s", order.line)
+    def _log(self, instruction: events.Log) -> None:
+        log.info("%s", instruction.text)
 
-    def _ask(self, order: events.AskFor) -> None:
-        log.info("container %d: asking for %s", order.number, order.ask)
-        self._rm.ask(order.number, order.ask)
+    def _ask(self, instruction: events.AskFor) -> None:
+        log.info("container %d: asking for %s", instruction.number, instruction.ask)
+        self._rm.ask(instruction.number, instruction.ask)
 
-    def _take_back(self, order: events.TakeBack) -> None:
-        self._rm.take_back(order.number)
+    def _take_back(self, instruction: events.TakeBack) -> None:
+        self._rm.take_back(instruction.number)
 
-    def _start(self, order: events.Start) -> None:
+    def _start(self, instruction: events.Start) -> None:
         """Not before it is published: it would take itself for a stranger."""
-        self._to_start.append(order.grant)
+        self._to_start.append(instruction.grant)
 
-    def _release(self, order: events.Release) -> None:
+    def _release(self, instruction: events.Release) -> None:
         try:
-            self._rm.release(order.id)
+            self._rm.release(instruction.id)
         except HadoopError as error:
             log.warning("%s", error)
 
@@ -202,7 +202,7 @@ class Master:
                    "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
             found = {str(MASTER_CONTAINER): own, **rows(self._core.slots.values())}
-            known = {"containers": found, FOLDER: self._order.folder}
+            known = {"containers": found, FOLDER: self._spec.folder}
             self._store.put(scheduler_path(self._name), {**node, **known})
         self._published = True
 
@@ -216,13 +216,13 @@ class Master:
 
     def _start_master(self, _: events.StartMaster) -> None:
         arguments = [
-            "--store", self._order.store_url,
+            "--store", self._spec.store_url,
             "--topology", self._name,
             "--container", str(MASTER_CONTAINER),
         ]  # fmt: skip
         remove_old_sockets()
-        arguments = all_arguments(arguments, self._order.store_url)
-        self._child = ContainerAgent(arguments, self._order.silent_secs)
+        arguments = all_arguments(arguments, self._spec.store_url)
+        self._child = ContainerAgent(arguments, self._spec.silent_secs)
         self._child.watch(self._waker.readable, self._waker.clear)
         self._child.start()
 
@@ -230,11 +230,11 @@ class Master:
         if self._child is not None:
             self._child.stop("the application master ends it")
 
-    def _unregister(self, order: events.Unregister) -> None:
+    def _unregister(self, instruction: events.Unregister) -> None:
         self._publish()
-        self._guarded(lambda: self._write_end(order))
+        self._guarded(lambda: self._write_end(instruction))
         calls: list[Callable[[], None]] = [
-            lambda: self._rm.unregister(order.status, order.reason),
+            lambda: self._rm.unregister(instruction.status, instruction.reason),
             self._rm.remove_files,
         ]
         for call in calls:
@@ -244,16 +244,16 @@ class Master:
                 log.warning("%s", error)
         self._code = 0
 
-    def _write_end(self, order: events.Unregister) -> None:
+    def _write_end(self, instruction: events.Unregister) -> None:
         path = execution_path(self._name)
         state = self._store.get(path)
         if state is not None:
-            ended = {"state": STATES[order.status], "reason": order.reason}
+            ended = {"state": STATES[instruction.status], "reason": instruction.reason}
             self._store.put(path, {**state, **ended})
 
 
 _DOERS: Mapping[type, Callable[[Master, Any], None]] = {
-    events.Tell: Master._tell,
+    events.Log: Master._log,
     events.AskFor: Master._ask,
     events.TakeBack: Master._take_back,
     events.Start: Master._start,
@@ -277,24 +277,24 @@ def main(words: Sequence[str]) -> int:
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:
         with open(words[0], encoding="utf-8") as file:
-            order = Order.from_json(json.load(file))
-        check_python(order.packed_for, "yarn")
-        return _run(order, os.path.join(logs, "hadoop.log"))
+            spec = ApplicationSpec.from_json(json.load(file))
+        check_python(spec.packed_for, "yarn")
+        return _run(spec, os.path.join(logs, "hadoop.log"))
     except HeronError as error:
         log.error("%s", error)
-        tell(str(error))
+        report(str(error))
         return ExitCode.UNSTARTED
 
 
-def _run(order: Order, hadoop_log: str) -> int:
-    environment = dict(order.environment)
+def _run(spec: ApplicationSpec, hadoop_log: str) -> int:
+    environment = dict(spec.environment)
     if CREDENTIALS_VARIABLE in os.environ:
         environment[CREDENTIALS_VARIABLE] = os.environ[CREDENTIALS_VARIABLE]
-    store = open_store(order.store_url)
+    store = open_store(spec.store_url)
     try:
         jvm = Jvm(sorted(glob("*.jar")), hadoop_log)
         try:
-            master = Master(order, store, ResourceManager(jvm, order, environment))
+            master = Master(spec, store, ResourceManager(jvm, spec, environment))
             signal.signal(signal.SIGTERM, lambda *_: master.stop())
             code = master.run()
         finally:
@@ -302,7 +302,7 @@ def _run(order: Order, hadoop_log: str) -> int:
     finally:
         store.close()
     if code:
-        tell(f"the application master ends with {code}")
+        report(f"the application master ends with {code}")
     return code
 
 

@@ -23,14 +23,14 @@ MASTER = Ask(MASTER_RAM_BYTES // MIB, MASTER_VCORES)
 ATTEMPTS_WINDOW_MS = 3_600_000
 """Attempts of the application master that failed longer ago are forgotten: a topology runs for
 months, and a node may be lost every week."""
-RUNTIME, PY4J, ORDER, CONFIG = "runtime", "py4j.zip", "order.json", "hadoop.xml"
+RUNTIME, PY4J, SPEC, CONFIG = "runtime", "py4j.zip", "application.json", "hadoop.xml"
 """Names of localised resources in a container's folder."""
 ARCHIVE, FILE = "ARCHIVE", "FILE"
 """LocalResourceType: YARN unpacks an archive."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class YarnOptions:
     """What the cluster's file says about applications."""
 
     queue: str = QUEUE
@@ -54,7 +54,7 @@ class Resource:
     timestamp: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the order."""
+        """As it stands in the spec."""
         return {
             "link": self.link, "uri": self.uri, "kind": self.kind, "shared": self.shared,
             "size": self.size, "timestamp": self.timestamp,
@@ -62,8 +62,8 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What the application master is told when it starts; the rest is in the state store."""
+class ApplicationSpec:
+    """What the application master has to know when it starts; the rest is in the state store."""
 
     topology: str
     store_url: str
@@ -96,13 +96,13 @@ class Order:
         }
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> "Order":
+    def from_json(data: Mapping[str, Any]) -> "ApplicationSpec":
         """The inverse of `to_json`."""
         given = dict(data)
         given["code"] = tuple(given["code"])
         given["resources"] = tuple(Resource(**each) for each in given["resources"])
         given["environment"] = tuple(given["environment"].items())
-        return Order(**given)
+        return ApplicationSpec(**given)
 
 
 def asks(packing: PackingPlan) -> dict[int, Ask]:
@@ -139,34 +139,34 @@ def python_path(*names: str) -> str:
     return ":".join(f'"$PWD"/{each}' for each in names)
 
 
-def moved_words(code: tuple[str, ...]) -> list[str]:
+def relocated_words(code: tuple[str, ...]) -> list[str]:
     """Words of scheduler.container: where the topology's folders are here."""
     return [
-        f'--moved {shlex.quote(root)} "$PWD"/code_{number}/project'
+        f'--relocated {shlex.quote(root)} "$PWD"/code_{number}/project'
         for number, root in enumerate(code)
     ]
 
 
-def container_words(order: Order, number: int) -> list[str]:
+def container_words(spec: ApplicationSpec, number: int) -> list[str]:
     """Words of scheduler.container, as far as they are the same on every machine."""
     return [
-        f"--store {shlex.quote(order.store_url)}",
-        f"--topology {shlex.quote(order.topology)}",
+        f"--store {shlex.quote(spec.store_url)}",
+        f"--topology {shlex.quote(spec.topology)}",
         f"--container {number}",
     ]
 
 
-def container_command(order: Order, number: int) -> str:
+def container_command(spec: ApplicationSpec, number: int) -> str:
     """The line with which YARN starts a container."""
     words = [
         f"exec env PYTHONPATH={python_path('runtime/project')}",
-        shlex.quote(order.python),
+        shlex.quote(spec.python),
         "-m scheduler.backends.yarn.container_agent",
-        f"--python {shlex.quote(order.packed_for)}",
-        f"--silent-secs {order.silent_secs:g}",
+        f"--python {shlex.quote(spec.packed_for)}",
+        f"--silent-secs {spec.silent_secs:g}",
         "--",
-        *container_words(order, number),
-        *moved_words(order.code),
+        *container_words(spec, number),
+        *relocated_words(spec.code),
     ]
     return " ".join(words)
 
@@ -178,7 +178,7 @@ def master_command(python: str) -> str:
         f"exec env PYTHONPATH={path}",
         shlex.quote(python),
         "-m scheduler.backends.yarn.master",
-        ORDER,
+        SPEC,
     ]
     return " ".join(words)
 
@@ -193,45 +193,45 @@ def in_double_quotes(text: str) -> str:
     return re.sub(r'[\\$`"]', r"\\\g<0>", text)
 
 
-def check_words(order: Order) -> None:
+def check_words(spec: ApplicationSpec) -> None:
     """UsageError if something has in it what YARN would replace by a variable's value."""
-    named = {"the state store": order.store_url, "python": order.python,
-             **{f"the folder {each}": each for each in order.code}}  # fmt: skip
+    named = {"the state store": spec.store_url, "python": spec.python,
+             **{f"the folder {each}": each for each in spec.code}}  # fmt: skip
     for what, word in named.items():
         for mark in ("{{", "}}", "<LOG_DIR>", "<CPS>"):
             if mark in word:
                 raise UsageError(f"{what} has {mark} in it, which YARN would replace: use another")
 
 
-def preview(name: str, wishes: Wishes, order: Order, packing: PackingPlan) -> str:
+def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: PackingPlan) -> str:
     """The application as JSON, for --dry-run and for a person."""
     shown = {
         "application": {
             "name": name,
             "type": TYPE,
-            "queue": wishes.queue,
+            "queue": options.queue,
             "tags": tags(name),
-            "attempts": wishes.attempts or "the cluster's yarn.resourcemanager.am.max-attempts",
+            "attempts": options.attempts or "the cluster's yarn.resourcemanager.am.max-attempts",
             "attempts_window_ms": ATTEMPTS_WINDOW_MS,
             "keep_containers_across_attempts": True,
         },
         "master": {
-            "memory_mb": wishes.master.memory_mb,
-            "vcores": wishes.master.vcores,
-            "command": master_command(order.python),
+            "memory_mb": options.master.memory_mb,
+            "vcores": options.master.vcores,
+            "command": master_command(spec.python),
         },
         "containers": [
             {
                 "priority": number,
                 "memory_mb": ask.memory_mb,
                 "vcores": ask.vcores,
-                "command": container_command(order, number),
+                "command": container_command(spec, number),
             }
             for number, ask in asks(packing).items()
         ],
-        "environment": dict(order.environment),
+        "environment": dict(spec.environment),
         "resources": [
-            {"link": each.link, "uri": each.uri, "kind": each.kind} for each in order.resources
+            {"link": each.link, "uri": each.uri, "kind": each.kind} for each in spec.resources
         ],
     }
     return json.dumps(shown, indent=1)

@@ -14,12 +14,12 @@ from heron_core.state_tree import restart_requests_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.yarn.core import Phase, Slot
 
-Place = dict[str, Any]
+Location = dict[str, Any]
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
 
 
-def rows(slots: Iterable[Slot]) -> dict[str, Place]:
+def rows(slots: Iterable[Slot]) -> dict[str, Location]:
     """number -> where it is, for the scheduler's node."""
     return {
         str(each.number): {
@@ -33,10 +33,10 @@ def rows(slots: Iterable[Slot]) -> dict[str, Place]:
     }
 
 
-def containers_of(node: Mapping[str, Any] | None) -> dict[int, Place]:
+def containers_of(node: Mapping[str, Any] | None) -> dict[int, Location]:
     """number -> where it is, by the scheduler's node; the application master's is number 0."""
     found = (node or {}).get("containers", {})
-    return {int(number): place for number, place in found.items()}
+    return {int(number): location for number, location in found.items()}
 
 
 def end_reason(node: Mapping[str, Any] | None, number: int, container: str) -> str | None:
@@ -46,22 +46,22 @@ def end_reason(node: Mapping[str, Any] | None, number: int, container: str) -> s
     """
     if node is None:
         return "the topology is gone from the state store"
-    place = containers_of(node).get(number)
-    if place is None:
+    location = containers_of(node).get(number)
+    if location is None:
         return f"container {number} is no more in the application master's books"
-    if place["id"] != container:
-        return f"container {number} is {place['id']} now"
-    if place["phase"] == Phase.ENDING.value:
+    if location["id"] != container:
+        return f"container {number} is {location['id']} now"
+    if location["phase"] == Phase.ENDING.value:
         return "the application master wants it to end"
     return None
 
 
 def running(node: Mapping[str, Any] | None) -> int:
     """How many containers of the packing plan run."""
-    places = containers_of(node).items()
+    locations = containers_of(node).items()
     return sum(
-        place["phase"] == Phase.RUNNING.value
-        for number, place in places
+        location["phase"] == Phase.RUNNING.value
+        for number, location in locations
         if number != MASTER_CONTAINER
     )
 

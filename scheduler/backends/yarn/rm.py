@@ -1,4 +1,4 @@
-"""The application master's line to YARN: AMRMClient for containers, NMClient to start them."""
+"""The application master's clients of YARN: AMRMClient for containers, NMClient to start them."""
 
 import os
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ class Superseded(Exception):
 class ResourceManager:
     """Synchronous: every call returns when YARN has answered, or raises HadoopError in seconds."""
 
-    def __init__(self, jvm: Jvm, order: render.Order, environment: dict[str, str]) -> None:
-        self._order = order
+    def __init__(self, jvm: Jvm, spec: render.ApplicationSpec, environment: dict[str, str]) -> None:
+        self._spec = spec
         self._environment = environment
         self._records = Records(jvm)
         self._asked: dict[int, Any] = {}
@@ -103,9 +103,9 @@ class ResourceManager:
     def start(self, grant: Grant) -> None:
         """Have its node manager start container `grant.number`; HadoopError if it refuses."""
         launch = self._records.launch(
-            self._order.resources,
+            self._spec.resources,
             self._environment,
-            render.container_command(self._order, grant.number),
+            render.container_command(self._spec, grant.number),
             self._records.own_tokens(),
         )
         with hadoop(f"{grant.host} does not start {grant.id}"):
@@ -124,8 +124,8 @@ class ResourceManager:
 
     def remove_files(self) -> None:
         """The topology's own files on the cluster's file system."""
-        with hadoop(f"{self._order.folder} cannot be removed"):
-            self.file_system.delete(self._path(self._order.folder), True)
+        with hadoop(f"{self._spec.folder} cannot be removed"):
+            self.file_system.delete(self._path(self._spec.folder), True)
 
 
 def _grant(container: Any) -> Grant:

@@ -1,5 +1,8 @@
 """Requests of operations as values: their states, and what stands in the state store."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from heron_core.errors import ProtocolError
@@ -34,7 +37,12 @@ def test_one_that_never_began_may_fail_but_is_not_done() -> None:
 
 @pytest.mark.parametrize("over", [REQUEST.failed("no"), REQUEST.running().done({})])
 def test_what_is_over_stays_so(over: Operation) -> None:
-    for change in (over.running, lambda: over.done({}), lambda: over.failed("later")):
+    changes: tuple[Callable[[], Operation], ...] = (
+        over.running,
+        lambda: over.done({}),
+        lambda: over.failed("later"),
+    )
+    for change in changes:
         with pytest.raises(ValueError, match="cannot become"):
             change()
 
@@ -45,7 +53,7 @@ def test_the_state_store_has_all_of_it() -> None:
 
 
 STORED = operation_to_json(REQUEST)
-NONSENSE = (
+NONSENSE: tuple[Any, ...] = (
     None,
     3,
     {},

@@ -33,7 +33,7 @@ def graph(spouts: str, bolts: str, *arrows: str) -> Graph:
             *(Node(each, "Class", 1, True) for each in spouts),
             *(Node(each, "Class", 2, False) for each in bolts),
         ),
-        tuple(Edge(*each, ("default: x", "shuffle")) for each in arrows),
+        tuple(Edge(each[0], each[1], ("default: x", "shuffle")) for each in arrows),
     )
 
 

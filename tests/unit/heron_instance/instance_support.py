@@ -109,7 +109,7 @@ class Made:
 
     @property
     def core(self) -> Any:
-        return self.instance.core
+        return self.instance.driver
 
     @property
     def component(self) -> Any:

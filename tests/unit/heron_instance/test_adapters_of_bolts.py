@@ -142,7 +142,7 @@ def test_the_adapter_decides_what_an_exception_comes_to() -> None:
     made.core.deliver(batch(["x"], roots=[(ROOT, 7)]))
     assert _adapter(made).handled == [error]
     assert made.words_of(Kind.FAIL) == []
-    made.core.start(made.now)
+    made.core.begin(True, made.now)
     made.core.tick(made.core.next_tick)
     assert str(_adapter(made).handled[1]) == "tick"
     assert len(made.errors) == 2

@@ -151,7 +151,7 @@ def test_a_bolt_in_the_middle_of_a_batch_is_not_idle() -> None:
 def test_ticks_come_at_their_interval_also_within_a_batch() -> None:
     made = bolt(**{"topology.tick.tuple.freq.secs": 10})
     started = made.now
-    made.core.start(started)
+    made.core.begin(True, started)
     made.look_secs = 1.0
     made.core.deliver(batch(*([number] for number in range(40))))
     kinds = ["tick" if each == "tick" else "tuple" for each in made.component.received]

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 from tested_topologies import Clock, Count, Lines, Numbers, Split
@@ -61,7 +62,10 @@ def test_a_class_may_stand_inside_of_a_test():
             else:
                 self.fail(tup)
 
-    inputs = {"a": {"default": ["value"], "errors": ["value"]}, "b": ["value"]}
+    inputs: dict[str, Any] = {
+        "a": {"default": ["value"], "errors": ["value"]},
+        "b": ["value"],
+    }
     with ComponentTester(Both, inputs=inputs) as both:
         assert values(both.process([1])) == [["a:default"], [1]]
         assert values(both.process([2], stream="errors")) == [["a:errors"]]
@@ -267,10 +271,9 @@ def test_timers_ring_in_virtual_time():
         assert later.process([5, "five"]) == later.process([3, "three"]) == []
         assert later.advance(2.9) == []
         start = later.now
-        assert [(each.values, each.time - start) for each in later.advance(3)] == [
-            (["three"], pytest.approx(0.1)),
-            (["five"], pytest.approx(2.1)),
-        ]
+        words = later.advance(3)
+        assert [each.values for each in words] == [["three"], ["five"]]
+        assert [each.time - start for each in words] == pytest.approx([0.1, 2.1])
 
 
 # --- what is wrong --------------------------------------------------------------------------------

@@ -54,7 +54,9 @@ def test_an_exception_ends_the_process_as_in_storm():
         tester.feed("words", ["storm"], tup_id="b")
         tester.run()
         assert tester.failed("words") == ["b"]
-        assert tester.errors("count")[0].error.args == ("no",)
+        error = tester.errors("count")[0].error
+        assert error is not None
+        assert error.args == ("no",)
         replaced = [
             old is not new for old, new in zip(before, tester.component("count"), strict=True)
         ]

@@ -3,6 +3,7 @@
 import sys
 import time
 from itertools import chain
+from typing import Any
 
 import pytest
 from tested_topologies import Groupings, Slow, Ticking, WordCount, endless
@@ -228,7 +229,7 @@ def test_an_exception_that_ends_the_process():
 
 
 def by_task(tester, component):
-    found = [[] for _ in tester.tasks(component)]
+    found: list[list[Any]] = [[] for _ in tester.tasks(component)]
     first = tester.tasks(component)[0]
     for each in tester.received(component):
         found[each.task - first].append(each.values[0])

@@ -28,7 +28,7 @@ class CountBolt(Bolt):
     outputs = ["word", "count"]
 
     def initialize(self, conf, context):
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     def process(self, tup):
         self.counts[tup.values.word] += 1

@@ -56,7 +56,8 @@ class Count(Bolt):
     outputs = ["word", "count", Stream(fields=["total"], name="totals")]
 
     def initialize(self, config, context):
-        self.counts, self.processed = Counter(), CountMetric()
+        self.counts: Counter[str] = Counter()
+        self.processed = CountMetric()
         context.register_metric("processed", self.processed, 60)
 
     def process(self, tup):

@@ -19,7 +19,7 @@ from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 from scheduler.packing import pack
 from stream_manager.acks import Trees
 
@@ -32,7 +32,7 @@ BUCKETS = 3
 
 def submitted(program: Callable[[], object]) -> TopologySpec:
     """The topology that `program` submits."""
-    with captured() as found:
+    with capture_submissions() as found:
         program()
     (topology,) = found
     return topology
@@ -76,12 +76,12 @@ class LocalCluster:
         return instance
 
     def _begin(self, task: int) -> None:
-        core = self.instances[task].core
+        core = self.instances[task].driver
         core.plan_changed(EPOCH)
         if task in self.trees:
             core.set_active(True)
         else:
-            core.start(self.now)
+            core.begin(True, self.now)
 
     def _clock(self) -> float:
         """A spout's turn ends by it, so it must not stand still."""
@@ -119,12 +119,12 @@ class LocalCluster:
         """Deliver everything that is on its way, and what comes of it."""
         while self.queue:
             frames = self.queue.popleft()
-            _HANDLERS[header_of(frames).kind](self, frames)
+            _HANDLERS[Kind(header_of(frames).kind)](self, frames)
 
     def run(self) -> "LocalCluster":
         """Until every source has ended and nothing is on its way."""
         for _ in range(TURNS_MAX):
-            cores = [self.instances[task].core for task in self.spouts]
+            cores = [self.instances[task].driver for task in self.spouts]
             if all(core.finished for core in cores):
                 return self
             for core in cores:
@@ -135,7 +135,7 @@ class LocalCluster:
     def turn(self) -> None:
         """A short while of every spout, and all that comes of it."""
         for task in self.spouts:
-            self.instances[task].core.turn(self.now + 3 * LOOK_SECS)
+            self.instances[task].driver.turn(self.now + 3 * LOOK_SECS)
         self.settle()
 
     def tick(self, secs: float) -> None:
@@ -143,7 +143,7 @@ class LocalCluster:
         self.now += secs
         for task in self.instances:
             if task not in self.trees:
-                core = self.instances[task].core
+                core = self.instances[task].driver
                 core.tick(self.now)
                 core.flush()
         self.settle()
@@ -152,7 +152,7 @@ class LocalCluster:
         """The last words of every bolt, level by level."""
         for level in finish_order(self.topology, self.packing.tasks_of):
             for task in sorted(level):
-                self.instances[task].core.finish()
+                self.instances[task].driver.finish()
             self.settle()
         return self
 
@@ -162,7 +162,7 @@ class LocalCluster:
         begun = beginnings(head, frames)
         if begun is not None:
             self.trees[head.source].begin(begun)
-        core = self.instances[head.destination].core
+        core = self.instances[head.destination].driver
         core.deliver(frames)
         core.flush()
 
@@ -190,7 +190,7 @@ class LocalCluster:
         self._tell(Kind.FAILED, head.destination, failed)
 
     def _tell(self, kind: Kind, spout: int, roots: "array[int]") -> None:
-        self.instances[spout].core.deliver(encode_roots(kind, EPOCH, 0, spout, roots))
+        self.instances[spout].driver.deliver(encode_roots(kind, EPOCH, 0, spout, roots))
 
 
 class _Lines(logging.Handler):

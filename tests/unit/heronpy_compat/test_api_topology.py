@@ -17,7 +17,7 @@ from heronpy_compat.api.component.component_spec import HeronComponentSpec
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.stream import Grouping, Stream
 from heronpy_compat.api.topology import Topology, TopologyBuilder, TopologyType
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 
 
 class Words(Spout):
@@ -82,7 +82,7 @@ def test_a_derived_topology_inherits_components_and_config() -> None:
 
 
 def test_the_builder_submits_what_a_class_would() -> None:
-    with captured() as submitted:
+    with capture_submissions() as submitted:
         word_count_builder().build_and_submit()
     (spec,) = submitted
     assert spec.name == "WordCount"
@@ -95,7 +95,7 @@ def test_component_names_may_be_those_of_topology_methods() -> None:
     builder = TopologyBuilder("Names")
     words = builder.add_spout("write", Words, 1)
     builder.add_bolt("to_spec", Count, 1, inputs=[words])
-    with captured() as submitted:
+    with capture_submissions() as submitted:
         builder.build_and_submit()
     assert list(submitted[0].by_name) == ["write", "to_spec"]
 

@@ -13,7 +13,7 @@ from heron_core.topology import GroupingKind
 from heronpy_compat.loading import direct_run
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.loading.load import LoadRequest, load, load_topology
-from heronpy_compat.loading.submissions import captured
+from heronpy_compat.loading.submissions import capture_submissions
 
 Write = Callable[[str, str], str]
 
@@ -213,7 +213,7 @@ def test_an_instance_may_import_a_file_that_submits_at_the_top(write: Write) -> 
     # Without a main block the file submits again wherever it is imported.
     write("at_the_top.py", HERONPY + "build('Top')\n")
     sys.path.insert(0, str(Path.cwd()))
-    with captured() as submitted:
+    with capture_submissions() as submitted:
         assert load_class("at_the_top.Words").__name__ == "Words"
     assert submitted == []
 

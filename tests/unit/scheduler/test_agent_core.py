@@ -2,8 +2,8 @@
 
 import pytest
 
+from heron_core.story import STEPS_MAX
 from scheduler.container.agent_core import (
-    STORY_EVENTS_MAX,
     AgentCore,
     ContainerEnd,
     Ended,
@@ -104,13 +104,13 @@ def test_what_comes_after_its_end_does_nothing(agent: Agent) -> None:
 
 
 def test_the_story_has_a_bound_and_no_heartbeats(agent: Agent) -> None:
-    for _ in range(2 * STORY_EVENTS_MAX):
+    for _ in range(2 * STEPS_MAX):
         agent.does(Heartbeat())
         agent.does(Timer())
-    assert agent.core.story() == []
-    for _ in range(2 * STORY_EVENTS_MAX):
+    assert agent.core.story().steps == ()
+    for _ in range(2 * STEPS_MAX):
         agent.does(StopRequested("kill"))
-    assert len(agent.core.story()) == STORY_EVENTS_MAX
+    assert len(agent.core.story().steps) == STEPS_MAX
 
 
 def test_a_container_has_longer_than_its_processes() -> None:

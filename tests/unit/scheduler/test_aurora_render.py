@@ -22,26 +22,26 @@ PLAN = PackingPlan(
         ContainerPlan(3, (), Resource(1.0, 4 * GIB, 5 * GIB)),
     ),
 )
-PLAIN = render.Wishes(fetch="curl -fsSL -o {file} {uri}")
+PLAIN = render.AuroraOptions(fetch="curl -fsSL -o {file} {uri}")
 RUNTIME = render.Fetched("heronpy-runtime-12ab.packed", "https://files/hp/r.packed", "runtime")
 CODE = render.Fetched("code-0-34cd.packed", "https://files/hp/west/c.packed", "code_0")
 
 
-def order(root: str = "/home/ada/word count") -> render.Order:
+def spec(root: str = "/home/ada/word count") -> render.JobSpec:
     """Of a topology whose code lies in one folder."""
     store = "zk://zk1:2181,zk2:2181/heron"
-    return render.Order(store, 15.0, "cpython-3.11-linux-x86_64", RUNTIME, ((root, CODE),))
+    return render.JobSpec(store, 15.0, "cpython-3.11-linux-x86_64", RUNTIME, ((root, CODE),))
 
 
 def test_a_plain_job() -> None:
     """As most clusters want it."""
-    text = render.job_file(KEY, PLAIN, order())
+    text = render.job_file(KEY, PLAIN, spec())
     assert text == (GOLDEN / "plain.aurora").read_text("ascii")
 
 
 def test_a_job_with_everything() -> None:
     """What a cluster's file may say about jobs, and a folder that is not ASCII."""
-    wishes = render.Wishes(
+    options = render.AuroraOptions(
         tier="revocable",
         production=True,
         constraints=(("rack", "limit:2"), ("disk", "ssd")),
@@ -49,20 +49,20 @@ def test_a_job_with_everything() -> None:
         environment_file="/etc/heronpy/environment",
         fetch="hdfs dfs -get {uri} {file}",
     )
-    text = render.job_file(KEY, wishes, order("/home/zoë/words"))
+    text = render.job_file(KEY, options, spec("/home/zoë/words"))
     assert text == (GOLDEN / "everything.aurora").read_text("ascii")
 
 
 def test_variables_of_the_submitting_shell() -> None:
     """They stand before the program, quoted."""
-    one = replace(order(), environment=(("HERONPY_STREAMPARSE", "built in"),))
+    one = replace(spec(), environment=(("HERONPY_STREAMPARSE", "built in"),))
     text = render.job_file(KEY, PLAIN, one)
     assert """/project HERONPY_STREAMPARSE=\\'built in\\' python3 -m""" in text
 
 
 def test_the_file_reads_the_same_in_python_2_and_3() -> None:
     """Aurora's client is a Python 2 program: ASCII only, and u'' before what is not."""
-    text = render.job_file(KEY, PLAIN, order("/home/zoë/words"))
+    text = render.job_file(KEY, PLAIN, spec("/home/zoë/words"))
     assert text.isascii()
     assert "cmdline = u'exec env" in text
     assert "/home/zo\\xeb/words" in text
@@ -95,7 +95,7 @@ def test_bindings() -> None:
 def test_tier(environment: str, tier: str | None, bound: str) -> None:
     """preferred iff the environment is prod, unless the cluster's file says another."""
     key = render.JobKey("west", "www", environment, "WordCount")
-    assert render.bindings(key, PLAN, render.Wishes(tier=tier))["TIER"] == bound
+    assert render.bindings(key, PLAN, render.AuroraOptions(tier=tier))["TIER"] == bound
 
 
 @pytest.mark.parametrize("name", ["a b", "zoë", "a/b", "{{x}}", ""])
@@ -108,4 +108,4 @@ def test_names_that_aurora_does_not_take(name: str) -> None:
 def test_braces_would_be_bound() -> None:
     """{{ in a folder's name would silently become something else."""
     with pytest.raises(UsageError, match=r"the folder /a/\{\{b has \{\{ in it"):
-        render.job_file(KEY, PLAIN, order("/a/{{b"))
+        render.job_file(KEY, PLAIN, spec("/a/{{b"))

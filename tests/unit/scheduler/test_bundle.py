@@ -39,7 +39,7 @@ def test_code_and_runtime_run_elsewhere(tmp_path: Path, cache: str) -> None:
     bundle = bundled([str(code)], cache, str(tmp_path / "out"))
     assert bundle.code == ((str(code), str(tmp_path / "out" / "heronpy-code-0.packed")),)
     found = installed(bundle.runtime, bundle.code, bundle.python, [str(elsewhere)])
-    ((old, new),) = found.moved
+    ((old, new),) = found.relocated
     assert old == str(code)
     assert (Path(new) / "inner" / "words.py").read_text() == "WORDS = 3\n"
     program = "import scheduler.container, kazoo.client, cloudpickle; print(zmq.__file__)"

@@ -165,7 +165,7 @@ def test_spark_on_yarn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = f"scheduler: spark\nspark: {{master: yarn, queue: prod, conf_dir: {tmp_path}}}"
     backend = backend_of(parse(text, "big", "big.yaml"))
     assert backend.kind == "spark"
-    assert backend.about() == {"master": "yarn"}
+    assert backend.node_fields() == {"master": "yarn"}
     assert os.environ["HADOOP_CONF_DIR"] == str(tmp_path)
 
 

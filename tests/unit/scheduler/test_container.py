@@ -22,7 +22,7 @@ from heron_core.state_tree import keys_path, packing_path, physical_path, topolo
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
-from scheduler.container.main import moved, read
+from scheduler.container.main import read, relocated
 from scheduler.update_plans import read_packings
 
 TOPOLOGY = TopologySpec(
@@ -34,13 +34,13 @@ TOPOLOGY = TopologySpec(
 
 
 def test_what_lay_below_a_folder_lies_below_another() -> None:
-    found = moved(TOPOLOGY, [("/home/a/project", "/cache/1"), ("/opt/x", "/cache/2")])
+    found = relocated(TOPOLOGY, [("/home/a/project", "/cache/1"), ("/opt/x", "/cache/2")])
     assert found.search_paths == ("/cache/1", "/cache/1/src", "/home/a/projects", "/cache/2")
     assert found.main_file == "/cache/1/topologies/words.py"
 
 
 def test_without_folders_nothing_moves() -> None:
-    assert moved(TOPOLOGY, []) == TOPOLOGY
+    assert relocated(TOPOLOGY, []) == TOPOLOGY
 
 
 def test_a_topology_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_the_stream_manager_is_first_so_that_it_ends_last() -> None:
 
 def test_the_first_container_has_the_topology_master_alone() -> None:
     (master,) = process_specs(container(MASTER_CONTAINER))
-    assert (master.name, master.final_codes) == ("topology master", {ExitCode.ENDED})
+    assert (master.name, master.final_codes) == ("topology master", frozenset({ExitCode.ENDED}))
 
 
 def test_the_plan_that_the_stream_manager_works_by_counts() -> None:

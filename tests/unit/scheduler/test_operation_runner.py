@@ -18,6 +18,7 @@ from heron_core.state_tree import (
     physical_path,
     topology_path,
 )
+from heron_core.stats import TopologyStats
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
 from scheduler.operation_runner import HISTORY_MAX, Killed, OperationRunner
@@ -40,6 +41,7 @@ class FakeMaster:
     update: dict[str, Any] = field(
         default_factory=lambda: {
             "number": 0, "under_way": False, "reason": "", "step": None, "waiting_for": [],
+            "uncounted": 0,
         }
     )  # fmt: skip
     registered: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -59,6 +61,10 @@ class FakeMaster:
             return self.ask(command, arguments, wait_secs)
         except HeronError:
             return None
+
+    def try_stats(self, wait_secs: float = 3.0) -> TopologyStats | None:
+        stats = self.try_ask("stats")
+        return None if stats is None else TopologyStats.from_json(stats)
 
     def on_activate(self, _: Mapping[str, Any]) -> dict[str, Any]:
         changed, self.paused = self.paused, False
@@ -81,6 +87,15 @@ class FakeMaster:
 
     def on_stats(self, _: Mapping[str, Any]) -> dict[str, Any]:
         return {
+            "topology": NAME,
+            "state": "RUNNING",
+            "epoch": 1,
+            "phase": "running",
+            "lost": 0,
+            "paused": {},
+            "stream_managers": {},
+            "master": {},
+            "errors": {},
             "quiet": self.quiet,
             "update": self.update,
             "registered": self.registered,
@@ -105,7 +120,11 @@ class FakeContainers:
 
     def restart(self, container: int, service: Service) -> None:
         self.restarted.append(container)
-        self.master.registered[container] = {"host": service[0], "pid": service[1] + 1000}
+        self.master.registered[container] = {
+            "host": service[0],
+            "pid": service[1] + 1000,
+            "secs": 0.0,
+        }
 
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
         pass
@@ -294,7 +313,7 @@ def test_of_two_updates_asked_at_once_the_second_fails(world: World) -> None:
 
 
 def test_containers_restart_one_by_one_and_not_twice_under_another_runner(world: World) -> None:
-    world.master.registered = {each: {"host": "h", "pid": each} for each in (1, 2)}
+    world.master.registered = {each: {"host": "h", "pid": each, "secs": 1.0} for each in (1, 2)}
     restart = world.ask(Kind.RESTART, containers=[1, 2])
     world.poll()
     assert restart().result == {"restarted": [1]}

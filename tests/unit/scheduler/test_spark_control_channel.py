@@ -43,6 +43,7 @@ def connected(server: ChannelServer) -> Iterator[Connected]:
         task.start()
         told = served(server)
         task.join()
+        assert told[0].data is not None
         assert told == [TaskMessage(2, {**HELLO, "proof": told[0].data["proof"]})]
         return found[-1]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from heron_core.exit_codes import ExitCode
+from heron_core.story import STEPS_MAX
 from heron_io.processes import SupervisorLink
 from scheduler.container.process_state import Phase
 from scheduler.container.supervisor_core import (
     RELOAD_RETRY_SECS,
-    STORY_EVENTS_MAX,
     TIMER_SECS,
     SupervisorCore,
 )
@@ -324,10 +324,10 @@ def test_statistics_name_pid_starts_and_failures() -> None:
 def test_the_story_has_cause_and_consequence_and_a_bound() -> None:
     machine = running(spec("manager"), spec("bolt"))
     machine.does(Ended("bolt", 1, "KeyError"))
-    ended = next(each for each in machine.core.story() if isinstance(each.event, Ended))
-    assert Start(spec("bolt")) in ended.instructions
+    steps = {step.cause: step.effects for step in machine.core.story().steps}
+    assert steps["Ended bolt 1 KeyError"] == ("Start bolt",)
     machine.passes(60.0, "manager", "bolt")
-    assert len(machine.core.story()) < 10, "heartbeats are no story"
-    for _ in range(2 * STORY_EVENTS_MAX):
+    assert len(machine.core.story().steps) < 10, "heartbeats are no story"
+    for _ in range(2 * STEPS_MAX):
         machine.does(PlanChanged(None))
-    assert len(machine.core.story()) == STORY_EVENTS_MAX
+    assert len(machine.core.story().steps) == STEPS_MAX

@@ -1,9 +1,12 @@
 """What the application master decides, event by event."""
 
+import random
+
 import pytest
 
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX, STABLE_SECS
 from heron_core.exit_codes import ExitCode
+from heron_core.story import STEPS_MAX
 from scheduler.backends.yarn.core import GRACE_SECS, Core, Phase
 from scheduler.backends.yarn.events import (
     Allocated,
@@ -11,10 +14,11 @@ from scheduler.backends.yarn.events import (
     AskFor,
     Completed,
     EndMaster,
-    EndWished,
+    EndRequested,
     Event,
     Grant,
     Instruction,
+    Log,
     MasterEnded,
     NotStarted,
     PlanChanged,
@@ -22,13 +26,12 @@ from scheduler.backends.yarn.events import (
     Recovered,
     Registered,
     Release,
-    RestartWished,
+    RestartRequested,
     Start,
     Started,
     StartMaster,
     Status,
     TakeBack,
-    Tell,
     Tick,
     Unregister,
 )
@@ -43,7 +46,7 @@ def grant(number: int, name: str = "a") -> Grant:
 
 
 class Running:
-    """A core with a clock; `does` leaves out what is only told."""
+    """A core with a clock; `does` leaves out what is only logged."""
 
     def __init__(self, *numbers: int) -> None:
         self.core = Core(LIMIT)
@@ -52,12 +55,13 @@ class Running:
 
     def does(self, event: Event) -> list[Instruction]:
         done = self.core.handle(event, self.now)
-        return [each for each in done if not isinstance(each, Tell)]
+        self.core.validate()
+        return [each for each in done if not isinstance(each, Log)]
 
-    def told(self, event: Event) -> str:
-        return " / ".join(
-            each.line for each in self.core.handle(event, self.now) if isinstance(each, Tell)
-        )
+    def logs(self, event: Event) -> str:
+        done = self.core.handle(event, self.now)
+        self.core.validate()
+        return " / ".join(each.text for each in done if isinstance(each, Log))
 
     @property
     def is_complete(self) -> bool:
@@ -128,9 +132,9 @@ def test_what_the_cluster_takes_is_asked_for_at_once_and_for_ever(status: int, w
     """It is not the container's fault, however often it happens; the others are left alone."""
     running = Running(1, 2).up()
     for _ in range(LIMIT + 2):
-        told = running.told(Completed(grant(1).id, status, "said"))
-        assert "container 1 is lost" in told
-        assert why in told
+        line = running.logs(Completed(grant(1).id, status, "said"))
+        assert "container 1 is lost" in line
+        assert why in line
         assert running.core.slots[1].phase is Phase.ASKED
         running.does(Allocated(grant(1)))
         running.does(Started(grant(1).id))
@@ -220,17 +224,17 @@ def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
 def test_restart_ends_in_order_and_asks_again() -> None:
     """Its end is no failure."""
     running = Running(1, 2).up()
-    assert running.does(RestartWished((1,))) == [Publish()]
+    assert running.does(RestartRequested((1,))) == [Publish()]
     assert running.core.slots[1].phase is Phase.ENDING
     assert running.does(Completed(grant(1).id, 0, "")) == [AskFor(1, ASK), Publish()]
     assert running.core.slots[1].policy.failures == 0
-    assert running.does(RestartWished((1, 5))) == []
+    assert running.does(RestartRequested((1, 5))) == []
 
 
 def test_restart_of_the_topology_master() -> None:
     """Container 0 runs beside the application master."""
     running = Running(1).up()
-    assert running.does(RestartWished((0,))) == [EndMaster()]
+    assert running.does(RestartRequested((0,))) == [EndMaster()]
     assert running.does(MasterEnded(0, "SIGTERM")) == [StartMaster()]
 
 
@@ -276,8 +280,8 @@ def test_kill_takes_back_and_ends_everything() -> None:
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(1)))
-    assert running.does(EndWished("`heronpy kill`")) == [TakeBack(2), Publish(), EndMaster()]
-    assert running.does(EndWished("again")) == []
+    assert running.does(EndRequested("`heronpy kill`")) == [TakeBack(2), Publish(), EndMaster()]
+    assert running.does(EndRequested("again")) == []
     assert running.does(MasterEnded(0, "")) == []
     assert running.does(PlanChanged({1: ASK, 2: ASK, 3: ASK})) == []
     done = running.does(Completed(grant(1).id, 0, ""))
@@ -287,7 +291,7 @@ def test_kill_takes_back_and_ends_everything() -> None:
 def test_the_end_does_not_wait_for_ever() -> None:
     """A node that does not answer: YARN kills what is left when the application has ended."""
     running = Running(1).up()
-    running.does(EndWished("enough"))
+    running.does(EndRequested("enough"))
     running.now += GRACE_SECS
     assert running.does(Tick())[-1] == Unregister(Status.KILLED, "enough")
 
@@ -296,6 +300,46 @@ def test_a_container_that_comes_while_all_ends_is_given_back() -> None:
     """The resource manager had given it before it heard of the end."""
     running = Running(1)
     running.does(Registered())
-    running.does(EndWished("enough"))
+    running.does(EndRequested("enough"))
     assert running.does(Allocated(grant(1)))[0] == Release(grant(1).id)
     assert running.does(Recovered(grant(1)))[0] == Release(grant(1).id)
+
+
+def test_one_that_is_not_needed_any_more_and_does_not_start_is_forgotten() -> None:
+    """The plan changed between its allocation and its start: it must not be asked for again."""
+    running = Running(1, 2)
+    running.does(Registered())
+    running.does(Allocated(grant(2)))
+    running.does(PlanChanged({1: ASK}))
+    assert running.does(NotStarted(grant(2).id, "no disk")) == [Release(grant(2).id), Publish()]
+    running.now += 10 * PAUSE_SECS_MAX
+    assert running.does(Tick()) == []
+    assert running.core.slots.keys() == {1}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
+    """Events in any order, also such as a cluster only sends by mistake."""
+    chance = random.Random(seed)
+    running = Running(1, 2, 3)
+    running.does(Registered())
+    names = [f"{letter}" for letter in "abc"]
+    for _ in range(300):
+        running.now += chance.choice((0.0, 1.0, 20.0))
+        given = grant(chance.randint(0, 4), chance.choice(names))
+        numbers = chance.sample(range(1, 5), chance.randint(1, 4))
+        running.does(chance.choice((
+            Allocated(given), Started(given.id), NotStarted(given.id, "why"), Recovered(given),
+            Completed(given.id, chance.choice((-100, 0, 1)), "why"),
+            PlanChanged(dict.fromkeys(numbers, Ask(512, chance.randint(1, 2)))),
+            RestartRequested(tuple(numbers)), MasterEnded(1, "why"), Tick(),
+        )))  # fmt: skip
+    assert len(running.core.story().steps) <= STEPS_MAX
+
+
+def test_the_story_has_cause_and_consequence() -> None:
+    running = Running(1).up()
+    running.does(Completed(grant(1).id, -100, ""))
+    step = running.core.story().steps[-1]
+    assert "Completed" in step.cause
+    assert any("AskFor" in effect for effect in step.effects)

@@ -7,7 +7,7 @@ from scheduler.backends.yarn.diagnostics import Room, completed_words, no_room, 
 
 PAGE_BYTES = 4096
 FAILED = """\
-[2026-11-21 22:01:02.003]Exception from container-launch.
+[2026-11-21 22:01:02.003]Exception from container-submission.
 Container id: container_1795298476178_0003_01_000002
 Exit code: 4
 

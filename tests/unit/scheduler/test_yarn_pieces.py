@@ -108,7 +108,7 @@ def test_the_clusters_file() -> None:
     text = "scheduler: yarn\nstate: zk://z:2181/h\nyarn: {queue: prod, ready_secs: 30}"
     backend = backend_of(parse(text, "big", "big.yaml"))
     assert (backend.kind, backend.ready_secs) == ("yarn", 30)
-    assert backend.about() == {"cluster": "big", "application": ""}
+    assert backend.node_fields() == {"cluster": "big", "application": ""}
     with pytest.raises(UsageError, match="the key 'gang' is not known"):
         parse("scheduler: yarn\nstate: zk://z:2181/h\nyarn: {gang: true}", "big", "big.yaml")
 

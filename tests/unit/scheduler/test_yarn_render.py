@@ -24,7 +24,7 @@ RESOURCES = (
     render.Resource("runtime", f"{STAGING}/lib/r.tar.gz", "ARCHIVE", True, 9, 8),
     render.Resource("code_0", f"{STAGING}/topologies/w/c.tar.gz", "ARCHIVE", False),
 )
-ORDER = render.Order(
+SPEC = render.ApplicationSpec(
     "words",
     "zk://zk1:2181,zk2:2181/heron",
     "cpython-3.11-linux-x86_64",
@@ -36,19 +36,19 @@ ORDER = render.Order(
     RESOURCES,
     (("HERONPY_STREAMPARSE", "built in"),),
 )
-WISHES = render.Wishes(queue="prod", master=Ask(2048, 2), attempts=3)
+OPTIONS = render.YarnOptions(queue="prod", master=Ask(2048, 2), attempts=3)
 
 
 def test_the_application() -> None:
     """Memory is rounded up to MB, cores to vcores; one priority for each container."""
-    shown = render.preview("words", WISHES, ORDER, PLAN)
+    shown = render.preview("words", OPTIONS, SPEC, PLAN)
     assert shown + "\n" == (GOLDEN / "application.json").read_text("utf-8")
     assert render.asks(PLAN) == {1: Ask(3072, 3), 3: Ask(701, 1)}
 
 
 def test_the_order_comes_through() -> None:
     """As the application master reads it."""
-    assert render.Order.from_json(json.loads(json.dumps(ORDER.to_json()))) == ORDER
+    assert render.ApplicationSpec.from_json(json.loads(json.dumps(SPEC.to_json()))) == SPEC
 
 
 def test_a_command_survives_the_launch_script() -> None:
@@ -68,17 +68,17 @@ def test_a_command_survives_the_launch_script() -> None:
 )
 def test_larger_than_any(largest: Ask, told: str) -> None:
     """Refused with both numbers before anything is submitted."""
-    render.check_largest(PLAN, WISHES.master, Ask(3072, 3))
+    render.check_largest(PLAN, OPTIONS.master, Ask(3072, 3))
     with pytest.raises(UsageError, match=told):
-        render.check_largest(PLAN, WISHES.master, largest)
+        render.check_largest(PLAN, OPTIONS.master, largest)
 
 
 @pytest.mark.parametrize("mark", ["{{", "}}", "<LOG_DIR>"])
 def test_what_yarn_would_replace(mark: str) -> None:
     """In a folder's name."""
-    render.check_words(ORDER)
+    render.check_words(SPEC)
     with pytest.raises(UsageError, match="which YARN would replace"):
-        render.check_words(replace(ORDER, code=(f"/home/{mark}",)))
+        render.check_words(replace(SPEC, code=(f"/home/{mark}",)))
 
 
 def test_tags() -> None:

@@ -381,6 +381,7 @@ def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> N
     assert made.control(SPOUT, beat, 5) == [events.ToLocalControl(SPOUT, 5, messages.Resync())]
     made.hello(SPOUT, incarnation=5)
     (order,) = made.control(SPOUT, beat, 6)
+    assert isinstance(order, events.ToLocalControl)
     assert type(order.message) is messages.Superseded
     assert order.incarnation == 6
 

@@ -314,8 +314,8 @@ def _is_probe(each: events.Instruction) -> bool:
 
 def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
     made = Made()
-    beat = messages.Heartbeat(1, {"waiting_bytes": {SPOUT: 7}, "forwarded": 3}, {}, {SPOUT: (
-        (FIRST,), 2.0, 1.0, 0.5)})  # fmt: skip
+    paused = {SPOUT: messages.PauseStatistics((FIRST,), 2.0, 1.0, 0.5)}
+    beat = messages.Heartbeat(1, {"waiting_bytes": {SPOUT: 7}, "forwarded": 3}, {}, paused)
     made.receive(beat, b"1-1")
     asked = made.receive(messages.Command("stats", {"component": "spout"}), b"cli")
     ((_, reply),) = sent(messages.Reply, asked)

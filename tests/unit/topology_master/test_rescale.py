@@ -240,5 +240,5 @@ def rounds_of(made: Made, processed: int, times: int) -> None:
     for _ in range(times):
         made.wait(0.02)
         number, epoch = made.core.probe_round, made.core.epoch
-        for task, *counts in ((SPOUT, 10, 0), (FIRST, 10, 10), (LAST, 0, processed)):
-            made.receive(messages.QuiescenceReport(task, number, *counts, True, epoch))
+        for task, emitted, received in ((SPOUT, 10, 0), (FIRST, 10, 10), (LAST, 0, processed)):
+            made.receive(messages.QuiescenceReport(task, number, emitted, received, True, epoch))

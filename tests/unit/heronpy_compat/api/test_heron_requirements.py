@@ -15,7 +15,7 @@ from heronpy_compat.api.stream import Grouping, Stream
 from heronpy_compat.api.topology import Topology, TopologyBuilder
 from heronpy_compat.loading.class_loading import load_class
 
-AT_LEAST = {"topology_reliability_mode": "ATLEAST_ONCE"}
+AT_LEAST: dict[str, Any] = {"topology_reliability_mode": "ATLEAST_ONCE"}
 
 
 class Phases(Spout):
@@ -118,7 +118,8 @@ def cluster(bolt: type = Reader, config: Any = None, **extra: Any) -> LocalClust
 
 def test_a_marker_on_a_control_stream_never_overtakes_data() -> None:
     """FIFO for each pair of tasks, over both streams."""
-    for mode in ({}, AT_LEAST):
+    none: dict[str, Any] = {}
+    for mode in (none, AT_LEAST):
         seen = [bolt.seen for bolt in cluster(**mode).components("read")]
         before = [number for each in seen for number in each[: each.index("first")]]
         assert sorted(before) == [0, 1, 2]
@@ -150,7 +151,7 @@ def test_without_acks_every_tuple_id_is_acked_at_once() -> None:
 def test_a_spout_that_emits_nothing_any_more_stays_alive() -> None:
     """Without finish() it is asked again and again."""
     made = cluster()
-    core = made.instances[1].core
+    core = made.instances[1].driver
     calls = core.metrics.executed
     made.turn()
     assert core.metrics.executed > calls

@@ -7,7 +7,7 @@ import pyarrow as arrow
 import pytest
 from pyarrow import parquet
 
-from heron_cli.configure import packed
+from heron_cli.configure import packing_plan
 from heron_core.errors import ComponentError, TopologyError
 from heronpy_compat import Bolt, Topology
 from heronpy_compat.api.topology import TopologyType
@@ -52,7 +52,7 @@ def test_files_are_read_by_pyarrow(folder: Path) -> None:
         assert [each.values for each in spout.next_tuple(calls=5)] == [[n] for n in range(5)]
         spout.next_tuple()
         assert spout.finished
-    assert packed(topology(source)).instances
+    assert packing_plan(topology(source)).instances
 
 
 def test_a_folder_is_followed(folder: Path) -> None:
@@ -77,7 +77,7 @@ def test_what_only_spark_reads_is_refused_when_the_topology_is_loaded(
 ) -> None:
     """And by the spout itself, whatever else starts it."""
     with pytest.raises(TopologyError) as caught:
-        packed(topology(source))
+        packing_plan(topology(source))
     said = str(caught.value)
     assert said.startswith("spout 'rows'")
     assert reason in said

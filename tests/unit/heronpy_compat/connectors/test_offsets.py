@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from heronpy_compat.connectors.offsets import OffsetLedger, Place
+from heronpy_compat.connectors.offsets import OffsetLedger, PartitionKey
 
-PLACES: list[Place] = [("a", 0), ("a", 1), ("b", 0)]
+PLACES: list[PartitionKey] = [("a", 0), ("a", 1), ("b", 0)]
 
 
 class Ledger(RuleBasedStateMachine):
@@ -15,24 +15,24 @@ class Ledger(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ledger = OffsetLedger()
-        self.read: dict[Place, list[int]] = {}
-        self.done: dict[Place, set[int]] = {}
-        self.said: dict[Place, int] = {}
+        self.read: dict[PartitionKey, list[int]] = {}
+        self.done: dict[PartitionKey, set[int]] = {}
+        self.said: dict[PartitionKey, int] = {}
 
-    def expected(self, place: Place) -> int:
+    def expected(self, place: PartitionKey) -> int:
         """The first record that is not done, or the one after the last."""
         rest = [each for each in self.read[place] if each not in self.done[place]]
         return rest[0] if rest else self.read[place][-1] + 1
 
     @rule(place=st.sampled_from(PLACES), gap=st.integers(0, 2))
-    def take(self, place: Place, gap: int) -> None:
+    def take(self, place: PartitionKey, gap: int) -> None:
         read = self.read.setdefault(place, [])
         self.done.setdefault(place, set())
         read.append((read[-1] + 1 if read else 10) + gap)
         self.ledger.take(place, read[-1])
 
     @rule(place=st.sampled_from(PLACES), back=st.integers(0, 6))
-    def ack(self, place: Place, back: int) -> None:
+    def ack(self, place: PartitionKey, back: int) -> None:
         read = self.read.get(place, [])
         if back < len(read):
             self.done[place].add(read[-1 - back])
@@ -41,10 +41,10 @@ class Ledger(RuleBasedStateMachine):
             self.ledger.ack(place, 5)  # of an earlier time, when the partition was here before
 
     @rule(place=st.sampled_from(PLACES))
-    def revoke(self, place: Place) -> None:
+    def revoke(self, place: PartitionKey) -> None:
         self.ledger.revoke(place)
         for each in (self.read, self.done, self.said):
-            each.pop(place, None)  # type: ignore[attr-defined]
+            each.pop(place, None)
 
     @rule()
     def commits(self) -> None:
@@ -55,7 +55,7 @@ class Ledger(RuleBasedStateMachine):
         assert self.ledger.commits(everything=True) == now
 
     @rule(place=st.sampled_from(PLACES))
-    def a_commit_fails(self, place: Place) -> None:
+    def a_commit_fails(self, place: PartitionKey) -> None:
         self.ledger.not_committed(place)
         self.said.pop(place, None)
 

@@ -227,7 +227,7 @@ def test_what_a_component_is_made_of_travels_in_its_config(load: Load) -> None:
     assert topology_from_json(topology_to_json(topology)) == topology
 
 
-# Outputs of other doors' classes
+# Outputs of other APIs' classes
 
 OTHERS = """
 class Words:

@@ -9,7 +9,7 @@ import pytest
 
 from heron_core.errors import ComponentError
 from heron_core.topology import topology_from_json, topology_to_json
-from heronpy_compat.flux.objects import BuiltGrouping, attribute_name, prepared, snake_case
+from heronpy_compat.flux.objects import BuiltGrouping, attribute_name, construction, snake_case
 from heronpy_compat.loading.class_loading import load_class
 
 Load = Callable[..., Any]
@@ -33,16 +33,16 @@ streams:
 
 
 def made(load: Load, delegate: Any, more: str, component: str = "split") -> Any:
-    """The component as doors.construct makes it."""
+    """The component as adapters.construct makes it."""
     spec = load(TEXT.format(more)).by_name[component]
-    args, configure = prepared(spec.config)
+    args, configure = construction(spec.config)
     found: Any = load_class(spec.class_path)(*args, delegate=delegate)
     configure(found)
     return found
 
 
 def test_without_a_recipe_there_is_nothing_to_do() -> None:
-    args, configure = prepared({"topology.debug": True})
+    args, configure = construction({"topology.debug": True})
     configure(None)
     assert args == ()
 
@@ -89,7 +89,7 @@ def test_a_spouts_properties(load: Load, spout_delegate: Any) -> None:
 def test_values_that_json_cannot_say(load: Load, bolt_delegate: Any) -> None:
     topology = load(TEXT.format("constructorArgs: [2024-02-29, {ref: base}]"))
     spec = topology_from_json(topology_to_json(topology)).by_name["split"]
-    (day, base), _ = prepared(spec.config)
+    (day, base), _ = construction(spec.config)
     assert (day, base.words) == (date(2024, 2, 29), ["xxx"])
 
 
@@ -150,7 +150,7 @@ def test_what_user_code_raises_is_told_with_the_line_of_the_file(
         spouts: [{{id: s, className: parts.Lines, properties: [{{name: path, ref: f}}]}}]
         """).by_name["s"]
     with pytest.raises(ComponentError) as caught:
-        prepared(spec.config)
+        construction(spec.config)
     assert str(caught.value) == f"t.yaml:2: 'f' (fails.Fails): {expected}"
 
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from multilang_support import Shell
 
-from heronpy_compat.adapters.multilang import ShellBolt, ShellSpout, line, reader
+from heronpy_compat.adapters.multilang import ShellBolt, ShellSpout, child_channel, reader
 from heronpy_compat.adapters.multilang import spout as spout_module
 
 
@@ -49,8 +49,8 @@ def make(tmp_path: Path, folders: Path) -> Iterator[Callable[..., Shell]]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beats and looks at the clock come every 20 ms instead of every second."""
-    monkeypatch.setattr(reader, "BEAT_SECS", 0.02)
-    for module in (line, spout_module):
+    monkeypatch.setattr(reader, "HEARTBEAT_SECS", 0.02)
+    for module in (child_channel, spout_module):
         monkeypatch.setattr(module, "LOOK_UP_SECS", 0.02)
 
 

@@ -177,7 +177,12 @@ def test_a_heartbeat_each_beat_is_answered_by_a_sync(bolt: Make, quick: None) ->
     shell = bolt().start()
     answers: list[Any] = []
     sync = shell.component.commands["sync"]
-    shell.component.commands["sync"] = lambda message: (answers.append(message), sync(message))
+
+    def recorded(message: Any) -> None:
+        answers.append(message)
+        sync(message)
+
+    shell.component.commands["sync"] = recorded
     shell.engine.until(lambda: len(answers) >= 5)
     assert shell.engine.errors == []
 
@@ -356,7 +361,7 @@ def test_a_child_that_never_stops_talking_waits_for_us_and_lets_us_work(
     """Its output is held back while the main thread does something else (waits for back-pressure,
     say), and is not taken for silence; each look into the inbox comes to an end."""
     shell = bolt().start()
-    shell.component.pulse.timeout_secs = 1.0  # its start may take longer
+    shell.component.response_timer.timeout_secs = 1.0  # its start may take longer
     shell.give(["flood"])
     shell.engine.until(lambda: shell.engine.emitted)
     reader = shell.component.reader

@@ -16,8 +16,7 @@ from heronpy_compat.adapters.multilang.in_flight import InFlight
 from heronpy_compat.adapters.multilang.json_codec import JsonCodec
 from heronpy_compat.adapters.multilang.msgpack_codec import MsgpackCodec
 from heronpy_compat.adapters.multilang.protocol import emit_of
-from heronpy_compat.adapters.multilang.pulse import Pulse
-from heronpy_compat.adapters.multilang.restarts import Restarts
+from heronpy_compat.adapters.multilang.response_timer import ResponseTimer
 
 ACK = {"command": "ack", "id": "5"}
 LOG = {"command": "log", "msg": "line\nbreak, end\nend\n, Gr\u00fc\u00dfe \u4f60\u597d \U0001f600"}
@@ -215,33 +214,25 @@ def test_a_tuple_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() ->
 def test_a_tuple_that_failed_here_is_in_the_child_until_that_settles_it() -> None:
     flight = InFlight()
     key, other = flight.add("a"), flight.add("b")
-    assert flight.spoil(key) == "a"
-    assert flight.spoil(key) is None
+    assert flight.mark_failed(key) == "a"
+    assert flight.mark_failed(key) is None
     assert flight.anchors([key, other, "77", "-3"]) == (["b"], ["77"])
     assert flight.settle(key) is None
     key = flight.add("c")
-    flight.spoil(key)
+    flight.mark_failed(key)
     assert flight.clear() == ["b"]
     assert (len(flight), flight.unanswered) == (0, 0)
 
 
 def test_silence_counts_from_the_question_or_the_last_word() -> None:
-    pulse = Pulse(timeout_secs=30.0)
-    assert not pulse.is_overdue(1e9)
-    pulse.ask(100.0)
-    pulse.ask(120.0)
-    assert not pulse.is_overdue(130.0)
-    assert pulse.is_overdue(130.5)
-    pulse.heard_at = 110.0
-    assert not pulse.is_overdue(140.0)
-    assert pulse.is_overdue(140.5)
-    pulse.answered()
-    assert not pulse.is_overdue(1e9)
-
-
-def test_pauses_grow_and_a_stable_life_clears_the_slate() -> None:
-    restarts = Restarts(limit=8)
-    assert [restarts.pause_secs(0.1) for _ in range(9)] == [
-        0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, None,
-    ]  # fmt: skip
-    assert restarts.pause_secs(10.0) == 0.0
+    timer = ResponseTimer(timeout_secs=30.0)
+    assert not timer.is_overdue(1e9)
+    timer.ask(100.0)
+    timer.ask(120.0)
+    assert not timer.is_overdue(130.0)
+    assert timer.is_overdue(130.5)
+    timer.heard_at = 110.0
+    assert not timer.is_overdue(140.0)
+    assert timer.is_overdue(140.5)
+    timer.answered()
+    assert not timer.is_overdue(1e9)

@@ -6,17 +6,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 from multilang_support import DEADLINE_SECS, PUPPET, Left, Shell
 
+from heron_core.algorithms import backoff
 from heron_core.errors import ComponentError
 from heronpy_compat.adapters.multilang import child as child_module
-from heronpy_compat.adapters.multilang import json_codec, restarts
+from heronpy_compat.adapters.multilang import json_codec
 
 Make = Callable[..., Shell]
+
+
+def has_failed(shell: Shell, count: int) -> bool:
+    """Whether so many tuples have failed."""
+    return len(shell.engine.failed) == count
 
 
 def is_alive(pid: int) -> bool:
@@ -71,7 +78,7 @@ def test_a_killed_child_is_named_by_its_signal(bolt: Make) -> None:
 def test_a_hanging_child_is_killed_though_no_tuple_comes(bolt: Make, quick: None) -> None:
     """The heartbeat that nobody answers tells."""
     shell = bolt().start()
-    shell.component.pulse.timeout_secs = 0.3  # its start may take longer
+    shell.component.response_timer.timeout_secs = 0.3  # its start may take longer
     hung = shell.pid
     given = shell.give(["hang"])
     shell.engine.until(lambda: shell.engine.failed == [given])
@@ -84,7 +91,7 @@ def test_a_child_that_does_not_read_is_killed_though_process_waits_for_the_pipe(
 ) -> None:
     """Megabytes behind a child that hangs: the write waits, and is given up with the child."""
     shell = bolt().start()
-    shell.component.pulse.timeout_secs = 0.3  # its start may take longer
+    shell.component.response_timer.timeout_secs = 0.3  # its start may take longer
     given = [shell.give(["hang"])]
     while not shell.engine.failed:
         given.append(shell.give(["ack"], ["x" * 100_000]))
@@ -135,12 +142,12 @@ def test_pauses_between_deaths_and_the_end_after_the_limit(
     bolt: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three restarts are allowed: the 4th death in a row ends the instance with the cause."""
-    monkeypatch.setattr(restarts, "FIRST_PAUSE_SECS", 0.01)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_SECS", 0.01)
     shell = bolt(topology__restart__limit=3).start()
     given = []
     for deaths in range(1, 5):
         given.append(shell.give(["stderr", "boom\n"], ["exit", 7]))
-        shell.engine.until(lambda deaths=deaths: len(shell.engine.failed) == deaths)
+        shell.engine.until(partial(has_failed, shell, deaths))
     with pytest.raises(Left) as caught:
         shell.engine.until(lambda: False)
     assert "died 4 times in a row, the last time it exited with status 7: boom" in str(caught.value)
@@ -156,7 +163,7 @@ def test_pauses_between_deaths_and_the_end_after_the_limit(
 
 def test_process_waits_for_the_next_child(bolt: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tuples do not fail one after the other while none runs."""
-    monkeypatch.setattr(restarts, "FIRST_PAUSE_SECS", 0.05)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_SECS", 0.05)
     shell = bolt().start()
     for _ in range(2):
         shell.give(["exit", 1])
@@ -182,9 +189,9 @@ def test_a_program_that_vanished_ends_the_instance(bolt: Make, tmp_path: Path) -
 def test_a_child_that_ignores_the_end_of_its_stdin_is_killed(
     bolt: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heronpy_compat.adapters.multilang import line
+    from heronpy_compat.adapters.multilang import child_channel
 
-    monkeypatch.setattr(line, "CLOSE_SECS", 0.1)
+    monkeypatch.setattr(child_channel, "CLOSE_SECS", 0.1)
     shell = bolt().start()
     stubborn = shell.pid
     given = shell.give(["hang"])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from multilang_support import Left, Shell
 
-from heronpy_compat.adapters.multilang import restarts
+from heron_core.algorithms import backoff
 from heronpy_compat.adapters.multilang import spout as spout_module
 from heronpy_compat.adapters.multilang.spout import TupleId
 
@@ -176,7 +176,7 @@ def test_a_child_that_dies_is_followed_by_one_that_is_activated(spout: Make) -> 
 
 def test_a_child_that_hangs_in_a_turn_is_killed(spout: Make, quick: None) -> None:
     shell = spout().puppet(turns={"next": [[["hang"]]]}).start()
-    shell.component.pulse.timeout_secs = 0.3  # its start may take longer
+    shell.component.response_timer.timeout_secs = 0.3  # its start may take longer
     shell.component.next_tuple()
     assert "was killed: it said nothing for 0.3 s" in shell.engine.errors[0]
     assert shell.counts == {"deaths": 1}
@@ -185,7 +185,7 @@ def test_a_child_that_hangs_in_a_turn_is_killed(spout: Make, quick: None) -> Non
 def test_a_child_that_dies_again_and_again_ends_the_instance(
     spout: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restarts, "FIRST_PAUSE_SECS", 0.01)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_SECS", 0.01)
     shell = spout(topology__restart__limit=2).puppet(turns={"next": [[["exit", 1]]]}).start()
     with pytest.raises(Left, match="died 3 times in a row, the last time it exited with status 1"):
         shell.engine.until(shell.component.next_tuple)

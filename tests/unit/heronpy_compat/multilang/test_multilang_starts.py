@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from multilang_support import PUPPET, PYTHON, Context, Shell
@@ -173,7 +174,7 @@ def test_settings_that_are_wrong_are_named(tmp_path: Path, key: str, value: obje
 
 
 def test_storms_timeouts(tmp_path: Path) -> None:
-    config = {"heronpy.shell.command": ["x"]}
+    config: dict[str, Any] = {"heronpy.shell.command": ["x"]}
     assert Settings.of(config, Context(tmp_path)).timeout_secs == 30
     config |= {"supervisor.worker.timeout.secs": 20}
     assert Settings.of(config, Context(tmp_path)).timeout_secs == 20

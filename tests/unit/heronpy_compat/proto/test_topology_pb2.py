@@ -61,7 +61,8 @@ def test_a_topology_is_a_message() -> None:
     message = Defined.protobuf_topology
     assert isinstance(message, topology_pb2.Topology)
     assert (message.id, message.name) == (Defined.topology_id, "Defined")
-    assert message.state == topology_pb2.TopologyState.Value("RUNNING") == topology_pb2.RUNNING
+    assert message.state == topology_pb2.TopologyState.Value("RUNNING")
+    assert message.state == topology_pb2.RUNNING  # type: ignore[attr-defined]
     assert [each.comp.name for each in message.spouts] == ["words"]
     assert [each.comp.name for each in message.bolts] == ["by_field", "others"]
     assert values(message.topology_config) == {
@@ -86,6 +87,7 @@ def test_a_spout_is_a_message() -> None:
     (spout,) = Defined._protobuf_spouts.values()
     assert isinstance(spout, topology_pb2.Spout)
     assert spout.comp.class_name == f"{__name__}.Words"
+    assert spout.comp.spec is not None
     assert topology_pb2.ComponentObjectSpec.Name(spout.comp.spec) == "PYTHON_CLASS_NAME"
     assert values(spout.comp.config) == {
         "topology.component.parallelism": "3", "text": "0123", "none": [None],
@@ -104,8 +106,9 @@ def test_the_inputs_of_bolts() -> None:
     word, errors = by_field.inputs
     assert (word.stream.component_name, word.stream.id) == ("words", "default")
     assert word.gtype == topology_pb2.Grouping.Value("FIELDS")
+    assert word.grouping_fields is not None
     assert [field.key for field in word.grouping_fields.keys] == ["word"]
-    assert errors.gtype == topology_pb2.LOWEST
+    assert errors.gtype == topology_pb2.LOWEST  # type: ignore[attr-defined]
     assert not errors.HasField("grouping_fields")
     custom, local, partial = others.inputs
     assert custom.custom_grouping_object == CUSTOM.python_serialized

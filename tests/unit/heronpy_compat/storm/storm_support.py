@@ -165,7 +165,7 @@ def start(
     if spout:
         made.core.set_active(True)
     else:
-        made.core.start(made.now)
+        made.core.begin(True, made.now)
     return made
 
 
@@ -173,8 +173,8 @@ def keeping(storm: Any, **members: Any) -> type:
     """A bolt that keeps what it gets; `script` is what its process does with a tuple."""
 
     def initialize(self: Any, conf: Any, ctx: Any) -> None:
-        self.got: list[Any] = []
-        self.ticks: list[Any] = []
+        self.got = []
+        self.ticks = []
         self.started_with = (conf, ctx)
 
     def process(self: Any, tup: Any) -> None:

@@ -37,7 +37,7 @@ def made(kind: type, spout: bool = False, config: Any = None, given: Any = None)
 def recipe(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The config of a component of a Flux file: the argument 5, then a call of configure(7)."""
     monkeypatch.setattr(
-        "heronpy_compat.flux.objects.prepared",
+        "heronpy_compat.flux.objects.construction",
         lambda config: ((5,), lambda component: component.configure(7)),
     )
     return {RECIPE: {}}

@@ -13,7 +13,13 @@ import msgpack
 import pytest
 
 TICK = {"id": "t", "comp": "__system", "stream": "__tick", "task": -1, "tuple": [1]}
-HEARTBEAT = {"id": "h", "comp": None, "stream": "__heartbeat", "task": -1, "tuple": []}
+HEARTBEAT: dict[str, Any] = {
+    "id": "h",
+    "comp": None,
+    "stream": "__heartbeat",
+    "task": -1,
+    "tuple": [],
+}
 
 
 def tuple_of(word: str, tup_id: str) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Hook(ITaskHook):
 
 
 def test_a_component_knows_where_it_is_before_initialize(storm: Any) -> None:
-    seen = {}
+    seen: dict[str, Any] = {}
 
     class Told(storm.Bolt):  # type: ignore[misc]
         def initialize(self, conf: Any, ctx: Any) -> None:

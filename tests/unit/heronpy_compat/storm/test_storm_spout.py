@@ -18,7 +18,7 @@ def scripted(base: Any, **members: Any) -> type:
 
     def initialize(self: Any, conf: Any, ctx: Any) -> None:
         self.script = list
-        self.seen: list[Any] = []
+        self.seen = []
 
     def next_tuple(self: Any) -> None:
         script, self.script = self.script, list

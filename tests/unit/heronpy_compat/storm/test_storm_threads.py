@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_calls_are_made_in_order_and_asked_for_once() -> None:
     made: list[int] = []
     calls = ThreadCalls(asked.append, lambda what, text: None)
     for number in range(3):
-        calls.post(lambda number=number: made.append(number))
+        calls.post(partial(made.append, number))
     assert (len(asked), calls.pending) == (1, True)
     asked.pop()()
     assert (made, calls.pending) == ([0, 1, 2], False)

@@ -1,6 +1,7 @@
 """Every operation on streamlets: what comes out of it, worked out by hand."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -299,12 +300,17 @@ def test_joins(method: str, expected: list[Any]) -> None:
 def test_a_streamlet_cannot_be_its_own_partner() -> None:
     """heronpy: RuntimeError, "Logic error while building"."""
     window = WindowConfig.create_tumbling_window(1)
-    for combine in (
+    combinations: list[Callable[[Any], object]] = [
         lambda source: source.union(source),
         lambda source: source.join(source, window, add),
-    ):
+    ]
+    for combine in combinations:
+
+        def built(builder: Any, combine: Callable[[Any], object] = combine) -> object:
+            return combine(builder.new_source(given([])))
+
         with pytest.raises(RuntimeError, match="Logic error while building"):
-            spec_of(lambda builder, combine=combine: combine(builder.new_source(given([]))))
+            spec_of(built)
 
 
 # --- transform -----------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_a_class_that_streamparse_run_would_run_is_run_here(fresh_imports: None)
 
 
 def test_par_by_environment() -> None:
-    members = {"words": Words.spec(par={"beta": 1, "prod": 6})}
+    members: dict[str, Any] = {"words": Words.spec(par={"beta": 1, "prod": 6})}
     assert converted("prod", **members).by_name["words"].parallelism == 6
     assert refusal(**members) == (
         "component 'words': par depends on the environment: name it with -e, one of beta, prod"

@@ -5,6 +5,7 @@ cure.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -431,7 +432,8 @@ def test_shell_components() -> None:
 def test_shell_components_that_cannot_be(kind: Any) -> None:
     name = kind.__name__
     for command in (None, ""):
-        assert message(ValueError, lambda given=command: kind.spec(command=given, script="")) == (
+        spec = partial(kind.spec, command=command, script="")
+        assert message(ValueError, spec) == (
             f"{name}: command is required: the program to run, as in"
             ' spec(command="node", script="bolt.js")'
         )
@@ -447,7 +449,7 @@ def test_a_topology_inherits_components_and_config() -> None:
     words = Words.spec()
     first = topology(words=words, count=Count.spec(inputs=[words]), config={"a": 1})
 
-    class Second(first):  # type: ignore[misc]
+    class Second(first):  # type: ignore[misc,valid-type]
         words = Words.spec(par=2)
         sink = Sink.spec(inputs=[GlobalStreamId("count", "default")])
 

@@ -88,7 +88,7 @@ def test_it_answers_as_the_newest_release() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     for module in (streamparse, util):
         with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-            _ = module.nonsense  # type: ignore[attr-defined]
+            _ = module.nonsense
     assert set(PUBLIC.split()) <= set(dir(streamparse))
 
 

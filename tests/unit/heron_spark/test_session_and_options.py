@@ -6,7 +6,7 @@ import re
 import pytest
 
 from heron_core.errors import HeronError, UsageError
-from heron_spark.callback_queue import Todo
+from heron_spark.callback_queue import CallbackQueue
 from heron_spark.options import SparkOptions
 from heron_spark.printing import KEPT_CHARACTERS, Lines, Printed
 from heron_spark.session import check_master, first_line, is_one_machine, master_url
@@ -30,7 +30,7 @@ def test_printed_lines_belong_to_who_printed_them() -> None:
     log = io.StringIO()
     printed, one, other = Printed(log, echo=True), Lines(), Lines()
     printed.lines = one
-    print("a", "b", file=printed)  # type: ignore[call-overload]
+    print("a", "b", file=printed)
     printed.write("half ")
     printed.lines = other
     printed.write("other\n")
@@ -54,7 +54,7 @@ def test_a_flood_of_lines_is_cut_and_counted() -> None:
 
 def test_calls_are_made_when_they_are_due() -> None:
     now, made = [10.0], list[str]()
-    todo = Todo(lambda: now[0])
+    todo = CallbackQueue(lambda: now[0])
     todo.later(2.0, lambda: made.append("second"))
     todo.later(1.0, lambda: made.append("first"))
     todo.soon(lambda: made.append("soon"))
@@ -72,7 +72,7 @@ def test_a_call_that_asks_for_another_does_not_hold_the_batch_up() -> None:
         made.append(1)
         todo.soon(again)
 
-    todo = Todo(lambda: 0.0)
+    todo = CallbackQueue(lambda: 0.0)
     todo.soon(again)
     todo.run()
     assert made == [1]

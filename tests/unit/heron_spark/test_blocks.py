@@ -2,7 +2,7 @@
 
 from heron_core.wire.frames import Frames, Kind, destination_of, header
 from heron_spark import blocks
-from heron_spark.blocks import Outgoing, messages
+from heron_spark.blocks import OutgoingBlocks, messages
 
 PLACES = {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (1, 0)}
 
@@ -12,7 +12,7 @@ def message(task: int, body: bytes = b"body") -> Frames:
 
 
 def test_messages_go_to_their_partition_in_order() -> None:
-    outgoing = Outgoing(PLACES)
+    outgoing = OutgoingBlocks(PLACES)
     sent = [message(2, b"a"), message(3, b"b"), message(4, b""), message(2, b"c")]
     for each in sent:
         outgoing.add(each)
@@ -22,14 +22,14 @@ def test_messages_go_to_their_partition_in_order() -> None:
 
 
 def test_what_was_taken_is_not_taken_again() -> None:
-    outgoing = Outgoing(PLACES)
+    outgoing = OutgoingBlocks(PLACES)
     outgoing.add(message(2))
     assert len(outgoing.take()) == 1
     assert outgoing.take() == []
 
 
 def test_a_full_block_is_closed() -> None:
-    outgoing = Outgoing(PLACES)
+    outgoing = OutgoingBlocks(PLACES)
     half = b"x" * (blocks.BLOCK_BYTES // 2)
     for _ in range(3):
         outgoing.add(message(2, half))
@@ -38,7 +38,7 @@ def test_a_full_block_is_closed() -> None:
 
 
 def test_further_frames_travel_along() -> None:
-    outgoing = Outgoing(PLACES)
+    outgoing = OutgoingBlocks(PLACES)
     mixed = [*message(3), b"\0\0\1\0"]
     outgoing.add(mixed)
     ((_, _, data),) = outgoing.take()

@@ -8,10 +8,10 @@ from heron_core import config as keys
 from heron_core.plans import MIB
 from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
 from heron_core.validation import problems
-from heronpy_compat.flux import connections, recipes, source
+from heronpy_compat.flux import connections, object_definitions, source
 from heronpy_compat.flux.components import component, value_object
 from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
-from heronpy_compat.flux.documents import Place
+from heronpy_compat.flux.documents import FilePosition
 from heronpy_compat.flux.schema import plain_config
 
 CPU_MAP = "topology.component.cpumap"
@@ -22,11 +22,11 @@ _CORE_POINTS = 100
 
 def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
     """The topology called `name`; TopologyError with file and line for what is wrong in it."""
-    recipes.check_references(definition.components)
+    object_definitions.check_references(definition.components)
     components = {name: value_object(each) for name, each in definition.components.items()}
     config = plain_config(definition.config)
     if definition.source is not None:
-        made = source.built(definition.source, components, config)
+        made = source.source_topology(definition.source, components, config)
         spec = replace(made, name=name, config={**made.config, **config})
     else:
         wired = _components(definition, components)
@@ -37,7 +37,7 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
 
 
 def _components(
-    definition: TopologyDefinition, components: recipes.Components
+    definition: TopologyDefinition, components: object_definitions.Components
 ) -> tuple[ComponentSpec, ...]:
     """Every component with its inputs, in the order of the file."""
     for stream in definition.streams:
@@ -87,7 +87,7 @@ class _Origin:
     """Where a problem comes from whose line starts so, perhaps after "config of"."""
 
     start: str
-    place: Place
+    place: FilePosition
 
 
 def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
@@ -97,7 +97,7 @@ def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
         raise _place(found[0], definition).wrong(f"{found[0]}{more}")
 
 
-def _place(problem: str, definition: TopologyDefinition) -> Place:
+def _place(problem: str, definition: TopologyDefinition) -> FilePosition:
     told = problem.removeprefix("config of ")
     for origin in _origins(definition):
         if told.startswith(origin.start):

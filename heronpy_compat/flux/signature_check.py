@@ -13,7 +13,7 @@ from heron_core.validation import did_you_mean
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.components import java
 from heronpy_compat.flux.definitions import ObjectDefinition
-from heronpy_compat.flux.documents import Place
+from heronpy_compat.flux.documents import FilePosition
 from heronpy_compat.flux.objects import method_name, setter_name, snake_case
 from heronpy_compat.loading.class_loading import load_class
 
@@ -126,7 +126,7 @@ def _check_call(
 
 
 def _missing(
-    definition: ObjectDefinition, place: Place, kind: str, name: str, known: Iterable[str]
+    definition: ObjectDefinition, place: FilePosition, kind: str, name: str, known: Iterable[str]
 ) -> TopologyError:
     close = did_you_mean(name, sorted(each for each in known if not each.startswith("_")))
     hint = f"; did you mean {close!r}?" if close else ""

@@ -7,7 +7,7 @@ import pytest
 from heron_core.errors import UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_spark.backend import query_backend
-from heron_spark.checkpoint_dir import Folder
+from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import one_container
 from heron_spark.options import SparkOptions
 from heron_spark.shipping import with_archives
@@ -36,11 +36,11 @@ def refusal(options: SparkOptions, home: Home) -> str:
 def test_without_a_checkpoint_it_has_the_one_of_its_name(home: Home) -> None:
     engine, made = query_backend(SparkOptions(), "t"), submission(home)
     assert engine.options.checkpoint == home.checkpoint("t")
-    assert engine.told(made) == f"checkpoint {home.checkpoint('t')}"
-    commits = Path(Folder(home.checkpoint("t")).query, "commits")
+    assert engine.describe(made) == f"checkpoint {home.checkpoint('t')}"
+    commits = Path(CheckpointDir(home.checkpoint("t")).query, "commits")
     commits.mkdir(parents=True)
     (commits / "7").touch()
-    assert engine.told(made).endswith(", continued after batch 7")
+    assert engine.describe(made).endswith(", continued after batch 7")
     assert engine.remove_at_end
     assert not query_backend(SparkOptions(checkpoint="/given"), "t").remove_at_end
 
@@ -51,7 +51,7 @@ def test_what_cannot_run_is_told_before_anything_is_written(home: Home, tmp_path
     assert "--max-batch must be" in refusal(SparkOptions(max_batch=0), home)
     other = TopologySpec("other", SPEC.components)
     path = str(tmp_path / "checkpoint")
-    Folder(path).claim(other)
+    CheckpointDir(path).claim(other)
     told = refusal(SparkOptions(checkpoint=path), home)
     assert "is of topology 'other', not 't'" in told
     python = SparkOptions(master="local[2]", python="/no/python")
@@ -60,7 +60,7 @@ def test_what_cannot_run_is_told_before_anything_is_written(home: Home, tmp_path
 
 
 def test_a_topology_at_its_end_is_not_submitted_again(home: Home, tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path / "checkpoint"))
+    folder = CheckpointDir(str(tmp_path / "checkpoint"))
     folder.claim(SPEC)
     folder.end_with(0)
     for name in ("offsets", "commits"):

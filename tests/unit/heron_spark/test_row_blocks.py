@@ -6,9 +6,9 @@ import pyarrow as arrow
 
 from heron_core.wire.frames import HEADER, destination_of
 from heron_spark.blocks import NUMBER, messages
-from heron_spark.redistribute import moved
-from heron_spark.row_blocks import hand_over, packed, unpacked
-from heron_spark.tables import DEAL, Dealing
+from heron_spark.redistribute import redistributed
+from heron_spark.row_blocks import hand_over, pack_rows, unpack_rows
+from heron_spark.tables import DEAL, PartitionRows
 
 
 class Taking:
@@ -23,15 +23,15 @@ class Taking:
 
 def test_a_block_has_its_task_and_its_rows() -> None:
     rows = arrow.record_batch({"number": [1, 2], "text": ["a", None]})
-    task, found = unpacked(packed(7, rows))
+    task, found = unpack_rows(pack_rows(7, rows))
     assert (task, found) == (7, rows)
 
 
 def test_rows_are_dealt_by_the_last_column() -> None:
     """In their order, to the partition where their task runs."""
-    dealing = Dealing(tasks=(4, 9), partitions=(2, 0))
+    partition_rows = PartitionRows(tasks=(4, 9), partitions=(2, 0))
     batch = arrow.record_batch({"number": [10, 11, 12, 13], DEAL: [1, 0, 0, 1]})
-    made = [each.to_pylist()[0] for each in dealing([batch])]
+    made = [each.to_pylist()[0] for each in partition_rows([batch])]
     assert {(each["id"], each["level"], each["partition"]) for each in made} == {
         (2, 0, 2),
         (0, 0, 0),
@@ -43,7 +43,7 @@ def test_rows_are_dealt_by_the_last_column() -> None:
 
 
 def test_rows_of_a_task_that_has_done_the_batch_are_let_go() -> None:
-    assert hand_over({}, [packed(4, arrow.record_batch({"number": [1]}))]) == {4}
+    assert hand_over({}, [pack_rows(4, arrow.record_batch({"number": [1]}))]) == {4}
 
 
 def message(task: int, text: bytes) -> bytes:
@@ -63,7 +63,7 @@ def test_blocks_for_partitions_that_are_no_more_are_divided_anew() -> None:
     places = {1: (1, 0), 2: (1, 1), 3: (2, 0)}
     found = {
         (level, partition): [(destination_of(each), each[1]) for each in messages(data)]
-        for level, partition, data in moved([block], places)
+        for level, partition, data in redistributed([block], places)
     }
     assert found == {
         (1, 0): [(1, b"a")],

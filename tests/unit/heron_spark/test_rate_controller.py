@@ -3,38 +3,38 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_spark.rate_controller import FIRST, Pace, worked_secs
+from heron_spark.rate_controller import FIRST, RateController, worked_secs
 from heron_spark.spouts import PATIENCE_SECS, drive
 
 
 def test_it_grows_eightfold_until_a_batch_is_as_long_as_wanted() -> None:
-    pace = Pace(1_000_000, 2.0)
-    assert pace.quota == FIRST == 1000
+    controller = RateController(1_000_000, 2.0)
+    assert controller.quota == FIRST == 1000
     quotas = []
     for _ in range(5):
-        pace.filled()
-        quotas.append(pace.begin(pace.quota * 1e-6))
+        controller.quota_reached()
+        quotas.append(controller.begin(controller.quota * 1e-6))
     assert quotas == [8000, 64_000, 512_000, 1_000_000, 1_000_000]
 
 
 def test_it_shrinks_when_bolts_are_slow() -> None:
-    pace = Pace(1_000_000, 2.0)
-    pace.filled()
-    assert pace.begin(10.0) == 200
-    pace.filled()
-    assert pace.begin(2.0) == 200
+    controller = RateController(1_000_000, 2.0)
+    controller.quota_reached()
+    assert controller.begin(10.0) == 200
+    controller.quota_reached()
+    assert controller.begin(2.0) == 200
 
 
 def test_it_never_shrinks_to_nothing() -> None:
-    pace = Pace(10, 2.0)
+    controller = RateController(10, 2.0)
     for _ in range(5):
-        pace.begin(1000.0)
-    assert pace.quota == 1
+        controller.begin(1000.0)
+    assert controller.quota == 1
 
 
 def test_silent_spouts_do_not_make_it_grow() -> None:
-    pace = Pace(1_000_000, 2.0)
-    assert pace.begin(0.01) == 1000
+    controller = RateController(1_000_000, 2.0)
+    assert controller.begin(0.01) == 1000
 
 
 def test_the_work_of_a_batch_is_its_levels_in_turn() -> None:
@@ -80,20 +80,22 @@ class Time:
         self.now += secs
 
 
-def driven(*spouts: Spout, quota: int = 1000, busy_secs: float = 1.0) -> tuple[Pace, float]:
-    """Drive them; returns the pace and how long it took."""
-    pace, time = Pace(quota, 2.0), Time()
+def driven(
+    *spouts: Spout, quota: int = 1000, busy_secs: float = 1.0
+) -> tuple[RateController, float]:
+    """Drive them; returns the controller and how long it took."""
+    controller, time = RateController(quota, 2.0), Time()
     runners: list[Any] = list(spouts)
-    drive(runners, pace, time.clock, time.sleep, busy_secs)
-    return pace, time.now - 100.0
+    drive(runners, controller, time.clock, time.sleep, busy_secs)
+    return controller, time.now - 100.0
 
 
 def test_each_emits_its_quota() -> None:
     one, other = Spout(100), Spout(300)
-    pace, _ = driven(one, other)
+    controller, _ = driven(one, other)
     assert (one.made, other.made) == (1000, 1200)
-    pace.begin(1e-3)
-    assert pace.quota == 1000  # filled, but that is the most
+    controller.begin(1e-3)
+    assert controller.quota == 1000  # filled, but that is the most
 
 
 def test_a_small_quota_is_kept_to_the_tuple() -> None:

@@ -11,7 +11,7 @@ import pytest
 from heron_core.errors import HeronError, UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_spark import checkpoint_dir
-from heron_spark.checkpoint_dir import Folder, Outcome
+from heron_spark.checkpoint_dir import CheckpointDir, Outcome
 
 
 def outcome(state: bytes = b"state", finished: bool = False) -> Outcome:
@@ -27,7 +27,7 @@ def topology(name: str = "t", **parallelism: int) -> TopologySpec:
 
 
 def test_an_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     assert not folder.has(3, 7)
     assert folder.keep(3, 7, outcome())
     assert folder.has(3, 7)
@@ -37,7 +37,7 @@ def test_an_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_the_first_attempt_wins(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     assert folder.keep(3, 7, outcome(b"first"))
     assert not folder.keep(3, 7, outcome(b"second"))
     assert folder.state(3, 7) == b"first"
@@ -51,13 +51,13 @@ def test_without_hard_links_a_file_is_still_whole(
         raise OSError(errno.EOPNOTSUPP, "not supported")
 
     monkeypatch.setattr(os, "link", refuse)
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     assert folder.keep(3, 7, outcome())
     assert os.listdir(tmp_path / "tasks" / "3") == ["000000007"]
 
 
 def test_three_batches_are_kept(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     for batch in range(5):
         folder.keep(1, batch, outcome())
     assert [batch for batch in range(5) if folder.has(1, batch)] == [2, 3, 4]
@@ -65,13 +65,13 @@ def test_three_batches_are_kept(tmp_path: Path) -> None:
 
 def test_a_missing_state_is_told_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(HeronError, match="state of task 4 after batch 2 is missing"):
-        Folder(str(tmp_path)).state(4, 2)
+        CheckpointDir(str(tmp_path)).state(4, 2)
 
 
 def test_a_full_disk_leaves_nothing_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 
 
 def test_a_checkpoint_is_claimed_and_continued(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path / "new"))
+    folder = CheckpointDir(str(tmp_path / "new"))
     folder.claim(topology())
     folder.claim(topology())
 
@@ -102,14 +102,14 @@ def test_a_checkpoint_is_claimed_and_continued(tmp_path: Path) -> None:
 def test_a_checkpoint_of_another_topology_is_refused(
     tmp_path: Path, other: TopologySpec, told: str
 ) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     folder.claim(topology())
     with pytest.raises(UsageError, match=told):
         folder.claim(other)
 
 
 def test_of_another_layout_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     folder.claim(topology())
     monkeypatch.setattr(checkpoint_dir, "VERSION", 2)
     with pytest.raises(UsageError, match=r"layout 1, not 2"):
@@ -119,12 +119,12 @@ def test_of_another_layout_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(UsageError, match="other things in it"):
-        Folder(str(tmp_path)).claim(topology())
+        CheckpointDir(str(tmp_path)).claim(topology())
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
 def test_a_checkpoint_without_its_query_is_not_whole(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     folder.claim(topology())
     (tmp_path / "query" / "offsets").mkdir(parents=True)
     (tmp_path / "query" / "offsets" / "0").touch()
@@ -136,7 +136,7 @@ def test_a_checkpoint_without_its_query_is_not_whole(tmp_path: Path) -> None:
 
 
 def test_the_end_is_decided_once_and_reached_later(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = CheckpointDir(str(tmp_path))
     assert folder.ending() is None
     folder.end_with(4)
     assert folder.ending() == 4
@@ -150,7 +150,7 @@ def test_the_end_is_decided_once_and_reached_later(tmp_path: Path) -> None:
 
 def hold(path: Path, spec: TopologySpec) -> None:
     """Have a checkpoint, for a moment."""
-    with Folder(str(path)).held(spec):
+    with CheckpointDir(str(path)).held(spec):
         pass
 
 
@@ -158,10 +158,10 @@ def test_a_checkpoint_is_for_one_run_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     program = (
         "import sys\n"
-        "from heron_spark.checkpoint_dir import Folder\n"
+        "from heron_spark.checkpoint_dir import CheckpointDir\n"
         "from heron_core.topology import ComponentSpec, TopologySpec\n"
         "spec = TopologySpec('t', (ComponentSpec('words', False, 'm.C', 1),))\n"
-        f"with Folder({str(path)!r}).held(spec):\n"
+        f"with CheckpointDir({str(path)!r}).held(spec):\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.read()\n"
     )

@@ -13,7 +13,7 @@ from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, Input
 from heron_core.wire import messages
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from heron_spark.command_server import Desk
+from heron_spark.command_server import CommandServer
 from heron_spark.compile import one_container
 from heron_spark.detached import Logs
 from heron_spark.progress import Progress
@@ -82,23 +82,23 @@ def progress(batch: int, executed: int) -> Progress:
     return Progress(batch, 1.0, tuple(json.loads(json.dumps(facts))))
 
 
-def asked(desk: Desk, name: str, **arguments: Any) -> dict[str, Any]:
-    reply = desk.answer(messages.Command(name, arguments))
+def asked(server: CommandServer, name: str, **arguments: Any) -> dict[str, Any]:
+    reply = server.answer(messages.Command(name, arguments))
     assert reply.ok
     return dict(reply.data)
 
 
 def test_batches_are_told_as_a_topology_master_tells(store: StateStore) -> None:
-    desk = Desk(SPEC, PACKING, store)
-    before = asked(desk, "stats")
+    server = CommandServer(SPEC, PACKING, store)
+    before = asked(server, "stats")
     assert (before["batch"], before["ready"], before["components"]["count"]["up"]) == (
         None,
         False,
         0,
     )
-    desk.add(progress(3, 100))
-    desk.add(progress(4, 250))
-    told = asked(desk, "stats", component="count")
+    server.record_batch(progress(3, 100))
+    server.record_batch(progress(4, 250))
+    told = asked(server, "stats", component="count")
     assert (told["epoch"], told["ready"], told["state"]) == (4, True, TopologyState.RUNNING)
     count = told["components"]["count"]
     assert (count["up"], count["executed"], count["executed_per_sec"]) == (2, 500, 300.0)
@@ -108,28 +108,28 @@ def test_batches_are_told_as_a_topology_master_tells(store: StateStore) -> None:
 
 
 def test_it_is_paused_and_goes_on_and_the_store_knows(store: StateStore) -> None:
-    desk, query = Desk(SPEC, PACKING, store), Paused()
-    desk.attend(query)  # type: ignore[arg-type]
-    assert asked(desk, "deactivate") == {"state": "PAUSED", "changed": True}
-    assert asked(desk, "deactivate")["changed"] is False
+    server, query = CommandServer(SPEC, PACKING, store), Paused()
+    server.attach(query)  # type: ignore[arg-type]
+    assert asked(server, "deactivate") == {"state": "PAUSED", "changed": True}
+    assert asked(server, "deactivate")["changed"] is False
     assert store.get(execution_path("t")) == {"state": "PAUSED", "host": "here"}
-    assert asked(desk, "stats")["quiet"] is True
-    assert asked(desk, "activate") == {"state": "RUNNING", "changed": True}
-    asked(desk, "drain")
+    assert asked(server, "stats")["quiet"] is True
+    assert asked(server, "activate") == {"state": "RUNNING", "changed": True}
+    asked(server, "drain")
     assert query.told == [False, True, False, True]
     assert store.get(execution_path("t")) == {"state": "RUNNING", "host": "here"}
-    assert not desk.answer(messages.Command("fly", {})).ok
-    refused = desk.answer(messages.Command("update", {"packing": {}}))
+    assert not server.answer(messages.Command("fly", {})).ok
+    refused = server.answer(messages.Command("update", {"packing": {}}))
     assert "keeps its parallelism" in str(refused.data["error"])
 
 
 def test_a_driver_that_is_started_again_is_as_the_one_before_left_it(store: StateStore) -> None:
     paused = TopologySpec("t", SPEC.components, {"topology.initial.state": "PAUSED"})
-    first = Desk(paused, PACKING, store)
+    first = CommandServer(paused, PACKING, store)
     assert first.state == TopologyState.PAUSED
     asked(first, "activate")
     store.put(master_path("t"), {"pid": 1})
-    assert Desk(paused, PACKING, store).state == TopologyState.RUNNING
+    assert CommandServer(paused, PACKING, store).state == TopologyState.RUNNING
 
 
 def test_what_a_task_prints_is_in_its_log(tmp_path: Path) -> None:

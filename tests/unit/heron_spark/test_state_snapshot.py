@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from heron_spark.state_snapshot import Memory
+from heron_spark.state_snapshot import StateSnapshot
 
 
 class Component:
@@ -26,7 +26,7 @@ class Selective(Component):
 
 
 class Users:
-    """What a component of another door drives."""
+    """What a component of another API drives."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -44,9 +44,9 @@ def other_emit(values: Any) -> None:
     """That of another process."""
 
 
-def memory(component: Any, engine: Any = emit, told: list[str] | None = None) -> Memory:
+def memory(component: Any, engine: Any = emit, told: list[str] | None = None) -> StateSnapshot:
     lines = [] if told is None else told
-    return Memory(component, {"component.emit": engine}, {"emit"}, lines.append)
+    return StateSnapshot(component, {"component.emit": engine}, {"emit"}, lines.append)
 
 
 def moved(old: Any, new: Any) -> dict[str, Any]:

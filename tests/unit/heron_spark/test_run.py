@@ -33,9 +33,9 @@ def test_a_topology_that_has_ended_is_not_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = SparkOptions(checkpoint=str(tmp_path / "checkpoint"))
-    from heron_spark.checkpoint_dir import Folder
+    from heron_spark.checkpoint_dir import CheckpointDir
 
-    folder = Folder(str(tmp_path / "checkpoint"))
+    folder = CheckpointDir(str(tmp_path / "checkpoint"))
     folder.claim(SPEC)
     folder.end_with(0)
     commits = Path(folder.query, "commits")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Pulse:
+class ResponseTimer:
     """Silence is only held against a child that was asked something."""
 
     timeout_secs: float

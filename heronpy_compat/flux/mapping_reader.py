@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from heron_core.validation import choices
-from heronpy_compat.flux.documents import Located, Place
+from heronpy_compat.flux.documents import FilePosition, Located
 
 _KINDS = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing"}
 
 
-class Entries:
+class MappingReader:
     """The entries of one mapping; `label` names it in errors, as in "bolt 'split'"."""
 
     def __init__(self, found: Located, label: str, known: Collection[str]) -> None:
@@ -21,7 +21,7 @@ class Entries:
                 hint = choices("keys", str(key), known)
                 raise each.place.wrong(f"{label} has the key {key!r}, which is not known; {hint}")
         self.label = label
-        self.place: Place = found.place
+        self.place: FilePosition = found.place
         self._found: dict[str, Located] = found.value
 
     def __contains__(self, key: str) -> bool:
@@ -32,7 +32,7 @@ class Entries:
         found = self._found.get(key)
         return None if found is None or found.value is None else found
 
-    def place_of(self, key: str) -> Place:
+    def place_of(self, key: str) -> FilePosition:
         """Where the entry stands, or the mapping if it is missing."""
         found = self._found.get(key)
         return self.place if found is None else found.place

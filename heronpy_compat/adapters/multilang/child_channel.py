@@ -1,4 +1,4 @@
-"""The line between a bolt's main thread and its child: writing, waiting, taking what it says.
+"""The channel between a bolt's main thread and its child: writing, waiting, taking messages.
 
 The reader thread takes in what the child says and has the main thread called for it
 (`delegate.call_soon`). While the main thread waits in `process`, for the child to read or to
@@ -8,8 +8,8 @@ answer, nobody makes those calls, so it sees to the inbox itself: neither waits 
 import select
 from typing import Any
 
-from heronpy_compat.adapters.multilang.bell import Bell
-from heronpy_compat.adapters.multilang.child import Child, Death
+from heron_io.waker import Waker
+from heronpy_compat.adapters.multilang.child import Child, ChildExit
 from heronpy_compat.adapters.multilang.component import ShellComponent
 from heronpy_compat.adapters.multilang.reader import Reader
 
@@ -24,17 +24,18 @@ CLOSE_SECS = 1.0
 """For a child to exit when its stdin has ended; an instance has 5 s."""
 
 
-class Line(ShellComponent):
+class ChildChannel(ShellComponent):
     """A component whose child is read by a thread. All methods are for the main thread, but those
     that say otherwise."""
 
     def __init__(self, delegate: Any) -> None:
         super().__init__(delegate)
-        self._bell = Bell()
-        self._waits = self._write_is_called = self._take_is_called = self._beat_is_called = False
+        self._waker = Waker()
+        self._waits = self._write_is_called = self._take_is_called = False
+        self._heartbeat_is_called = False
         self._put_since_write = 0
 
-    def open_line(self) -> None:
+    def open_channel(self) -> None:
         """Start the first child and wait for its pid; ComponentError with the cause if it dies.
 
         What else it says meanwhile waits until the topology runs: an emit needs a plan.
@@ -46,8 +47,8 @@ class Line(ShellComponent):
                 self.handle(inbox[0].popleft())
             elif inbox:
                 self.reader.done()
-            elif self.reader.death is not None:
-                raise self.died_at_start(self.reader.death)
+            elif self.reader.child_exit is not None:
+                raise self.died_at_start(self.reader.child_exit)
             else:
                 self._sleep(LOOK_UP_SECS)
 
@@ -55,7 +56,12 @@ class Line(ShellComponent):
         """Start a child, and the thread that reads it."""
         child = super().start_child()
         self.reader = Reader(
-            child, self.pulse, self.logger, self.counts.total, self._tell, self._tell_beat
+            child,
+            self.response_timer,
+            self.logger,
+            self.counts.total,
+            self._notify,
+            self._notify_heartbeat,
         )
         self.reader.start()
         return child
@@ -64,7 +70,7 @@ class Line(ShellComponent):
         """Ask the child for a sign of life, unless it owes one."""
         raise NotImplementedError
 
-    def bury(self, death: Death) -> None:
+    def child_exited(self, child_exit: ChildExit) -> None:
         """The child is dead, and everything it said is seen to."""
         raise NotImplementedError
 
@@ -109,25 +115,25 @@ class Line(ShellComponent):
     def _sleep(self, secs: float) -> None:
         """Until the reader rings, what is unwritten can be written, or the time is over."""
         poll = select.poll()
-        poll.register(self._bell.readable, select.POLLIN)
+        poll.register(self._waker.readable, select.POLLIN)
         if self.child is not None and self.child.unwritten:
             poll.register(self.child.stdin, select.POLLOUT)
         self._waits = True
         if self._nothing_is_there():
             poll.poll(secs * 1000)
         self._waits = False
-        self._bell.clear()
+        self._waker.clear()
 
     def _nothing_is_there(self) -> bool:
-        return self.child is None or not (self.reader.inbox or self.reader.death)
+        return self.child is None or not (self.reader.inbox or self.reader.child_exit)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """In the reader's thread: there is something in the inbox, or its end."""
         if not self._take_is_called:
             self._take_is_called = True
             self.delegate.call_soon(self._take)
         if self._waits:
-            self._bell.ring()
+            self._waker.wake()
 
     def _take(self) -> None:
         self._take_is_called = False
@@ -135,7 +141,7 @@ class Line(ShellComponent):
         if self.child is not None and self.child.unwritten and not self._write_is_called:
             self._write_soon()
         if self.child is not None and self.reader.inbox:
-            self._tell()
+            self._notify()
 
     def _drain(self) -> None:
         """See to what is there now. No more: a child that never stops must not keep us for ever."""
@@ -147,34 +153,34 @@ class Line(ShellComponent):
             while messages:
                 self.handle(messages.popleft())
             reader.done()
-        if reader.death is not None and not reader.inbox:
-            self.bury(reader.death)
+        if reader.child_exit is not None and not reader.inbox:
+            self.child_exited(reader.child_exit)
 
-    def _tell_beat(self) -> None:
+    def _notify_heartbeat(self) -> None:
         """In the reader's thread, each second."""
-        if not self._beat_is_called:
-            self._beat_is_called = True
-            self.delegate.call_soon(self._beat)
+        if not self._heartbeat_is_called:
+            self._heartbeat_is_called = True
+            self.delegate.call_soon(self._heartbeat)
 
-    def _beat(self) -> None:
-        self._beat_is_called = False
+    def _heartbeat(self) -> None:
+        self._heartbeat_is_called = False
         self.ask()
         if not self._write_is_called:
             self._write_soon()
 
-    def close_line(self) -> None:
+    def close_channel(self) -> None:
         """End the child: by the end of its stdin, and if that does not help by force."""
         child, self.child = self.child, None
         self.has_given_up = True
         if child is not None:
             self._end(child)
-        self._bell.close()
+        self._waker.close()
 
     def _end(self, child: Child) -> None:
         self.reader.leave()
-        child.hang_up()
+        child.close_stdin()
         self.reader.join(CLOSE_SECS)
         child.kill("did not end")
         self.reader.join()
         for messages in self.reader.inbox:
-            self.hear_last_words(messages)
+            self.handle_final_messages(messages)

@@ -1,0 +1,163 @@
+"""The control thread's decisions: what messages of the stream manager mean, and the heartbeat.
+
+All of it runs in the control thread, so it answers at once however long user code takes. What is to
+happen in the main thread becomes a pending call. Of the driver it uses only what any thread may:
+`plan_changed`, `counts`, `statistics` and the metrics' last error.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from heron_core.plans import TopologyState
+from heron_core.wire import messages
+from heron_instance.events import (
+    ControlReceived,
+    Exit,
+    Instruction,
+    ReportLongCall,
+    SendControl,
+    Wake,
+)
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.runtime.watchdog import Watchdog
+from heron_instance.shared_state import SharedState
+
+Out = list[Instruction]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which process this is."""
+
+    task: int
+    incarnation: int
+    """Names this process among all that ever served its task."""
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class MainThreadCalls:
+    """What the control thread asks of the main thread; each takes the name of the cause."""
+
+    take_plan: Callable[[str], None]
+    fail_pending: Callable[[str], None]
+    finish_bolt: Callable[[str], None]
+
+
+def is_replaced(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a stream manager is another one now; containers that come or go do not count.
+
+    Both: container -> address of its stream manager.
+    """
+    return any(now.get(container, address) != address for container, address in before.items())
+
+
+class ControlCore:
+    """The control thread's part of an instance; core.py joins it with the main thread's."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        driver: ComponentDriver,
+        shared: SharedState,
+        calls: MainThreadCalls,
+        read_user_metrics: Callable[[float], dict[str, Any]],
+    ) -> None:
+        self.identity = identity
+        self.watchdog = Watchdog(driver.options.stuck_secs)
+        self.next_heartbeat = 0.0
+        self._driver = driver
+        self._shared = shared
+        self._calls = calls
+        self._read_user_metrics = read_user_metrics
+        self._addresses: Mapping[str, str] | None = None
+        """Of the stream managers, by the newest plan."""
+
+    def connected(self) -> Out:
+        """The first message of a connection says who this is."""
+        return [SendControl(self._register())]
+
+    def timer(self, now: float) -> Out:
+        """Send a heartbeat when it is due."""
+        if now < self.next_heartbeat:
+            return []
+        self.next_heartbeat = now + self._driver.options.metrics_interval_secs
+        return self._heartbeat(now)
+
+    def received(self, event: ControlReceived, now: float) -> Out:
+        """What to do about a message of the stream manager."""
+        match event.message:
+            case messages.Plan(plan):
+                return self._plan(plan)
+            case messages.Pause(on):
+                self._shared.paused = on
+                return self._changed()
+            case messages.Resync():
+                return [SendControl(self._register()), *self._call(self._calls.fail_pending, event)]
+            case messages.QuiescenceProbe(wave):
+                counts = self._driver.counts()
+                report = messages.QuiescenceReport(
+                    self.identity.task, wave, *counts, self._shared.epoch_taken
+                )
+                return [*self._heartbeat(now), SendControl(report)]
+            case messages.FinishBolts():
+                return self._call(self._calls.finish_bolt, event)
+            case messages.Superseded(reason):
+                # Nothing that this process does counts any more, so nothing is worth finishing.
+                return [Exit(reason)]
+        return []
+
+    def _plan(self, plan: messages.Json) -> Out:
+        shared, addresses = self._shared, plan["stream_managers"]
+        before, self._addresses = self._addresses, addresses
+        replaced = before is not None and is_replaced(before, addresses)
+        if replaced:
+            # The new one also asks who we are, unless our registration with one that died was
+            # still on its way; in any case trees are gone.
+            shared.call(partial(self._calls.fail_pending, "Plan"))
+        shared.epoch = plan["epoch"]
+        shared.active = plan["state"] == TopologyState.RUNNING
+        shared.plan = plan
+        self._driver.plan_changed(shared.epoch, before is None or replaced)
+        shared.call(partial(self._calls.take_plan, "Plan"))
+        return self._changed()
+
+    def _changed(self) -> Out:
+        self._shared.update()
+        return [Wake()]
+
+    def _call(self, call: Callable[[str], None], event: ControlReceived) -> Out:
+        self._shared.call(partial(call, type(event.message).__name__))
+        return [Wake()]
+
+    def _register(self) -> messages.RegisterInstance:
+        who = self.identity
+        return messages.RegisterInstance(who.task, who.incarnation, who.pid)
+
+    def _heartbeat(self, now: float) -> Out:
+        snapshot = self.snapshot(now)
+        secs = self.watchdog.check(snapshot["executed"], not self._shared.may_send, now)
+        out: Out = []
+        if secs is not None:
+            self._driver.metrics.last_error = f"a call has not returned for {secs:.0f} s"
+            out.append(ReportLongCall(secs))
+        out.append(SendControl(messages.InstanceHeartbeat(self.identity.task, snapshot)))
+        return out
+
+    def snapshot(self, now: float) -> dict[str, Any]:
+        """The instance's newest metrics, as the master gets them."""
+        return {
+            **self._driver.statistics(),
+            "user": self._read_user_metrics(now),
+            "at": now,
+            "incarnation": self.identity.incarnation,
+            "pid": self.identity.pid,
+        }
+
+    def validate(self) -> None:
+        """AssertionError if what was heard of the plan does not fit."""
+        assert (self._addresses is None) == (self._shared.epoch == 0), "a plan without addresses"
+        running = self._shared.plan.get("state") == TopologyState.RUNNING
+        assert self._shared.active == running, f"active is {self._shared.active}, not the plan's"

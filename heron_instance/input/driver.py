@@ -1,0 +1,133 @@
+"""What the drivers of spouts and bolts have in common: clock, outbox, epoch, errors of user code.
+
+A driver runs one component on what arrives: messages in, calls of user code, messages out. It
+reads no clock, never sleeps and touches no socket: `clock` and the outbox's `send` are given, by
+server.py in a process and by the simulation in tests. The calls are methods rather than events
+because this is the path of every tuple. bolt.py and spout.py hold the two kinds; core.py says what
+is called when.
+
+The main thread calls it. The control thread uses `plan_changed`, `counts` and `statistics`.
+"""
+
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from heron_core.errors import ComponentError
+from heron_core.plans import PackingPlan
+from heron_core.wire.frames import Frames
+from heron_instance.emit.output_buffers import Outbox
+from heron_instance.options import Options
+from heron_instance.runtime.metrics import Metrics
+
+Clock = Callable[[], float]
+Report = Callable[[str], None]
+
+ERRORS_LOGGED_PER_SEC = 5
+LAST_ERROR_CHARACTERS = 2000
+"""Of a traceback, for the master: its end tells most."""
+LOOK_UP_EVERY = 8
+"""Tuples between two looks at the clock while they are fast. If they turn slow all of a sudden,
+acks and ticks wait for so many of them."""
+SLOW_SECS = 0.001
+"""Longer than this between two looks, and the clock is read for every tuple."""
+
+
+class ComponentDriver:
+    """What spouts and bolts have in common: the linger deadline, the plan's epoch, closing."""
+
+    def __init__(
+        self, component: Any, outbox: Outbox, options: Options, clock: Clock, report: Report
+    ) -> None:
+        self.component = component
+        self.outbox = outbox
+        self.options = options
+        self.metrics = Metrics()
+        self.clock = clock
+        self.report = report
+        """Takes one text for the instance's log, at error level."""
+        self._handle: Callable[[BaseException | None], None] | None = component.handle_exception
+        self._is_idle: Callable[[], bool] = component.is_idle
+        self._errors_until = 0.0
+        self._errors_logged = 0
+        self.due = 0.0
+        """When the loop over tuples has to look up: linger, tick."""
+        self.fence = 0
+        """Batches of plans before this epoch are leftovers of processes that are gone."""
+
+    def plan_changed(self, epoch: int, fenced: bool = True) -> None:
+        """Frames carry the new epoch from here on; what is buffered was routed by it just as well.
+
+        `fenced`: a stream manager was replaced. Of a topology that was only scaled, batches of the
+        plan before are as good as any.
+        """
+        self.outbox.epoch = epoch
+        if fenced:
+            self.fence = epoch
+
+    def repack(self, packing: PackingPlan) -> None:
+        """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
+        raise NotImplementedError
+
+    def begin(self, active: bool, now: float) -> None:
+        """In the main thread: a plan is there; `active` says whether the topology runs."""
+        raise NotImplementedError
+
+    def fail_all(self) -> None:
+        """The stream manager lost its trees: fail what is pending. Only a spout has any."""
+
+    def flush(self) -> None:
+        """Nothing more to take: send what is buffered."""
+        self.outbox.flush()
+
+    def deliver(self, frames: Frames) -> None:
+        """Take one message; ProtocolError if it is malformed."""
+        raise NotImplementedError
+
+    @property
+    def component_is_idle(self) -> bool:
+        """Whether the component works on nothing; what waits to be sent does not count."""
+        return self._is_idle()
+
+    def counts(self) -> tuple[int, int, bool]:
+        """(deliveries sent, deliveries processed, whether nothing is left to do here)."""
+        raise NotImplementedError
+
+    def statistics(self) -> dict[str, Any]:
+        """The snapshot for the master; may be called from another thread."""
+        raise NotImplementedError
+
+    def validate(self) -> None:
+        """AssertionError with a text if an invariant does not hold; between two calls."""
+        self.outbox.validate()
+
+    def user_error(self, where: str) -> None:
+        """Report the exception being handled as the user code's; its text goes to the log, but
+        not more often than ERRORS_LOGGED_PER_SEC: a poisoned stream must not fill the disk."""
+        self.record_error(f"{where} raised", traceback.format_exc())
+
+    def user_raised(self, where: str) -> None:
+        """As `user_error`, and let the component decide what it comes to."""
+        self.user_error(where)
+        if self._handle is not None:
+            self._handle(sys.exc_info()[1])
+
+    def leave(self, why: str) -> NoReturn:
+        """End the process by a ComponentError; what was acked and failed is told before."""
+        self.outbox.flush_acks()
+        raise ComponentError(why)
+
+    def record_error(self, what: str, text: str) -> None:
+        """Count an error, keep its `text` (a traceback) for the master, log it unless there were
+        too many."""
+        self.metrics.errors += 1
+        self.metrics.last_error = text[-LAST_ERROR_CHARACTERS:]
+        now = self.clock()
+        if now >= self._errors_until:
+            self._errors_until, self._errors_logged = now + 1.0, 0
+        self._errors_logged += 1
+        if self._errors_logged <= ERRORS_LOGGED_PER_SEC:
+            self.report(f"{what}:\n{text}")
+        elif self._errors_logged == ERRORS_LOGGED_PER_SEC + 1:
+            self.report(f"{what} again; more in this second are counted, not logged")

@@ -1,0 +1,60 @@
+"""What the two threads of an instance share; no lock is needed, each attribute has one writer."""
+
+from collections import deque
+from collections.abc import Callable
+
+from heron_core.wire.messages import Json
+
+
+class SharedState:
+    """Written by the control thread unless an attribute says otherwise; any thread may read."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        """Of the newest plan; 0 while there is none."""
+        self.plan: Json = {}
+        """The newest physical plan."""
+        self.active = False
+        """Whether the topology runs, by the newest plan."""
+        self.paused = False
+        """By back-pressure."""
+        self.stopping = False
+        """Set by the main thread, in its signal handler."""
+        self.epoch_taken = 0
+        """Of the plan by which the main thread works; written by the main thread."""
+        self.may_send = False
+        """Whether tuples may be sent: there is a plan and no back-pressure, or the process ends
+        and sends the rest. Written by `update`."""
+        self.pending_calls: deque[Callable[[], None]] = deque()
+        """Calls for the main thread, in order; any thread appends, the main thread takes."""
+
+    def update(self) -> None:
+        """After a change of the flags, by whoever changed them."""
+        self.may_send = self._allows_sending
+        if self.stopping:  # set by the signal handler between the two halves of the line above
+            self.may_send = True
+
+    @property
+    def _allows_sending(self) -> bool:
+        return self.stopping or (self.epoch > 0 and not self.paused)
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Let the main thread call `function`; from any thread, which then wakes it."""
+        self.pending_calls.append(function)
+
+    def run_pending_calls(self) -> None:
+        """In the main thread: make the calls that wait; those that they ask for come next time, so
+        that the main loop does its other work in between (whoever asks also wakes it)."""
+        for _ in range(len(self.pending_calls)):
+            self.pending_calls.popleft()()
+
+    def validate(self) -> None:
+        """AssertionError if the invariants do not hold; in no thread while another one works."""
+        assert self.may_send == self._allows_sending, f"may_send is {self.may_send}: not updated"
+        assert 0 <= self.epoch_taken <= self.epoch, (
+            f"the main thread works by plan {self.epoch_taken}, the newest one is {self.epoch}"
+        )
+        assert self.epoch == self.plan.get("epoch", 0), f"epoch {self.epoch} is not the plan's"
+        assert self.pending_calls or self.epoch_taken == self.epoch, (
+            f"nothing is pending, and plan {self.epoch} was never taken"
+        )

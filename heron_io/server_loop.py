@@ -1,0 +1,138 @@
+"""What the servers' loops have in common: sockets to poll, clients to let in, a timer, an end.
+
+A server makes a `ServerLoop`, gets its sockets from it or registers its own, and then asks it again
+and again until there is an `end`:
+
+    while loop.end is None:
+        if loop.is_timer_due(time.monotonic()):
+            ...
+        ready = loop.poll(loop.until_timer_secs(time.monotonic()))
+        for message in loop.received(router, ready, DRAIN_MESSAGES):
+            ...
+"""
+
+import math
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import zmq
+
+from heron_core.exit_codes import ExitCode
+from heron_io.processes import SupervisorLink
+from heron_io.security import CurveAuthenticator, Keys
+from heron_io.transport import drain, tcp_router
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Why a server ends, and with which exit code."""
+
+    reason: str
+    code: int
+
+
+class ServerLoop:
+    """Polls the sockets of one server, each of whose clients has the topology's key."""
+
+    def __init__(self, keys: Keys, link: SupervisorLink | None, timer_secs: float) -> None:
+        """Without a `link` the server is a thread, which whoever started it stops."""
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.end: End | None = None
+        """None while the server is to go on."""
+        self._authenticator = CurveAuthenticator(self.context, keys)
+        self._poller = zmq.Poller()
+        for each in self._authenticator.sockets:
+            self._poller.register(each, zmq.POLLIN)
+        self._link = link
+        if link is not None:
+            self._poller.register(link.lifeline, zmq.POLLIN)
+        self._timer_secs = timer_secs
+        self._timer_at = float("-inf")
+
+    def tcp_router(
+        self, host: str, hwm: int, frame_bytes_max: int
+    ) -> "tuple[zmq.Socket[bytes], str]":
+        """A ROUTER on a free port of `host` that is polled, and its address."""
+        polled = len(self._authenticator.sockets)
+        router, address = tcp_router(self.context, host, hwm, frame_bytes_max, self._authenticator)
+        for each in (router, *self._authenticator.sockets[polled:]):
+            self._poller.register(each, zmq.POLLIN)
+        return router, address
+
+    def register(self, sock: "zmq.Socket[bytes]", events: int = zmq.POLLIN) -> None:
+        """Poll a socket from now on, or for other events than before."""
+        self._poller.register(sock, events)
+
+    def unregister(self, sock: "zmq.Socket[bytes]") -> None:
+        """Poll it no more."""
+        self._poller.unregister(sock)
+
+    def stop(self, reason: str, code: int = 0) -> None:
+        """End soon; the first reason counts. From any thread and from signal handlers."""
+        if self.end is None:
+            self.end = End(reason, code)
+
+    def stop_on_sigterm(self) -> None:
+        """Let SIGTERM stop it."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.stop("SIGTERM")
+
+        signal.signal(signal.SIGTERM, stop)
+
+    def is_timer_due(self, now: float) -> bool:
+        """Whether a timer's interval is over, which begins the next one. A supervisor gets a
+        heartbeat with it."""
+        if now < self._timer_at:
+            return False
+        self._timer_at = now + self._timer_secs
+        if self._link is not None:
+            self._link.heartbeat()
+        return True
+
+    def until_timer_secs(self, now: float) -> float:
+        """How long it is until the timer is due."""
+        return min(self._timer_secs, max(0.0, self._timer_at - now))
+
+    def poll(self, timeout_secs: float) -> dict[Any, int]:
+        """What is ready, after waiting for something at most so long; meanwhile clients are let in
+        or refused. Nothing is ready for a server whose parent is gone: it ends."""
+        ready: dict[Any, int] = dict(self._poller.poll(math.ceil(timeout_secs * 1000)))
+        if self._link is not None and self._link.lifeline in ready:
+            self.stop("the parent process is gone", ExitCode.ORPHANED)
+            return {}
+        if ready:
+            self._authenticator.serve(ready, time.monotonic())
+        return ready
+
+    def received(
+        self, sock: "zmq.Socket[bytes]", ready: dict[Any, int], most: int
+    ) -> Iterator[list[bytes]]:
+        """Up to `most` messages of a socket that is ready."""
+        return drain(sock, most) if sock in ready else iter(())
+
+    def rest(self, secs: float) -> None:
+        """A while between two tries of something, of which the supervisor hears; it ends early if
+        the server is to end."""
+        until = time.monotonic() + secs
+        while self.end is None and (left := until - time.monotonic()) > 0:
+            if self._link is not None:
+                self._link.heartbeat()
+            self.poll(min(left, self._timer_secs))
+
+    @property
+    def connections(self) -> dict[str, int]:
+        """Connections that were refused for lack of the key, and those that have ended."""
+        return {
+            "refused": self._authenticator.refused,
+            "disconnected": self._authenticator.disconnected,
+        }
+
+    def close(self, linger_ms: int) -> End:
+        """Close all sockets, with so long for what is still to be sent; returns the end."""
+        self.context.destroy(linger=linger_ms)
+        return self.end or End("nothing to do", 0)

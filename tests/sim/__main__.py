@@ -1,0 +1,35 @@
+"""`python -m tests.sim --seeds 500 --from 10000`: the simulated cluster with seeds of one's own."""
+
+import argparse
+import sys
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sim.run import run_seed
+
+
+def main() -> int:
+    """Run the seeds; those that fail are shown, each with its newest events."""
+    parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=500, help="how many (500)")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="the first one (0)")
+    arguments = parser.parse_args()
+    failed = []
+    for seed in range(arguments.first, arguments.first + arguments.seeds):
+        try:
+            run_seed(seed)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            failed.append(seed)
+            print(f"seed {seed} fails:", file=sys.stderr)
+            traceback.print_exc()
+    last = arguments.first + arguments.seeds - 1
+    print(f"seeds {arguments.first} to {last}: {len(failed)} fail {failed or ''}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
