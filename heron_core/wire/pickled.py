@@ -30,7 +30,7 @@ class Pickled:
         try:
             return Pickled(cloudpickle.dumps(value))
         except Exception as error:
-            raise TopologyError(f"{where} cannot be pickled: {_told(error)}") from error
+            raise TopologyError(f"{where} cannot be pickled: {_error_text(error)}") from error
 
 
 def opened(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,9 +49,9 @@ def _opened(key: str, value: Any) -> Any:
     try:
         return pickle.loads(value.data)
     except Exception as error:
-        told = _told(error)
-        raise ComponentError(f"the config value of {key} cannot be loaded: {told}") from error
+        text = _error_text(error)
+        raise ComponentError(f"the config value of {key} cannot be loaded: {text}") from error
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

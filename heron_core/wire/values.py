@@ -83,7 +83,7 @@ unpack = _UNPACK[0]
 def pack_fields(
     pack: Pack, values: Sequence[Any], component: str, stream: str, fields: Sequence[str]
 ) -> bytes:
-    """The careful way for values that `pack` refused whole: field by field, pickled where needed.
+    """The general way for values that `pack` refused whole: field by field, pickled where needed.
 
     It carries what msgpack cannot (ints beyond 64 bit, lone surrogates, very deep nesting).
     Raises ValueNotSerialisable naming component, stream and field.
