@@ -93,6 +93,9 @@ def _setting(
     topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
 ) -> _Setting:
     closed = topology.by_name[packing.instances[task].component]
+    # First of all: a file without a main block submits its topology when it is imported, and
+    # load_class captures that. What is unpickled below, config and custom groupings, would not.
+    load_class(closed.class_path)
     spec = replace(closed, config=opened(closed.config))
     config = {**opened(keys.with_defaults(topology.config)), **spec.config}
     # Of a topology that was scaled the packing knows it.
@@ -122,9 +125,10 @@ def _bolt(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
+    options = replace(options, tick_secs=context.tick_secs)
     driver = BoltDriver(component, setting.outbox, options, environment.clock,
                         environment.logger.error, collector, decode, setting.topology,
-                        setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
+                        setting.packing, hooks, Metrics())  # fmt: skip
     calls.attach(driver)
     return Instance(driver, component, context, hooks)
 

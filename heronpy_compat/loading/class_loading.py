@@ -40,7 +40,8 @@ def load_grouping(custom: bytes) -> ICustomGrouping:
 
     Only duck typing is assumed of the class. ComponentError as for `load_class`.
     """
-    grouping = pickle.loads(custom)
+    with capture_submissions():  # as in _module
+        grouping = pickle.loads(custom)
     if isinstance(grouping, str):
         grouping = load_class(grouping)()
     return cast(ICustomGrouping, grouping)

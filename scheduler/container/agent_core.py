@@ -19,7 +19,7 @@ class Phase(Enum):
 
     RUNNING = "running"
     STOPPING = "stopping"
-    """It is told to end in order."""
+    """It has SIGTERM and some time."""
     KILLED = "killed"
     ENDED = "ended"
 

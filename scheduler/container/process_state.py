@@ -19,7 +19,7 @@ class Phase(Enum):
     """It is being forked."""
     RUNNING = "running"
     STOPPING = "stopping"
-    """It is not wanted any more: it is told to end, and not started again."""
+    """It is not wanted any more: it has SIGTERM, and is not started again."""
 
 
 TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
@@ -44,7 +44,7 @@ class ProcessState:
     """When it last said something."""
     start_at: float = 0.0
     kill_at: float = NEVER
-    """When one that was told to end has had its time."""
+    """When one that has SIGTERM has had its time."""
     kill_reason: str = ""
     """Why it was killed."""
     starts: int = 0

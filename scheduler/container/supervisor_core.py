@@ -61,7 +61,7 @@ class SupervisorCore:
     _plan_message: PlanChanged = field(default_factory=lambda: PlanChanged(None))
     """The last one that has still to be followed."""
     _ending: list[list[ProcessState]] = field(default_factory=list)
-    """Who ends together, one group after the other; the first group has been told."""
+    """Who ends together, one group after the other; the first group is terminated already."""
     _exited: bool = False
     _story: Story = field(default_factory=Story)
 
@@ -139,7 +139,7 @@ class SupervisorCore:
         self._processes[event.name].heard_at = now
 
     def _on_plan_changed(self, event: PlanChanged, now: float, out: Out) -> None:
-        """Followed by the next timer: whoever says it twice is heard once."""
+        """Followed by the next timer: one that is said twice is followed once."""
         self._reload_at, self._plan_message = now, event
 
     def _on_protocol_broken(self, event: ProtocolBroken, now: float, out: Out) -> None:

@@ -143,7 +143,7 @@ class AuroraBackend:
             bound = render.bindings(client.job, submission.packing, self._options)
             client.create(bound, path, self.ready_secs)
         except TimedOut:
-            return  # it waits for resources; the master's silence will be told of
+            return  # it waits for resources; the master's absence will be reported
         except KeyboardInterrupt:
             client.kill_all()
             self._remove(put)

@@ -1,7 +1,7 @@
 """The driver: a process of the scheduler that runs a long task of Spark for each container.
 
 It has the JVM as its child, counts slots, starts a job and then listens to its tasks and follows
-the plan: added containers get a further job, removed ones are told to end once the topology runs
+the plan: added containers get a further job, removed ones are ended once the topology runs
 without them. A task that fails is started again by Spark; one that says its container has ended for
 good ends the topology. When the scheduler ends the driver, the containers end in order first.
 """

@@ -49,9 +49,9 @@ def run(agent: ContainerAgent, topology: str, number: int, store_url: str) -> in
     finally:
         store.close()
     if end.stop_reason is not None:
-        tell(f"it ends: {end.stop_reason}")
+        report(f"it ends: {end.stop_reason}")
         return 0
-    tell(end.reason or f"the container ended with {end.code}")
+    report(end.reason or f"the container ended with {end.code}")
     return end.code if end.code > 0 else 128 - end.code
 
 
@@ -65,7 +65,7 @@ def all_arguments(arguments: Sequence[str], store_url: str) -> list[str]:
     return [*arguments, "--logs", logs_folder(), *machine_arguments(store_url)]
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     """A line on stderr; the last one is what the application master gets to know."""
     print(text, file=sys.stderr, flush=True)
 
@@ -83,7 +83,7 @@ def main(words: Sequence[str]) -> int:
         signal.signal(signal.SIGTERM, lambda *_: agent.stop("SIGTERM"))
         return run(agent, given.value("topology"), number, store_url)
     except HeronError as error:
-        tell(str(error))
+        report(str(error))
         return ExitCode.UNSTARTED
 
 

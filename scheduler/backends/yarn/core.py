@@ -4,7 +4,7 @@ Every container of the packing plan has a slot. A slot is asked for with a prior
 container that YARN gives belongs to one slot, and so does one that still runs from an earlier
 attempt of the master: it is kept. A container that is lost is asked for again, alone: at once if
 the cluster took it away, by the restart policy if it ended by itself. Containers end in order: what
-is published tells them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
+is published asks them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
 """
 
 from collections.abc import Callable, Mapping

@@ -29,7 +29,7 @@ from scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
     all_arguments,
     logs_folder,
-    tell,
+    report,
 )
 from scheduler.backends.yarn.core import Core, Phase
 from scheduler.backends.yarn.diagnostics import completed_words
@@ -282,7 +282,7 @@ def main(words: Sequence[str]) -> int:
         return _run(spec, os.path.join(logs, "hadoop.log"))
     except HeronError as error:
         log.error("%s", error)
-        tell(str(error))
+        report(str(error))
         return ExitCode.UNSTARTED
 
 
@@ -302,7 +302,7 @@ def _run(spec: ApplicationSpec, hadoop_log: str) -> int:
     finally:
         store.close()
     if code:
-        tell(f"the application master ends with {code}")
+        report(f"the application master ends with {code}")
     return code
 
 

@@ -63,7 +63,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationSpec:
-    """What the application master is told when it starts; the rest is in the state store."""
+    """What the application master has to know when it starts; the rest is in the state store."""
 
     topology: str
     store_url: str

@@ -1,4 +1,4 @@
-"""The application master's line to YARN: AMRMClient for containers, NMClient to start them."""
+"""The application master's clients of YARN: AMRMClient for containers, NMClient to start them."""
 
 import os
 from collections.abc import Iterator

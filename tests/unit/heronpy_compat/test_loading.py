@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from local_cluster import LocalCluster
 
 from heron_core.errors import ComponentError, HeronError, TopologyError, UsageError
 from heron_core.topology import GroupingKind
@@ -333,3 +334,36 @@ def test_a_class_that_cannot_be_loaded(write: Write, path: str, message: str) ->
         load_class(path)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+# In an instance
+
+SUBMITS_WHEN_IMPORTED = """
+class Mine(ICustomGrouping):
+    def prepare(self, context, component, stream, target_tasks):
+        self.tasks = target_tasks
+
+class Thing:
+    pass
+
+builder = TopologyBuilder("submits")
+words = builder.add_spout("words", Words, 1, config={"thing": Thing()})
+builder.add_bolt("count", Count, 1, inputs={words: Grouping.custom(Mine())})
+builder.build_and_submit()
+"""
+
+
+def test_an_instance_imports_a_file_that_submits_its_topology_at_once(write: Write) -> None:
+    """Its process imports the file anew, for a class, a value or a grouping: it submits nothing."""
+    topology = load_topology(write("submits.py", COMPONENTS + SUBMITS_WHEN_IMPORTED))
+    del sys.modules["submits"]
+    made = LocalCluster(topology)
+    assert type(made.component("words")) is sys.modules["submits"].Words
+
+
+def test_a_grouping_of_such_a_file_is_loaded_alone(write: Write) -> None:
+    topology = load_topology(write("submits.py", COMPONENTS + SUBMITS_WHEN_IMPORTED))
+    del sys.modules["submits"]
+    custom = topology.by_name["count"].inputs[0].grouping.custom
+    assert custom is not None
+    assert type(load_grouping(custom)) is sys.modules["submits"].Mine
