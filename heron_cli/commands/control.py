@@ -80,7 +80,10 @@ def end(topology: RunningTopology, wait_secs: float, config_path: str | None = N
     """End a topology after a drain of at most `wait_secs`, and remove its nodes."""
     cluster = self_running(topology, config_path)
     if cluster is not None:
-        if wait_secs and topology.state.get("state") not in (TopologyState.ENDED, "FAILED"):
+        if wait_secs and topology.state.get("state") not in (
+            TopologyState.ENDED,
+            TopologyState.FAILED,
+        ):
             follow(drain(topology.client, wait_secs))
         cluster.end(topology.name)
     elif is_alive(topology.scheduler):

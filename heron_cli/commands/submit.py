@@ -242,7 +242,7 @@ def _has_ended(submission: "Submission", store: StateStore, scheduler: int | Non
     name = submission.topology.name
     if scheduler is None:
         state = store.get(execution_path(name)) or {}
-        if state.get("state") == "FAILED":
+        if state.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {state['reason']}")
         return bool(state.get("state") == TopologyState.ENDED)
     if not os.waitpid(scheduler, os.WNOHANG)[0]:
