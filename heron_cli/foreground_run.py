@@ -9,9 +9,10 @@ from types import FrameType
 from typing import Any
 
 from heron_cli.live_view import Screen, Stopwatch, screen
-from heron_cli.stats_text import Stats, components_text, error_lines, whole
+from heron_cli.stats_text import components_text, error_lines, whole
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan, TopologyState
+from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
@@ -43,7 +44,7 @@ class ForegroundRun:
     client: MasterClient
     screen: Screen
     clock: Stopwatch
-    stats: Stats | None = None
+    stats: TopologyStats | None = None
     _ended: bool = False
     _interrupts: int = 0
     _handlers: dict[int, Any] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class ForegroundRun:
 
     @property
     def _done(self) -> bool:
-        return bool(self.stats and self.stats["state"] == TopologyState.ENDED)
+        return bool(self.stats and self.stats.state == TopologyState.ENDED)
 
     def _is_over(self, seconds: float | None, until_done: bool) -> bool:
         timed_out = seconds is not None and self.clock.secs >= seconds
@@ -108,7 +109,7 @@ class ForegroundRun:
         """Refresh numbers and show lines until `over`, or until the scheduler is gone."""
         while not over() and not self._scheduler_gone():
             self._show_lines(FRESH_SECS)
-            found = self.client.try_ask("stats", wait_secs=STATS_WAIT_SECS)
+            found = self.client.try_stats(wait_secs=STATS_WAIT_SECS)
             if found is not None:
                 self.stats = found
                 self.screen.show(found, self.clock.secs)
@@ -145,7 +146,7 @@ class ForegroundRun:
             lambda: (
                 self._interrupts > before
                 or self.clock.secs >= deadline
-                or bool(self.stats and self.stats["quiet"])
+                or bool(self.stats and self.stats.drained)
             )
         )
 
@@ -173,21 +174,19 @@ class ForegroundRun:
             raise HeronError(f"{name} failed: its scheduler was killed (logs: {logs})")
         return code
 
-    def _totals(self, stats: Stats) -> str:
+    def _totals(self, stats: TopologyStats) -> str:
         lines = [components_text(stats), *error_lines(stats)]
-        processed = sum(
-            each["executed"] for each in stats["components"].values() if each["type"] == "bolt"
-        )
+        processed = sum(each.executed for each in stats.components.values() if each.type == "bolt")
         secs = self.clock.secs
         how = "ended" if self._done else "stopped"
         rate = whole(processed / secs) if secs else "0"
         lines.append(
-            f"{stats['topology']} {how} after {secs:.1f} s: {whole(processed)} tuples processed, "
-            f"{rate}/s. Logs: {self.launch.home.logs(stats['topology'])}"
+            f"{stats.topology} {how} after {secs:.1f} s: {whole(processed)} tuples processed, "
+            f"{rate}/s. Logs: {self.launch.home.logs(stats.topology)}"
         )
-        if stats["lost"]:
+        if stats.lost:
             lines.append(
-                f"{whole(stats['lost'])} deliveries were not processed: the processes that had "
+                f"{whole(stats.lost)} deliveries were not processed: the processes that had "
                 "them ended first; tracked tuples among them have failed"
             )
         return "\n".join(lines)

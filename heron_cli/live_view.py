@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 from heron_cli.stats_text import (
     HEADINGS,
-    Stats,
     cause_lines,
     component_rows,
     components_text,
     error_lines,
     headline,
 )
+from heron_core.stats import TopologyStats
 
 PLAIN_EVERY_SECS = 5.0
 
@@ -20,7 +20,7 @@ PLAIN_EVERY_SECS = 5.0
 class Screen(Protocol):
     """Where `run` shows what happens."""
 
-    def show(self, stats: Stats, elapsed_secs: float) -> None:
+    def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """The newest numbers."""
 
     def line(self, text: str) -> None:
@@ -39,7 +39,7 @@ class PlainScreen:
     def __init__(self) -> None:
         self._next = PLAIN_EVERY_SECS
 
-    def show(self, stats: Stats, elapsed_secs: float) -> None:
+    def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """A table when it is time for one."""
         if elapsed_secs >= self._next:
             self._next = elapsed_secs + PLAIN_EVERY_SECS
@@ -71,11 +71,11 @@ class LiveScreen:
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
-    def show(self, stats: Stats, elapsed_secs: float) -> None:
+    def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """Draw the numbers anew."""
         self._live.update(self._table(stats, elapsed_secs), refresh=True)
 
-    def _table(self, stats: Stats, elapsed_secs: float) -> Any:
+    def _table(self, stats: TopologyStats, elapsed_secs: float) -> Any:
         from rich.table import Table
         from rich.text import Text
 

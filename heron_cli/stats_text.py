@@ -1,7 +1,8 @@
 """How a topology's numbers look: rows for a table, whether rich draws it or plain text does."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from heron_core.stats import ComponentStats, PauseStats, TopologyStats
 
 HEADINGS = (
     "component", "inst", "emitted/s", "executed/s", "emitted", "executed", "acked", "failed",
@@ -11,45 +12,44 @@ HEADINGS = (
 NAMES_SHOWN = 4
 """Paused instances that the live view names for one cause: what fits into a line."""
 
-Stats = Mapping[str, Any]
 
-
-def component_rows(stats: Stats) -> list[tuple[str, ...]]:
+def component_rows(stats: TopologyStats) -> list[tuple[str, ...]]:
     """One row for each component, in order of the topology; see HEADINGS."""
     return [
-        _row(name, found, paused_share(stats, name)) for name, found in stats["components"].items()
+        _row(name, component, paused_share(stats, name))
+        for name, component in stats.components.items()
     ]
 
 
-def _row(name: str, found: Mapping[str, Any], paused: str) -> tuple[str, ...]:
-    up, instances = found["up"], found["instances"]
+def _row(name: str, component: ComponentStats, paused: str) -> tuple[str, ...]:
+    up, instances, is_bolt = component.up, component.instances, component.type == "bolt"
     # A spout's latency is the complete one where tuples are tracked, a bolt's is its execute one.
-    complete = found["latency"]["complete"]
-    latency = complete if complete["p50_ms"] is not None else found["latency"]["execute"]
+    complete = component.latency.complete
+    latency = complete if complete.p50_ms is not None else component.latency.execute
     return (
         name,
         str(instances) if up == instances else f"{up}/{instances}",
-        whole(found["emitted_per_sec"]),
-        whole(found["executed_per_sec"]) if found["type"] == "bolt" else "",
-        whole(found["emitted"]),
-        whole(found["executed"]) if found["type"] == "bolt" else "",
-        whole(found["acked"]),
-        whole(found["failed"]),
-        whole(found["pending"]) if found["type"] == "spout" else "",
-        size(found["queue_bytes"]),
-        milliseconds(latency["p50_ms"]),
-        milliseconds(latency["p99_ms"]),
-        f"{found['capacity']:.0%}",
+        whole(component.emitted_per_sec),
+        whole(component.executed_per_sec) if is_bolt else "",
+        whole(component.emitted),
+        whole(component.executed) if is_bolt else "",
+        whole(component.acked),
+        whole(component.failed),
+        "" if is_bolt else whole(component.pending),
+        size(component.queue_bytes),
+        milliseconds(latency.p50_ms),
+        milliseconds(latency.p99_ms),
+        f"{component.capacity:.0%}",
         paused,
     )
 
 
-def paused_share(stats: Stats, component: str) -> str:
+def paused_share(stats: TopologyStats, component: str) -> str:
     """Share of its time that the component's most paused instance was paused; empty for never."""
     shares = [
-        each["share"]
-        for each in stats["paused"].values()
-        if each["instance"].rpartition("[")[0] == component
+        pauses.share
+        for pauses in stats.paused.values()
+        if pauses.instance.rpartition("[")[0] == component
     ]
     return f"{max(shares):.0%}" if shares else ""
 
@@ -82,52 +82,56 @@ def duration(secs: float) -> str:
     return f"{secs / 60:.1f} min" if secs < 3600 else f"{secs / 3600:.1f} h"
 
 
-def headline(stats: Stats, elapsed_secs: float) -> str:
+def headline(stats: TopologyStats, elapsed_secs: float) -> str:
     """Name, state and what stands out, in one line."""
-    up, expected = len(stats["containers"]), len(stats["containers_expected"])
-    words = [f"{stats['topology']}  {stats['state']}  {elapsed_secs:.0f} s"]
+    up, expected = len(stats.containers), len(stats.containers_expected)
+    words = [f"{stats.topology}  {stats.state}  {elapsed_secs:.0f} s"]
     if up != expected:
         words.append(f"{up} of {expected} containers")
-    if stats["phase"] != "running":
-        words.append(stats["phase"])
+    if stats.phase != "running":
+        words.append(stats.phase)
     return "  ".join(words)
 
 
-def pause_lines(stats: Stats) -> list[str]:
+def pause_lines(stats: TopologyStats) -> list[str]:
     """Who is or was paused by back-pressure, because of whom, for how long; by task id."""
-    return [_pause_line(each) for _, each in sorted(stats["paused"].items())]
+    return [_pause_line(pauses) for pauses in _by_task(stats)]
 
 
-def _pause_line(found: Mapping[str, Any]) -> str:
+def _by_task(stats: TopologyStats) -> Iterable[PauseStats]:
+    return (stats.paused[task] for task in sorted(stats.paused))
+
+
+def _pause_line(pauses: PauseStats) -> str:
     how = "was paused"
-    if found["causes"]:
-        because = ", ".join(found["because_of"])
-        how = f"is paused because of {because} since {duration(found['this_pause_secs'])}"
-    share = f"{found['share']:.0%} of its time"
-    return f"{found['instance']} {how}, {duration(found['paused_secs'])} in all ({share})"
+    if pauses.causes:
+        because = ", ".join(pauses.because_of)
+        how = f"is paused because of {because} since {duration(pauses.this_pause_secs)}"
+    share = f"{pauses.share:.0%} of its time"
+    return f"{pauses.instance} {how}, {duration(pauses.paused_secs)} in all ({share})"
 
 
-def cause_lines(stats: Stats) -> list[str]:
-    """What holds up what now: one line for each instance that cannot keep up."""
-    held: dict[str, list[Mapping[str, Any]]] = {}
-    for _, each in sorted(stats["paused"].items()):
-        for cause in each["because_of"]:
-            held.setdefault(cause, []).append(each)
-    return [_cause_line(cause, paused) for cause, paused in held.items()]
+def cause_lines(stats: TopologyStats) -> list[str]:
+    """Bottlenecks: one line for each instance that cannot keep up, with those that it pauses."""
+    paused_by: dict[str, list[PauseStats]] = {}
+    for pauses in _by_task(stats):
+        for cause in pauses.because_of:
+            paused_by.setdefault(cause, []).append(pauses)
+    return [_cause_line(cause, paused) for cause, paused in paused_by.items()]
 
 
-def _cause_line(cause: str, paused: Sequence[Mapping[str, Any]]) -> str:
-    names = ", ".join(each["instance"] for each in paused[:NAMES_SHOWN])
+def _cause_line(cause: str, paused: Sequence[PauseStats]) -> str:
+    names = ", ".join(pauses.instance for pauses in paused[:NAMES_SHOWN])
     more = len(paused) - NAMES_SHOWN
     others = f" and {more} more" if more > 0 else ""
-    longest = duration(max(each["this_pause_secs"] for each in paused))
-    share = max(each["share"] for each in paused)
+    longest = duration(max(pauses.this_pause_secs for pauses in paused))
+    share = max(pauses.share for pauses in paused)
     return f"{cause} pauses {names}{others}: {longest}, {share:.0%} of the time"
 
 
-def dropped_lines(stats: Stats) -> list[str]:
+def dropped_lines(stats: TopologyStats) -> list[str]:
     """What found a queue full in mode drop."""
-    dropped = sum(each["dropped"] for each in stats["stream_managers"].values())
+    dropped = sum(manager.dropped for manager in stats.stream_managers.values())
     return [f"{whole(dropped)} deliveries dropped: their queues were full"] if dropped else []
 
 
@@ -143,16 +147,16 @@ def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def components_text(stats: Stats) -> str:
+def components_text(stats: TopologyStats) -> str:
     """The table of components as plain text."""
     return text_table(HEADINGS, component_rows(stats))
 
 
-def error_lines(stats: Stats) -> list[str]:
+def error_lines(stats: TopologyStats) -> list[str]:
     """What went wrong in user code: one line for each component, the last line of its traceback."""
     lines = []
-    for name, found in stats["components"].items():
-        if found["last_error"]:
-            last = found["last_error"].strip().splitlines()[-1]
-            lines.append(f"{name}: {whole(found['errors'])} errors, last: {last}")
+    for name, component in stats.components.items():
+        if component.last_error:
+            last = component.last_error.strip().splitlines()[-1]
+            lines.append(f"{name}: {whole(component.errors)} errors, last: {last}")
     return lines

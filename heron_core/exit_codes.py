@@ -16,6 +16,8 @@ class ExitCode(IntEnum):
     """The topology's work is done."""
     SUPERSEDED = 6
     """Another process has replaced it while it was stopped."""
+    KILLED = 7
+    """Somebody asked for the topology's end: its scheduler ends with it."""
     ORPHANED = 70
     """Its parent died (EX_SOFTWARE of sysexits.h)."""
 

@@ -45,6 +45,16 @@ def restart_requests_path(name: str) -> str:
     return _named("wishes", name)
 
 
+def operations_path(name: str) -> str:
+    """Above the requests of operations on the topology."""
+    return _named("operations", name)
+
+
+def operation_path(name: str, number: int) -> str:
+    """Where one request of an operation stands; they are numbered as they are asked."""
+    return check_path(f"{operations_path(name)}/{number}")
+
+
 def keys_path(name: str) -> str:
     """Where the topology's key pair stands; whoever may read it may talk to its processes."""
     return _named("keys", name)

@@ -22,6 +22,8 @@ from heron_core.errors import ProtocolError
 HEARTBEAT = b"\0"
 RELOAD = b"\1"
 MESSAGE = b"\2"
+PACKING = "packing"
+"""Key of a message: the packing plan by which a stream manager works now."""
 MESSAGE_LENGTH = struct.Struct("!I")
 HEARTBEAT_SECS = 0.5
 """Between two heartbeats at least: a process may ask for one as often as it likes."""

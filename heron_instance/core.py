@@ -44,13 +44,8 @@ class Core:
         self.clock = clock
         self.report = report
         """Takes one text for the instance's log, at error level."""
-        self._handle: Callable[[BaseException | None], None] | None
-        self._handle = getattr(component, "handle_exception", None)
-        """A door that decides itself what its component's exceptions come to (which tuples fail,
-        whether the process ends) has a method handle_exception(error)."""
-        self._is_idle: Callable[[], bool] = getattr(component, "is_idle", _always)
-        """A component that works on tuples after `process` returned (in a child process, a thread,
-        a window) says by a method is_idle() whether none is left; it may be asked by any thread."""
+        self._handle: Callable[[BaseException | None], None] | None = component.handle_exception
+        self._is_idle: Callable[[], bool] = component.is_idle
         self._errors_until = 0.0
         self._errors_logged = 0
         self.due = 0.0
@@ -94,7 +89,7 @@ class Core:
         self.record_error(f"{where} raised", traceback.format_exc())
 
     def user_raised(self, where: str) -> None:
-        """As `user_error`, and let the component do about it what is its door's way."""
+        """As `user_error`, and let the component decide what it comes to."""
         self.user_error(where)
         if self._handle is not None:
             self._handle(sys.exc_info()[1])
@@ -117,13 +112,3 @@ class Core:
             self.report(f"{what}:\n{text}")
         elif self._errors_logged == ERRORS_LOGGED_PER_SEC + 1:
             self.report(f"{what} again; more in this second are counted, not logged")
-
-
-def _always() -> bool:
-    return True
-
-
-def is_not_overridden(component: Any, name: str) -> bool:
-    """Whether a component's method is the one of our API's base class."""
-    method = getattr(type(component), name, None)
-    return getattr(method, "__module__", "").startswith("heronpy_compat.api.")

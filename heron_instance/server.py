@@ -22,7 +22,8 @@ from heron_instance.control_thread import Control, SideThread
 from heron_instance.input.bolt import BoltCore
 from heron_instance.input.spout import SpoutCore
 from heron_instance.runtime.context import UserMetrics
-from heron_instance.runtime.factory import World, build, incarnation_number
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build, incarnation_number
 from heron_instance.runtime.watchdog import Stuck, main_thread_stack
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
@@ -66,7 +67,7 @@ class Server:
         self._control_poller = zmq.Poller()
         self._control_poller.register(self.control.waker.readable, zmq.POLLIN)
         component = packing.instances[place.task].component
-        world = World(
+        environment = Environment(
             time.monotonic,
             random.Random(),
             self._send,
@@ -77,7 +78,7 @@ class Server:
         self._packing = packing
         self._epoch_taken = 0
         """Of the plan by which the main thread works."""
-        self._instance = build(topology, packing, place.task, world)
+        self._instance = build(topology, packing, place.task, environment)
         self._core = self._instance.core
         self._user_metrics = UserMetrics(self._instance.context.metrics)
         self.beat_secs = self._core.options.metrics_interval_secs
@@ -252,9 +253,8 @@ class Server:
     def _close(self) -> None:
         """The last calls of user code, then let what was sent leave."""
         hooks = self._instance.hooks
-        last_calls = [getattr(self._instance.component, "close", None)]
-        last_calls.append(hooks.clean_up if hooks else None)
-        for last_call in filter(None, last_calls):
+        last_calls = [self._instance.adapter.close, *([hooks.clean_up] if hooks else ())]
+        for last_call in last_calls:
             try:
                 last_call()
             except Exception:

@@ -7,6 +7,7 @@ import zmq
 
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.state_tree import keys_path, master_path
+from heron_core.stats import TopologyStats
 from heron_core.wire import messages
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
@@ -54,6 +55,15 @@ class MasterClient:
         except StateStoreError:  # whoever watches a run goes on, as the run does
             return None
         return dict(reply.data) if reply is not None and reply.ok else None
+
+    def stats(self, component: str | None = None) -> TopologyStats:
+        """All numbers, those of one component's instances too if it is given; errors as `ask`."""
+        return TopologyStats.from_json(self.ask("stats", {"component": component}))
+
+    def try_stats(self, wait_secs: float = ANSWER_SECS) -> TopologyStats | None:
+        """Like `stats`, but None if nobody answers, the state store included."""
+        found = self.try_ask("stats", wait_secs=wait_secs)
+        return None if found is None else TopologyStats.from_json(found)
 
     def _exchange(self, command: messages.Command, deadline: float) -> messages.Reply | None:
         dealer = self._connected()

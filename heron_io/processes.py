@@ -13,14 +13,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from setproctitle import setproctitle
 
 from heron_core.exit_codes import ExitCode
-from heron_core.supervision import HEARTBEAT, HEARTBEAT_SECS, RELOAD, encode_reason
+from heron_core.supervision import (
+    HEARTBEAT,
+    HEARTBEAT_SECS,
+    RELOAD,
+    encode_message,
+    encode_reason,
+)
 
 PR_SET_PDEATHSIG = 1
 LIFELINE_POLL_MS = 1000
@@ -35,9 +41,17 @@ class SupervisorLink:
     status_pipe: int | None = None
     """Non-blocking pipe for what heron_core.supervision describes."""
     next_heartbeat_at: float = 0.0
+    _unsent: bytes = b""
+    """The rest of a message that the pipe had no room for."""
 
     def heartbeat(self) -> None:
-        """Say that this process is alive; does nothing if it just did."""
+        """Say that this process is alive; does nothing if it just did.
+
+        It goes on with a message first: nothing else may stand in the middle of one.
+        """
+        if self._unsent:
+            self._flush()
+            return
         now = time.monotonic()
         if now >= self.next_heartbeat_at:
             self.next_heartbeat_at = now + HEARTBEAT_SECS
@@ -47,12 +61,34 @@ class SupervisorLink:
         """Say that the plan has changed."""
         self._write(RELOAD)
 
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Say what the new plan is; heartbeats take along what the pipe has no room for now.
+
+        For a process that sends its heartbeats in the same thread. ProtocolError if the message is
+        larger than any supervisor takes.
+        """
+        if self.status_pipe is not None:
+            self._unsent += encode_message(message)
+            self._flush()
+
     def report(self, reason: str) -> None:
         """Say why this process ends."""
         self._write(encode_reason(reason))
 
+    def _flush(self) -> None:
+        assert self.status_pipe is not None
+        try:
+            sent = os.write(self.status_pipe, self._unsent)
+        except BlockingIOError:  # full: the supervisor has not read the beginning yet
+            return
+        except OSError:  # nobody reads any more
+            sent = len(self._unsent)
+        self._unsent = self._unsent[sent:]
+
     def _write(self, data: bytes) -> None:
-        if self.status_pipe is not None:
+        if self._unsent:
+            self._flush()
+        if self.status_pipe is not None and not self._unsent:
             try:
                 os.write(self.status_pipe, data)
             except OSError:  # full or nobody reads: the supervisor has other things to do

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import zmq
@@ -19,6 +19,7 @@ import zmq
 from heron_core.errors import ProtocolError, StateStoreError
 from heron_core.plans import PackingPlan, TopologyState, initial_state
 from heron_core.state_tree import execution_path, master_path
+from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_io.processes import started_at
@@ -26,7 +27,7 @@ from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain, tcp_router
-from heron_spark.metrics import Numbers
+from heron_spark.metrics import QueryMetrics
 from heron_spark.progress import Progress
 
 if TYPE_CHECKING:
@@ -61,9 +62,9 @@ class Desk:
     def __init__(self, topology: TopologySpec, packing: PackingPlan, store: StateStore) -> None:
         self._name = topology.name
         self._store = store
-        self._numbers = Numbers(topology, packing)
+        self._metrics = QueryMetrics(topology, packing)
         self._lock = threading.Lock()
-        """Of the numbers, which another thread adds to."""
+        """Of the metrics, which another thread adds to."""
         self._query: Query | None = None
         self._draining = False
         self.state = self._first_state(topology)
@@ -95,7 +96,7 @@ class Desk:
     def add(self, progress: Progress) -> None:
         """A batch is done."""
         with self._lock:
-            self._numbers.add(progress, time.monotonic())
+            self._metrics.record_batch(progress, time.monotonic())
 
     def answer(self, command: messages.Command) -> messages.Reply:
         """What a command comes to."""
@@ -107,18 +108,23 @@ class Desk:
             return messages.Reply(False, {"error": f"no command {command.name!r} ({known})"})
         return messages.Reply(True, run(command.arguments))
 
-    def _stats(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def stats(self, component: str | None, now: float) -> QueryStats:
+        """All numbers; those of one component's instances too if it is given."""
         query = self._query
         with self._lock:
-            found = self._numbers.told(arguments.get("component"))
-        waiting = query is not None and self._paused
-        return {
-            **found,
-            "state": self.state,
-            "quiet": query is None or query.quiet,
+            stats = self._metrics.stats(component, now)
+        return replace(
+            stats,
+            state=self.state,
+            drained=query is None or query.drained,
             # Nothing runs before the first batch, and a paused query has none.
-            "ready": waiting or found["batch"] is not None,
-        }
+            ready=stats.ready or (query is not None and self._paused),
+        )
+
+    def _stats(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        component = arguments.get("component")
+        wanted = component if isinstance(component, str) else None
+        return self.stats(wanted, time.monotonic()).to_json()
 
     def _set_state(self, state: str) -> dict[str, Any]:
         changed = state != self.state

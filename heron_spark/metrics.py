@@ -4,52 +4,57 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.algorithms.rollup import KINDS, RollUp
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, TopologyState
+from heron_core.stats import QueryStats, StreamManagerStats
 from heron_core.topology import TopologySpec
 from heron_spark.progress import Progress
 
-NOTHING_WAITS: Mapping[int, int] = {}
+NO_QUEUES: Mapping[int, int] = {}
 """What a batch has not processed no queue holds."""
+NO_STREAM_MANAGERS: Mapping[int, StreamManagerStats] = {}
+CONTAINER = 1
+"""The whole query counts as one container."""
 
 
-class Numbers:
-    """Of the batches that are done since the driver runs."""
+class QueryMetrics:
+    """Of the batches that are done since the driver runs (heron_core.stats.StatsSource)."""
 
     def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
         self._topology = topology
         self._rollup = RollUp(topology, packing)
         self._batch: int | None = None
-        self._secs = 0.0
+        self._batch_secs = 0.0
 
-    def add(self, progress: Progress, now: float) -> None:
+    def record_batch(self, progress: Progress, now: float) -> None:
         """A batch is done at `now`, in seconds of any monotonic clock."""
-        self._batch, self._secs = progress.batch, progress.secs
+        self._batch, self._batch_secs = progress.batch, progress.secs
         for each in progress.facts:
             self._rollup.update(each["task"], _with_whole_buckets(each["statistics"]), now)
 
-    def told(self, component: Any) -> dict[str, Any]:
-        """What a topology master tells, as far as there is such a thing here: its keys and shapes
-        (TopologyMaster._stats), and the newest batch. `component`: whose instances are wanted."""
-        container = {} if self._batch is None else {1: {"batch": self._batch, "secs": self._secs}}
-        found: dict[str, Any] = {
-            "topology": self._topology.name,
-            "epoch": 0 if self._batch is None else self._batch,
-            "batch": self._batch,
-            "batch_secs": self._secs,
-            "phase": "running",
-            "lost": 0,
-            "containers": list(container),
-            "containers_expected": [1],
-            "registered": {},
-            "components": self._rollup.components(NOTHING_WAITS),
-            "paused": {},
-            "stream_managers": {},
-            "master": {},
-            "errors": {},
-        }
-        if isinstance(component, str) and component in self._topology.by_name:
-            found["instances"] = self._rollup.instances(component, NOTHING_WAITS)
-        return found
+    def stats(self, component: str | None, now: float) -> QueryStats:
+        """All that batches tell; the command server knows state, drained and ready."""
+        is_up = self._batch is not None
+        wanted = component if component in self._topology.by_name else None
+        return QueryStats(
+            topology=self._topology.name,
+            state=TopologyState.RUNNING,
+            epoch=self._batch or 0,
+            batch=self._batch,
+            batch_secs=self._batch_secs,
+            ready=is_up,
+            phase="running",
+            drained=False,
+            lost=0,
+            containers=(CONTAINER,) if is_up else (),
+            containers_expected=(CONTAINER,),
+            registered={},
+            components=self._rollup.components(NO_QUEUES),
+            paused={},
+            stream_managers=NO_STREAM_MANAGERS,
+            master={},
+            errors={},
+            instances=self._rollup.instances(wanted, NO_QUEUES) if wanted else None,
+        )
 
 
 def _with_whole_buckets(statistics: Mapping[str, Any]) -> dict[str, Any]:

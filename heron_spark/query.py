@@ -79,7 +79,7 @@ class Query:
             self._turn.notify_all()
 
     @property
-    def quiet(self) -> bool:
+    def drained(self) -> bool:
         """Whether it is paused and no batch runs."""
         with self._turn:
             return self._paused and not self._working

@@ -17,7 +17,8 @@ from heron_core.wire.frames import Frames
 from heron_instance.input.bolt import BoltCore
 from heron_instance.input.spout import SpoutCore
 from heron_instance.runtime.context import UserMetrics
-from heron_instance.runtime.factory import Instance, World, build, incarnation_number
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import Instance, build, incarnation_number
 from heron_spark.blocks import Outgoing, Place
 from heron_spark.callback_queue import Todo
 from heron_spark.checkpoint_dir import Outcome
@@ -76,7 +77,7 @@ class Runner:
         self._start()
 
     def _built(self, plan: Plan) -> Instance:
-        world = World(
+        environment = Environment(
             time.monotonic,
             Random(),
             self._outgoing.add,
@@ -86,18 +87,19 @@ class Runner:
             self._todo.later,
             self._construct,
         )
-        return build(plan.topology, plan.packing, self.task, world)
+        return build(plan.topology, plan.packing, self.task, environment)
 
     def _construct(self, spec: Any, delegate: Any) -> Any:
-        component = construct(spec, delegate)
+        adapter: Any = construct(spec, delegate)
+        component = adapter.driven_object
         self._delegate = delegate
         self._usual = set(vars(component))
         if spec.is_spout:
             # Without tracking the core acks at once; here that waits until the batch is done.
-            self._own_ack = component.ack
+            self._own_ack = adapter.ack
             self._note_ack = self._unacked.append
             component.ack = self._note_ack
-        return component
+        return adapter
 
     def _made_memory(self) -> Memory:
         instance, core, delegate = self._instance, self._instance.core, self._delegate
@@ -143,9 +145,7 @@ class Runner:
     def begin(self, batch: int) -> None:
         """A batch begins: the one before is done everywhere."""
         self._printed.lines = self._lines
-        begin_batch = getattr(self._instance.component, "begin_batch", None)
-        if begin_batch is not None:
-            begin_batch(batch)
+        self._instance.adapter.begin_batch(batch)
         metrics = self.core.metrics
         self._marks = Marks(metrics.executed, self.core.outbox.deliveries, metrics.errors)
         self._ack()
@@ -199,12 +199,8 @@ class Runner:
             if last_words:
                 core.finish()
         core.flush()
-        end_batch = getattr(self._instance.component, "end_batch", None)
-        if end_batch is not None:
-            end_batch()  # what it raises makes the batch come again
-        pre_save = getattr(self._instance.component, "pre_save", None)
-        if pre_save is not None:
-            pre_save(str(batch))
+        self._instance.adapter.end_batch()  # what it raises makes the batch come again
+        self._instance.adapter.pre_save(str(batch))
         finished = self.finished or last_words
         state = self._memory.save({"unacked": list(self._unacked), "finished": finished})
         self.batch = batch
@@ -254,16 +250,13 @@ class Runner:
     def close(self) -> None:
         """The last calls of user code."""
         hooks = self._instance.hooks
-        close = getattr(self._instance.component, "close", None)
-        for last_call in (close, hooks.clean_up if hooks else None):
+        for last_call in (self._instance.adapter.close, *([hooks.clean_up] if hooks else ())):
             try:
-                if last_call is not None:
-                    last_call()
+                last_call()
             except Exception:
                 self.core.user_error("close")
 
 
 def _is_idle(core: BoltCore) -> bool:
     """Whether a component is; what waits to be sent does not count, it leaves with the batch."""
-    asked = getattr(core.component, "is_idle", None)
-    return asked is None or bool(asked())
+    return bool(core.component.is_idle())

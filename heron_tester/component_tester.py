@@ -166,7 +166,7 @@ class ComponentTester:
         if tup_id not in under_way:
             raise UsageError(f"{self._name} has no tuple {tup_id!r} under way; it has {under_way}")
         root = list(pending)[under_way.index(tup_id)]
-        reader = self._engine.instances(READER)[0].component
+        reader = self._engine.instances(READER)[0].users_object
 
         def act() -> None:
             mine = [tup for tup in reader.held if tup.roots and tup.roots[0] == root]

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Protocol
 
 from heron_core import config as keys
+from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import Frames, Kind, header, header_of, with_consumed
@@ -14,7 +15,8 @@ from heron_core.wire.packets import decode_roots
 from heron_instance.input.bolt import NEVER, BoltCore
 from heron_instance.input.spout import SpoutCore
 from heron_instance.input.tuples import tick_tuple
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.faults import Faults
 from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logger
@@ -70,7 +72,7 @@ class Instance:
         self._fed: dict[int, Call] = {}
         """root -> what to call with the outcome, of tuples that the test emitted"""
         debug = keys.flag(keys.with_defaults(shared.topology.config), keys.DEBUG)
-        world = World(
+        environment = Environment(
             shared.clock,
             rng,
             partial(outside.sent, self),
@@ -79,14 +81,14 @@ class Instance:
             call_soon=partial(outside.call_soon, self),
             call_later=partial(outside.call_later, self),
             construct=self._construct,
-            around=self.watch.around,
+            wrap=self.watch.around,
         )
         try:
-            built = build(shared.topology, shared.packing, task, world)
+            built = build(shared.topology, shared.packing, task, environment)
         except Exception as error:
             error.add_note(f"raised at the start of {self.name}[{task}]")
             raise
-        self.component = built.component
+        self.component: Any = built.adapter
         self.context = built.context
         self.hooks = built.hooks
         self.core: Any = built.core
@@ -95,17 +97,15 @@ class Instance:
         if self.is_spout:
             self._note_done_at_once()
 
-    def _construct(self, spec: ComponentSpec, delegate: Any) -> Any:
-        component = construct(spec, delegate)
-        user = _users_object(component)
-        for each in (component, user):
+    def _construct(self, spec: ComponentSpec, bindings: Any) -> EngineSpout | EngineBolt:
+        component = construct(spec, bindings)
+        driven, user = component.driven_object, component.users_object
+        for each in (driven, user):
             self.shared.patched.cover_class(type(each))
-        self.is_real = any(
-            each.__module__.startswith(MULTILANG) for each in type(component).__mro__
-        )
+        self.is_real = any(each.__module__.startswith(MULTILANG) for each in type(driven).__mro__)
         if self.is_real:
-            component.initialize = self._in_real_time(component.initialize)
-        self.watch.put_around(component, user)
+            driven.initialize = self._in_real_time(driven.initialize)
+        self.watch.put_around(driven, user)
         return component
 
     def _note_done_at_once(self) -> None:
@@ -206,9 +206,7 @@ class Instance:
 
     def close(self) -> None:
         """The last calls of user code."""
-        last_calls = [getattr(self.component, "close", None)]
-        last_calls.append(self.hooks.clean_up if self.hooks else None)
-        for last_call in filter(None, last_calls):
+        for last_call in (self.component.close, *([self.hooks.clean_up] if self.hooks else ())):
             try:
                 self.guarded(last_call)
             except Exception:
@@ -217,8 +215,8 @@ class Instance:
 
     @property
     def users_object(self) -> Any:
-        """What the user's class made: the component itself, or what a door put into it."""
-        return _users_object(self.component)
+        """What the user's class made."""
+        return self.component.users_object
 
     @property
     def waits_for_ticks(self) -> bool:
@@ -228,8 +226,7 @@ class Instance:
     @property
     def works_elsewhere(self) -> bool:
         """Whether something is under way in a thread or a process that real time will end."""
-        ask = getattr(self.component, "is_idle", None)
-        return ask is not None and not self.guarded(ask)
+        return not self.guarded(self.component.is_idle)
 
     def guarded(self, call: Call) -> Any:
         """Make a call of user code in the time that it lives in."""
@@ -242,8 +239,3 @@ class Instance:
 
 def _admit() -> None:
     """Nobody is ever paused: what a test emits is delivered before it goes on."""
-
-
-def _users_object(component: Any) -> Any:
-    """Doors that have an object of the user's in a component of their own call it so."""
-    return getattr(component, "users_object", component)

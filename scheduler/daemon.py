@@ -16,9 +16,12 @@ from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
 from heron_io.processes import Child, SupervisorLink, fork_child, started_at
 from heron_io.state_store.opening import open_store
+from scheduler.backends.local import READY_SECS, LocalBackend
 from scheduler.backends.protocol import Supervised
 from scheduler.container.supervisor import Supervisor
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
+from scheduler.operation_runner import runner_job
+from scheduler.operation_steps import BACK_SECS
 from scheduler.registration import forget_submission, scheduler_node, write_outcome
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
@@ -84,12 +87,20 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
     config = keys.with_defaults(submission.topology.config)
     silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
     return Supervisor(
-        backend.jobs(submission, sockets),
+        _jobs(submission, backend, sockets),
         SupervisorLink(lifeline),
         JOB_RESTARTS,
         silent_secs,
         lambda _: _jobs_of_both_plans(submission, backend, sockets),
     ).run()
+
+
+def _jobs(submission: Submission, backend: Supervised, sockets: str) -> list[ProcessSpec]:
+    """The back end's, its first as the first, and the runner of operations."""
+    are_children = backend.kind == LocalBackend.kind
+    back_secs = READY_SECS if are_children else BACK_SECS
+    runner = runner_job(submission, are_children, back_secs)
+    return [*backend.jobs(submission, sockets), runner]
 
 
 def _jobs_of_both_plans(
@@ -100,6 +111,6 @@ def _jobs_of_both_plans(
         packings = read_packings(store, submission.topology.name)
     jobs: dict[str, ProcessSpec] = {}
     for packing in (packings.current, packings.wanted):
-        for job in backend.jobs(replace(submission, packing=packing), sockets):
+        for job in _jobs(replace(submission, packing=packing), backend, sockets):
             jobs.setdefault(job.name, job)
     return list(jobs.values())

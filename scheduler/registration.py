@@ -27,6 +27,7 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.container.supervisor_events import Outcome
+from scheduler.operations import Requests
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
@@ -49,6 +50,8 @@ def register(submission: Submission, backend: Backend) -> None:
             store.create(topology_path(name), topology_to_json(submission.topology))
         except NameInUse:
             raise _taken(name, store.get(scheduler_path(name)) or {}) from None
+        # One that was asked in the last instant of a topology of this name is not for this one.
+        Requests(store, name).remove_all()
         if isinstance(backend, SelfRunning):
             store.put(scheduler_path(name), scheduler_node(backend))
         store.put(packing_path(name), packing_to_json(submission.packing))
@@ -136,6 +139,8 @@ def forget(store: StateStore, name: str) -> None:
     ):
         store.delete(path(name))
     store.delete(topology_path(name))
+    # Last: whoever asks for something after this sees that the topology has ended.
+    Requests(store, name).remove_all()
 
 
 def write_outcome(path: str, outcome: Outcome) -> None:

@@ -20,12 +20,12 @@ import zmq
 
 from heron_core.errors import ProtocolError, StateStoreError
 from heron_core.exit_codes import ExitCode
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, packing_to_json
 from heron_core.state_tree import master_path
+from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
-from heron_io import container_plan
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
@@ -250,9 +250,11 @@ class Server:
         peer.close(linger=0)
 
     def _repacked(self, each: events.Repacked) -> None:
-        """Our executor reads the plan and starts and ends what has changed here."""
-        container_plan.write(self._place.socket_path, each.packing)
-        self._ties.request_reload()
+        """Our executor starts and ends what has changed here."""
+        try:
+            self._ties.send({PACKING: packing_to_json(each.packing)})
+        except ProtocolError as error:
+            log.error("the executor cannot be told the new plan: %s", error)
 
     # --- the master ---------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from heron_core.errors import HeronError
 from heron_core.plans import TopologyState, packing_from_json
+from heron_core.stats import StatsSource
 from heron_core.wire.messages import Command, Json, Reply
 from topology_master import events
 from topology_master.lifecycle import Lifecycle
@@ -12,15 +13,12 @@ from topology_master.lifecycle import Lifecycle
 Out = list[events.Instruction]
 
 
-Stats = Callable[[str | None, float], dict[str, Any]]
-
-
 class Commands:
     """Answers commands by carrying them out on the topology's lifecycle."""
 
-    def __init__(self, life: Lifecycle, stats: Stats) -> None:
+    def __init__(self, life: Lifecycle, source: StatsSource) -> None:
         self._life = life
-        self._topology_stats = stats
+        self._source = source
         self._handlers: dict[str, Callable[[Json, float, Out], dict[str, Any]]] = {
             "stats": self._stats,
             "activate": self._activate,
@@ -43,7 +41,8 @@ class Commands:
 
     def _stats(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         component = arguments.get("component")
-        return self._topology_stats(component if isinstance(component, str) else None, now)
+        wanted = component if isinstance(component, str) else None
+        return self._source.stats(wanted, now).to_json()
 
     def _activate(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         return self._set_state(TopologyState.RUNNING, out)

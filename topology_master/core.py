@@ -6,10 +6,12 @@ Data never passes here, so losing the master stops nothing. Here stands which me
 lifecycle.py composes the parts that are changed.
 """
 
-from typing import Any, assert_never
+from typing import assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, PhysicalPlan
+from heron_core.stats import TopologyStats
+from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from topology_master import events
@@ -46,7 +48,8 @@ class TopologyMaster:
         """Messages that were dropped; and, counted by the server (CurveAuthenticator),
         connections without the key, and those that have ended."""
         self._life = Lifecycle(topology, packing, options, previous, execution or {})
-        self._commands = Commands(self._life, self.stats)
+        self._commands = Commands(self._life, self)
+        self._story = Story()
         self._log_malformed_at = float("-inf")
 
     @property
@@ -89,7 +92,7 @@ class TopologyMaster:
         """How far an update is; None if none is under way."""
         return self._life.rescale.stage
 
-    def stats(self, component: str | None, now: float) -> dict[str, Any]:
+    def stats(self, component: str | None, now: float) -> TopologyStats:
         """All numbers; those of one component's instances too if it is given."""
         return topology_stats(self._life, self.counters, component, now)
 
@@ -108,11 +111,23 @@ class TopologyMaster:
                     self._malformed(str(error), now, out)
             case _:
                 assert_never(event)
+        effects = [text for each in out if (text := events.effect_of(each)) is not None]
+        if effects:
+            self._story.record(now, events.cause_of(event), effects)
         return out
 
+    def story(self) -> Story:
+        """What was decided lately, and why."""
+        return self._story
+
     def validate(self) -> None:
-        """AssertionError if something holds that never may: between two events, in tests."""
-        self._life.validate()
+        """AssertionError, with the story, if something holds that never may: for tests, between
+        two events."""
+        try:
+            self._life.validate()
+        except AssertionError as error:
+            error.add_note(str(self._story))
+            raise
 
     def _timer(self, now: float, out: Out) -> None:
         life = self._life

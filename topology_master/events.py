@@ -1,9 +1,18 @@
 """What can happen to the topology master, and what it can decide to do (core.py joins them)."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
-from heron_core.wire.messages import Command, FromStreamManager, Reply, ToStreamManager
+from heron_core.wire.messages import (
+    Command,
+    FromStreamManager,
+    HeartbeatAck,
+    Reply,
+    ToStreamManager,
+)
+
+ABOUT = ("container", "task", "name")
+"""Fields of messages that say what they are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +55,8 @@ class StorePlan:
 
 @dataclass(frozen=True, slots=True)
 class StorePacking:
-    """Write the packing plan that is to be to the state store, and tell whoever runs the
-    containers."""
+    """Write the packing plan that is to be to the state store, and have the
+    containers adapted to it."""
 
     packing: dict[str, Any]
 
@@ -60,7 +69,7 @@ class StoreState:
     reason: str
     draining: bool = False
     update: dict[str, Any] = field(default_factory=dict)
-    """What a master that takes over has to know of an update (scaling.py)."""
+    """What a master that takes over has to know of an update (rescale.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +80,34 @@ class Log:
 
 
 Instruction = Send | StorePlan | StorePacking | StoreState | Log
+
+
+def cause_of(event: Event) -> str:
+    """An event in a few words, for the story."""
+    match event:
+        case Timer():
+            return "Timer"
+        case Malformed(reason):
+            return f"malformed: {reason}"
+        case Received(sender, message):
+            about = next((getattr(message, each) for each in ABOUT if hasattr(message, each)), "")
+            return f"{type(message).__name__}({about}) from {sender!r}"
+        case _:
+            assert_never(event)
+
+
+def effect_of(instruction: Instruction) -> str | None:
+    """An instruction in a few words, for the story; None if it is routine."""
+    match instruction:
+        case Send(_, HeartbeatAck()) | Send(_, Reply()):
+            return None
+        case Send(_, message):
+            return type(message).__name__
+        case StoreState(state, reason):
+            return f"StoreState {state} {reason}".rstrip()
+        case Log(text):
+            return text
+        case StorePlan() | StorePacking():
+            return type(instruction).__name__
+        case _:
+            assert_never(instruction)

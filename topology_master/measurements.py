@@ -7,7 +7,9 @@ from typing import Any
 from heron_core.algorithms.rollup import RollUp, are_numbers, check_snapshot
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
+from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
 from heron_core.topology import TopologySpec
+from heron_core.typed_json import from_json
 from heron_core.wire.messages import Heartbeat, Json, PauseStatistics
 from topology_master.physical_plan import CurrentPlan, instance_name
 
@@ -20,7 +22,7 @@ class Measurements:
         self._topology = topology
         self._paused: dict[int, dict[int, PauseStatistics]] = {}
         """container -> its instances that were ever paused"""
-        self._stream_managers: dict[int, Any] = {}
+        self._stream_managers: dict[int, StreamManagerStats] = {}
         """container -> the counters of its stream manager"""
         self._errors: dict[int, str] = {}
         """task id -> why it could not start"""
@@ -42,13 +44,13 @@ class Measurements:
     def take_stream_manager(self, heartbeat: Heartbeat, tasks: Set[int]) -> None:
         """What a stream manager says of itself; `tasks`: all that it may name. ProtocolError if it
         names others, or does not say how many bytes wait for each."""
-        check_stream_manager(heartbeat.metrics)
+        counters = stream_manager_stats(heartbeat.metrics)
         paused = {task: PauseStatistics(*each) for task, each in heartbeat.paused.items()}
         named = {*paused, *(cause for each in paused.values() for cause in each.causes)}
         if not named <= tasks:
             raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
         self._paused[heartbeat.container] = paused
-        self._stream_managers[heartbeat.container] = heartbeat.metrics
+        self._stream_managers[heartbeat.container] = counters
 
     def take_snapshot(
         self, container: int, task: int, snapshot: Json, plan: CurrentPlan, now: float
@@ -63,31 +65,31 @@ class Measurements:
         self._rollup.update(task, snapshot, now)
         return True
 
-    def components(self) -> dict[str, dict[str, Any]]:
+    def components(self) -> dict[str, ComponentStats]:
         """component -> its numbers."""
         return self._rollup.components(self._queue_bytes())
 
-    def instances(self, component: str) -> list[dict[str, Any]]:
+    def instances(self, component: str) -> tuple[InstanceStats, ...]:
         """The instances of a component."""
         return self._rollup.instances(component, self._queue_bytes())
 
-    def paused(self, packing: PackingPlan) -> dict[int, dict[str, Any]]:
+    def paused(self, packing: PackingPlan) -> dict[int, PauseStats]:
         """task id -> its pauses, for those that ever had any."""
         return {
-            task: {
-                "instance": instance_name(packing, task),
+            task: PauseStats(
+                instance=instance_name(packing, task),
                 **pauses._asdict(),
-                "because_of": [
+                because_of=tuple(
                     instance_name(packing, cause)
                     for cause in pauses.causes
                     if cause in packing.instances
-                ],
-            }
+                ),
+            )
             for task, pauses in self._pauses()
             if task in packing.instances
         }
 
-    def stream_managers(self) -> dict[int, Any]:
+    def stream_managers(self) -> dict[int, StreamManagerStats]:
         """container -> the counters of its stream manager."""
         return dict(self._stream_managers)
 
@@ -104,7 +106,7 @@ class Measurements:
         return {
             task: waiting_bytes
             for counters in self._stream_managers.values()
-            for task, waiting_bytes in counters["waiting_bytes"].items()
+            for task, waiting_bytes in counters.waiting_bytes.items()
         }
 
     def validate(self, containers: Set[int], tasks: Set[int]) -> None:
@@ -116,8 +118,10 @@ class Measurements:
         assert self._rollup.tasks <= tasks, "a snapshot of no task"
 
 
-def check_stream_manager(metrics: Mapping[str, Any]) -> None:
-    """ProtocolError if a stream manager does not say how many bytes wait for each task."""
+def stream_manager_stats(metrics: Mapping[str, Any]) -> StreamManagerStats:
+    """A stream manager's counters; ProtocolError if it does not say how many bytes wait for each
+    task, or if sums of them would not fit into a message."""
     waiting = metrics.get("waiting_bytes")
     if not are_numbers(waiting):
         raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
+    return from_json(StreamManagerStats, metrics, "a heartbeat")

@@ -1,27 +1,15 @@
 """`heronpy activate`, `deactivate` and `kill`."""
 
-import signal
-import socket
-import time
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
+from heron_cli.operations import ask, ask_to_end, follow, self_running
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
-from heron_core.errors import HeronError
+from heron_core.operations import Kind
 from heron_core.plans import TopologyState
-from heron_io.processes import signal_process
-from scheduler.backends.protocol import SelfRunning
+from scheduler.operation_steps import drain
 from scheduler.registration import forget, is_alive
-
-Found = TypeVar("Found")
-
-LOOK_SECS = 0.05
-GONE_SECS = 20.0
-"""An executor gives its processes 5 s, the scheduler its executors 8 s."""
 
 
 @click.command("activate")
@@ -32,7 +20,7 @@ def activate_command(target: Target) -> None:
     \b
     heronpy activate wordcount
     """
-    _change(target, "activate", "active")
+    _change(target, Kind.ACTIVATE, "active")
 
 
 @click.command("deactivate")
@@ -43,14 +31,21 @@ def deactivate_command(target: Target) -> None:
     \b
     heronpy deactivate wordcount
     """
-    _change(target, "deactivate", "paused")
+    _change(target, Kind.DEACTIVATE, "paused")
 
 
-def _change(target: Target, command: str, word: str) -> None:
+def _change(target: Target, kind: Kind, word: str) -> None:
     name = target.name()
     with target.running(name) as topology:
-        answer = topology.client.ask(command)
-    click.echo(f"{name} is {word}" if answer["changed"] else f"{name} was {word} already")
+        changed = _changed(topology, kind)
+    click.echo(f"{name} is {word}" if changed else f"{name} was {word} already")
+
+
+def _changed(topology: RunningTopology, kind: Kind) -> bool:
+    if "pid" not in (topology.scheduler or {}) or not is_alive(topology.scheduler):
+        # A cluster's own scheduler takes no requests; and whoever is left answers for itself.
+        return bool(topology.client.ask(kind)["changed"])
+    return bool(ask(topology, kind, {}).result["changed"])
 
 
 wait_option = click.option(
@@ -83,64 +78,12 @@ def kill_command(target: Target, wait_secs: float) -> None:
 
 def end(topology: RunningTopology, wait_secs: float, config_path: str | None = None) -> None:
     """End a topology after a drain of at most `wait_secs`, and remove its nodes."""
-    alive = is_alive(topology.scheduler)
     cluster = self_running(topology, config_path)
-    if alive and wait_secs and topology.state.get("state") not in (TopologyState.ENDED, "FAILED"):
-        _drain(topology, wait_secs)
     if cluster is not None:
+        if wait_secs and topology.state.get("state") not in (TopologyState.ENDED, "FAILED"):
+            follow(drain(topology.client, wait_secs))
         cluster.end(topology.name)
-    elif alive:
-        _end_scheduler(topology)
-    forget(topology.store, topology.name)
-
-
-def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunning | None:
-    """The back end of a topology that a cluster runs by itself; None if a scheduler of ours does.
-
-    The cluster's file is looked up here: what the state store says is not to choose the programs
-    that run on this machine.
-    """
-    place = topology.scheduler
-    if place is None or "pid" in place:
-        return None
-    from scheduler.clusters.backends import backend_of
-    from scheduler.clusters.config import cluster_of
-
-    found = backend_of(cluster_of(place["cluster"], config_path))
-    if not isinstance(found, SelfRunning):
-        raise HeronError(
-            f"{topology.name} was submitted to an {place['kind']} cluster, and "
-            f"{place['cluster']} is {found.kind} now: use the file that it was submitted with"
-        )
-    return found
-
-
-def _drain(topology: RunningTopology, wait_secs: float) -> None:
-    if topology.client.try_ask("drain") is None:
-        click.echo("the topology master does not answer: ending without a drain", err=True)
+    elif is_alive(topology.scheduler):
+        ask_to_end(topology, wait_secs)
         return
-
-    def quiet() -> Any:
-        stats = topology.client.try_ask("stats", wait_secs=1.0)
-        return stats is None or stats["quiet"]
-
-    if not until(quiet, wait_secs):
-        click.echo(f"still busy after {wait_secs:g} s: ending anyway", err=True)
-
-
-def _end_scheduler(topology: RunningTopology) -> None:
-    place = topology.scheduler
-    assert place is not None
-    if place["host"] != socket.gethostname():
-        raise HeronError(f"{topology.name} runs on {place['host']}: kill it there")
-    signal_process(place["pid"], signal.SIGTERM)
-    if not until(lambda: not is_alive(place), GONE_SECS):
-        raise HeronError(f"the scheduler of {topology.name} (pid {place['pid']}) does not end")
-
-
-def until(condition: Callable[[], Found], secs: float) -> Found:
-    """The first true value of `condition`, or its last one after `secs`."""
-    deadline = time.monotonic() + secs
-    while not (found := condition()) and time.monotonic() < deadline:
-        time.sleep(LOOK_SECS)
-    return found
+    forget(topology.store, topology.name)

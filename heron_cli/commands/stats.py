@@ -1,6 +1,7 @@
 """`heronpy stats`: the numbers of one topology, or a line for each that runs."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,8 +18,11 @@ from heron_cli.stats_text import (
     whole,
 )
 from heron_core.errors import UsageError
+from heron_core.stats import InstanceStats, TopologyStats
+from heron_core.typed_json import to_json
 
-Stats = dict[str, Any]
+Instances = Mapping[str, Sequence[InstanceStats]]
+"""component -> its instances."""
 
 
 @click.command("stats")
@@ -41,27 +45,30 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         _overview(target, as_json)
         return
     name = name or target.name()
-    stats, instances = _asked(target, name, component, every)
+    stats, instances = _ask(target, name, component, every)
     if as_json:
-        told = {**stats, "instances": instances if every else instances.get(component or "")}
-        click.echo(json.dumps(told if instances else stats, indent=1, default=list))
+        shown = stats.to_json()
+        if instances:
+            shown["instances"] = to_json(instances if every else instances[component or ""])
+        click.echo(json.dumps(shown, indent=1))
     else:
         _print(stats, instances)
 
 
-def _asked(
+def _ask(
     target: Target, name: str, component: str | None, every: bool
-) -> tuple[Stats, dict[str, Any]]:
+) -> tuple[TopologyStats, Instances]:
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
-        stats = topology.client.ask("stats", {"component": component})
-        known = list(stats["components"])
+        stats = topology.client.stats(component)
+        known = list(stats.components)
         if component is not None and component not in known:
             listed = ", ".join(known)
             raise UsageError(f"{name} has no component {component!r} (its components: {listed})")
-        instances = {} if component is None else {component: stats["instances"]}
-        for each in known if every else ():
-            instances[each] = topology.client.ask("stats", {"component": each})["instances"]
+        instances = {} if component is None else {component: stats.instances or ()}
+        for name_of_component in known if every else ():
+            answer = topology.client.stats(name_of_component)
+            instances[name_of_component] = answer.instances or ()
     return stats, instances
 
 
@@ -82,13 +89,13 @@ def _overview(target: Target, as_json: bool) -> None:
         click.echo(summaries_text(found))
 
 
-def _print(stats: Stats, instances: dict[str, Any]) -> None:
-    click.echo(f"{stats['topology']}  {stats['state']}  epoch {stats['epoch']}")
+def _print(stats: TopologyStats, instances: Instances) -> None:
+    click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
     click.echo(components_text(stats))
     for component, rows in instances.items():
         click.echo(f"\n# Instances of {component}")
         click.echo(_instances_text(stats, rows))
-        metrics = stats["components"][component]["user"]
+        metrics = stats.components[component].user
         if metrics:
             click.echo(f"\n# Metrics of {component}, over all its instances")
             click.echo(metrics_text(metrics))
@@ -96,7 +103,7 @@ def _print(stats: Stats, instances: dict[str, Any]) -> None:
         click.echo(line)
 
 
-def metrics_text(metrics: dict[str, Any]) -> str:
+def metrics_text(metrics: Mapping[str, Any]) -> str:
     """What user code registered: a row for each metric, or each key of one with several."""
     rows = [
         (name, str(key), str(value))
@@ -106,25 +113,25 @@ def metrics_text(metrics: dict[str, Any]) -> str:
     return text_table(("metric", "key", "value"), rows)
 
 
-def _instances_text(stats: Stats, instances: list[dict[str, Any]]) -> str:
+def _instances_text(stats: TopologyStats, instances: Sequence[InstanceStats]) -> str:
     headings = ("task", "container", "pid", "restarts", "emitted/s", "executed/s", "executed",
                 "acked", "failed", "pending", "queue", "capacity", "paused")  # fmt: skip
-    paused = stats["paused"]
+    paused = stats.paused
     rows = [
         (
-            str(each["task"]),
-            str(each["container"]),
-            str(each["pid"] or ""),
-            str(each["restarts"]),
-            whole(each["emitted_per_sec"]),
-            whole(each["executed_per_sec"]),
-            whole(each["executed"]),
-            whole(each["acked"]),
-            whole(each["failed"]),
-            whole(each["pending"]),
-            size(each["queue_bytes"]),
-            f"{each['capacity']:.0%}",
-            f"{paused[each['task']]['share']:.0%}" if each["task"] in paused else "",
+            str(each.task),
+            str(each.container),
+            str(each.pid or ""),
+            str(each.restarts),
+            whole(each.emitted_per_sec),
+            whole(each.executed_per_sec),
+            whole(each.executed),
+            whole(each.acked),
+            whole(each.failed),
+            whole(each.pending),
+            size(each.queue_bytes),
+            f"{each.capacity:.0%}",
+            f"{paused[each.task].share:.0%}" if each.task in paused else "",
         )
         for each in instances
     ]

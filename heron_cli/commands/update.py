@@ -1,40 +1,21 @@
 """`heronpy update`: more or fewer instances, or containers, of a topology that runs."""
 
-import sys
-import time
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-from heron_cli.commands.control import LOOK_SECS, self_running, until
+from heron_cli.operations import ClusterContainers, ask, follow, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, UsageError
-from heron_core.plans import (
-    PackingPlan,
-    packing_from_json,
-    packing_to_json,
-    physical_from_json,
-)
-from heron_core.state_tree import packing_path, physical_path, topology_path
+from heron_core.operations import Kind
+from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
+from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
-from heron_io.master_client import NoAnswer
 from scheduler.backends.registry import LOCAL
+from scheduler.operation_steps import OperationSteps
 from scheduler.packing import algorithm_name, repack
 from scheduler.packing.render import render_update
-
-STATS_SECS = 1.0
-SILENT_SECS = 60.0
-"""A master that was killed is replaced within seconds, on a cluster within a minute."""
-STORED_SECS = 5.0
-"""Until what the master has done stands in the state store."""
-STEPS = {
-    "containers": "waiting for added containers",
-    "drain": "waiting until what is in flight is processed",
-    "instances": "waiting for instances",
-}
-NAMED_MAX = 5
 
 
 @click.command("update")
@@ -132,38 +113,13 @@ def _update(
 ) -> None:
     """Have it done, and wait until it is; HeronError if it is given up."""
     cluster = self_running(topology, config_path)
-    before = {each.id for each in current.containers}
-    after = {each.id for each in plan.containers}
     if (topology.scheduler or {}).get("kind") != LOCAL:
         _tell_of_growth(current, plan)
-    added, removed = sorted(after - before), sorted(before - after)
-    number = _begin(topology, plan)
-    if cluster is not None and added:
-        try:
-            cluster.scale(topology.name, added, [])
-        except HeronError as error:
-            topology.client.try_ask("cancel", {"reason": str(error)})
-            raise
-    try:
-        _wait(topology, plan, number)
-    except GivenUp:
-        if cluster is not None and added:
-            cluster.scale(topology.name, [], added)
-        raise
-    if cluster is not None and removed:
-        cluster.scale(topology.name, [], removed)
-
-
-def _begin(topology: RunningTopology, plan: PackingPlan) -> int | None:
-    """Tell the master, which numbers its updates. One that died with its answer may have stored the
-    plan before: then its successor goes on with it, under a number that is not known."""
-    try:
-        answer = topology.client.ask("update", {"packing": packing_to_json(plan)})
-    except NoAnswer:
-        if _known(topology)[1] != plan:
-            raise
-        return None
-    return int(answer["number"])
+    if cluster is None:
+        ask(topology, Kind.UPDATE, {"packing": packing_to_json(plan)})
+        return
+    containers = ClusterContainers(cluster, topology.name)
+    follow(OperationSteps(topology.store, topology.name, topology.client, containers).update(plan))
 
 
 def _tell_of_growth(current: PackingPlan, plan: PackingPlan) -> None:
@@ -180,60 +136,6 @@ def _tell_of_growth(current: PackingPlan, plan: PackingPlan) -> None:
             f"{', '.join(grown)}",
             err=True,
         )
-
-
-class GivenUp(HeronError):
-    """The master has given the update up: all is as it was."""
-
-
-def _wait(topology: RunningTopology, plan: PackingPlan, number: int | None) -> None:
-    """Show what it waits for until it is done. GivenUp with the reason if it is given up."""
-    told, heard = "", time.monotonic()
-    while True:
-        stats = topology.client.try_ask("stats", wait_secs=STATS_SECS)
-        if stats is not None:
-            heard = time.monotonic()
-            if not stats["update"]["under_way"]:
-                break
-            told = _tell(stats["update"], told)
-        elif time.monotonic() - heard > SILENT_SECS:
-            raise HeronError(
-                f"the topology master of {topology.name} does not answer any more; its successor "
-                f"goes on with the update: look at `heronpy stats {topology.name}`"
-            )
-        time.sleep(LOOK_SECS)
-    _clear(told)
-    last = stats["update"]
-    is_given_up = last["reason"] and last["number"] == number
-    # A master that took over may not know of our update; what counts is the plan that it runs.
-    if is_given_up or not until(lambda: _runs_by(topology, plan), STORED_SECS):
-        reason = last["reason"] or "another one came between"
-        raise GivenUp(f"{topology.name} is not updated: {reason}")
-
-
-def _runs_by(topology: RunningTopology, plan: PackingPlan) -> bool:
-    found = topology.store.get(physical_path(topology.name))
-    return found is not None and physical_from_json(found).packing == plan
-
-
-def _tell(update: dict[str, Any], told: str) -> str:
-    """Say what is waited for, if that is new: on a terminal in one line that changes, else in a
-    line for each step. Returns what is told now."""
-    text = STEPS[update["step"]]
-    if not sys.stderr.isatty():
-        if text != told:
-            click.echo(text, err=True)
-        return text
-    names = update["waiting_for"]
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    text += f": {', '.join(names[:NAMED_MAX])}{more}" if names else ""
-    click.echo(f"\r\x1b[K{text}", nl=False, err=True)
-    return text
-
-
-def _clear(told: str) -> None:
-    if told and sys.stderr.isatty():
-        click.echo("\r\x1b[K", nl=False, err=True)
 
 
 def _summary(before: PackingPlan, after: PackingPlan) -> str:

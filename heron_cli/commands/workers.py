@@ -53,19 +53,19 @@ def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
 def _workers(store: StateStore, name: str) -> Iterable[Worker]:
     client = MasterClient(store, name)
     try:
-        stats = client.try_ask("stats") or {}
+        stats = client.try_stats()
     finally:
         client.close()
     state = store.get(execution_path(name)) or {}
-    containers = stats.get("containers_expected") or _packed(store, name)
+    containers = (stats and stats.containers_expected) or _packed(store, name)
     for container in containers:
-        up = stats.get("registered", {}).get(container, {})
+        up = stats.registered.get(container) if stats else None
         yield {
             "topology": name,
             "container": container,
-            "host": up.get("host") or state.get("host", "?"),
-            "pid": up.get("pid"),
-            "uptime_secs": up.get("secs"),
+            "host": up.host if up else state.get("host", "?"),
+            "pid": up.pid if up else None,
+            "uptime_secs": up.secs if up else None,
             "logs": state.get("logs", ""),
         }
 

@@ -13,6 +13,7 @@ from heron_core.algorithms.histogram import merged, percentile_secs
 from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, leaving
+from heron_core.stats import ComponentLatencies, ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import TopologySpec
 
 Snapshot = Mapping[str, Any]
@@ -148,71 +149,70 @@ class RollUp:
             task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
         )
 
-    def components(self, queues: Mapping[int, int]) -> dict[str, dict[str, Any]]:
+    def components(self, queues: Mapping[int, int]) -> dict[str, ComponentStats]:
         """component -> its numbers, in order of the topology; `queues`: bytes waiting by task."""
         return {
             each.name: self._component(each.name, each.is_spout, queues)
             for each in self._topology.components
         }
 
-    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> dict[str, Any]:
+    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> ComponentStats:
         tasks = self._packing.tasks_of[name]
         snapshots = [each for task in tasks for each in self._every(task)]
         snapshots += self._gone.get(name, ())
         newest = [self._newest[task] for task in tasks if task in self._newest]
         rates = [self._rates.of(task) for task in tasks]
         errors = [each["last_error"] for each in newest if each["last_error"]]
-        return {
-            "type": "spout" if is_spout else "bolt",
-            "instances": len(tasks),
-            "up": len(newest),
-            "emitted": sum(sum(each["emitted"].values()) for each in snapshots),
+        return ComponentStats(
+            type="spout" if is_spout else "bolt",
+            instances=len(tasks),
+            up=len(newest),
+            emitted=sum(sum(each["emitted"].values()) for each in snapshots),
             **{key: sum(each[key] for each in snapshots) for key in SUMS},
-            "pending": sum(each["pending"] for each in newest),
-            "queue_bytes": sum(queues.get(task, 0) for task in tasks),
-            "emitted_per_sec": sum(each[0] for each in rates),
-            "executed_per_sec": sum(each[1] for each in rates),
-            "capacity": max((each[2] for each in rates), default=0.0),
-            "latency": {kind: _latency(snapshots, kind) for kind in KINDS},
-            "last_error": errors[-1] if errors else None,
-            "user": rolled_up(each["user"] for each in newest),
-        }
+            pending=sum(each["pending"] for each in newest),
+            queue_bytes=sum(queues.get(task, 0) for task in tasks),
+            emitted_per_sec=sum(each[0] for each in rates),
+            executed_per_sec=sum(each[1] for each in rates),
+            capacity=max((each[2] for each in rates), default=0.0),
+            latency=ComponentLatencies(**{kind: _latency(snapshots, kind) for kind in KINDS}),
+            last_error=errors[-1] if errors else None,
+            user=rolled_up(each["user"] for each in newest),
+        )
 
     def _every(self, task: int) -> list[Snapshot]:
         newest = [self._newest[task]] if task in self._newest else []
         return [*self._bases.get(task, ()), *newest]
 
-    def instances(self, component: str, queues: Mapping[int, int]) -> list[dict[str, Any]]:
-        """The instances of one component, one row each."""
-        rows = []
-        for task in self._packing.tasks_of[component]:
-            snapshot = self._newest.get(task)
-            emitted, executed, busy = self._rates.of(task)
-            rows.append(
-                {
-                    "task": task,
-                    "container": self._packing.container_of[task],
-                    "pid": snapshot["pid"] if snapshot else None,
-                    "restarts": len(self._bases.get(task, ())),
-                    "emitted_per_sec": emitted,
-                    "executed_per_sec": executed,
-                    "capacity": busy,
-                    "queue_bytes": queues.get(task, 0),
-                    **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
-                    "user": snapshot["user"] if snapshot else {},
-                }
-            )
-        return rows
+    def instances(self, component: str, queues: Mapping[int, int]) -> tuple[InstanceStats, ...]:
+        """The instances of one component; `queues`: bytes waiting by task."""
+        tasks = self._packing.tasks_of[component]
+        return tuple(self._instance(task, queues.get(task, 0)) for task in tasks)
+
+    def _instance(self, task: int, queue_bytes: int) -> InstanceStats:
+        snapshot = self._newest.get(task)
+        emitted, executed, busy = self._rates.of(task)
+        return InstanceStats(
+            task=task,
+            container=self._packing.container_of[task],
+            pid=snapshot["pid"] if snapshot else None,
+            restarts=len(self._bases.get(task, ())),
+            emitted_per_sec=emitted,
+            executed_per_sec=executed,
+            capacity=busy,
+            queue_bytes=queue_bytes,
+            **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
+            user=snapshot["user"] if snapshot else {},
+        )
 
 
-def _latency(snapshots: Iterable[Snapshot], kind: str) -> dict[str, float | None]:
+def _latency(snapshots: Iterable[Snapshot], kind: str) -> LatencyStats:
     """Mean and percentiles in milliseconds; None without samples."""
     found = [each[kind] for each in snapshots]
     number = sum(each["number"] for each in found)
     histogram = merged(each["histogram"] for each in found)
     p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
-    return {
-        "mean_ms": sum(each["total_secs"] for each in found) / number * 1000 if number else None,
-        "p50_ms": None if p50 is None else p50 * 1000,
-        "p99_ms": None if p99 is None else p99 * 1000,
-    }
+    return LatencyStats(
+        mean_ms=sum(each["total_secs"] for each in found) / number * 1000 if number else None,
+        p50_ms=None if p50 is None else p50 * 1000,
+        p99_ms=None if p99 is None else p99 * 1000,
+    )

@@ -60,10 +60,8 @@ class BoltCore(Core):
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
-        self._tuple: type[HeronTuple] = getattr(component, "tuple_class", HeronTuple)
-        """What tuples are made as: a door may have a class of its own (adapters.tuple_layout)
-        and, by values_maker(component, stream), a function that makes its values of a list."""
-        self._values_maker: ValuesMaker | None = getattr(component, "values_maker", None)
+        self._tuple: type[HeronTuple] = component.tuple_class or HeronTuple
+        self._values_maker: ValuesMaker | None = component.values_maker
         self._keys = count(collector.next_edge() >> 1)
         """For tuples that share an edge: they need something that tells them apart."""
         self._run = self._make_run(hooks)
@@ -255,12 +253,12 @@ class BoltCore(Core):
         names = self._sources[head.source][1]
         try:
             rows = _careful_rows(head, batch, values, component, names, now)
-            return rows if self._values_maker is None else self._of_door(rows, self._values_maker)
+            return rows if self._values_maker is None else self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
 
-    def _of_door(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
-        """Tuples as their door wants them."""
+    def _remade(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
+        """Tuples of the component's own class, with values that it makes."""
         kind = self._tuple
         return [
             kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))
@@ -268,7 +266,7 @@ class BoltCore(Core):
         ]
 
     def _make_run(self, hooks: Any) -> Run:
-        run: Run = getattr(self.component, "run_tuples", None) or _run_of(self.component)
+        run: Run = self.component.tuple_loop()
         if hooks is None:
             return run
         execute = hooks.around_execute(lambda tup: run((tup,)))
@@ -325,51 +323,11 @@ class BoltCore(Core):
 
 
 def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
-    """The rows of a batch as their door wants them; ProtocolError if one is no list."""
+    """The rows of a batch as the component wants them; ProtocolError if one is no list."""
     try:
         return list(map(make, batch))
     except TypeError as error:
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
-
-
-def _run_of(component: Any) -> Run:
-    """A loop over tuples that does no more than this component needs."""
-    process, ack = component.process, component.ack
-    auto_ack = bool(getattr(component, "auto_ack", False))
-    auto_anchor = bool(getattr(component, "auto_anchor", False))
-    current: list[Any] = []
-
-    def run(some: Iterable[HeronTuple]) -> None:
-        for tup in some:
-            process(tup)
-
-    def run_comfortably(some: Iterable[HeronTuple]) -> None:
-        for tup in some:
-            current[:] = (tup,)
-            try:
-                process(tup)
-            finally:
-                current.clear()
-            if auto_ack:
-                ack(tup)
-
-    if auto_anchor:
-        component.emit = _auto_anchored(component.emit, current)
-    return run_comfortably if auto_ack or auto_anchor else run
-
-
-def _auto_anchored(emit: Callable[..., Any], current: list[Any]) -> Callable[..., Any]:
-    def anchored(
-        tup: Any,
-        stream: str = "default",
-        anchors: Any = None,
-        direct_task: int | None = None,
-        need_task_ids: bool = False,
-    ) -> Any:
-        chosen = current if anchors is None else anchors
-        return emit(tup, stream, chosen, direct_task, need_task_ids)
-
-    return anchored
 
 
 def _careful_rows(

@@ -8,7 +8,7 @@ from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import decode_roots
-from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report, is_not_overridden
+from heron_instance.core import LOOK_UP_EVERY, SLOW_SECS, Clock, Core, Report
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.options import Options
@@ -58,11 +58,11 @@ class SpoutCore(Core):
         if active == self.active:
             return
         self.active = active
-        if not is_not_overridden(self.component, "ack"):
+        if self.component.wants_acks:
             self._ack = self.component.ack
         name = "activate" if active else "deactivate"
         try:
-            getattr(self.component, name)()
+            (self.component.activate if active else self.component.deactivate)()
         except Exception:
             self.user_raised(name)
 

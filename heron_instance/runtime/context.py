@@ -9,7 +9,6 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
 from heronpy_compat.adapters.storm_context import storm_context
 from heronpy_compat.api import global_metrics
-from heronpy_compat.api.state.state import HashMapState
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology_context import TopologyContext
 
@@ -43,12 +42,28 @@ class InstanceContext(TopologyContext):
         self.metrics: dict[str, tuple[Any, float]] = {}
         """name -> (the user's metric, seconds between two looks at it)"""
         self.added_hooks: list[Any] = []
+        self._requested_tick_secs: float | None = None
         # heronpy's instances register it, so that components only have to count.
         global_metrics.init(self, _export_interval_secs(config))
 
     def repack(self, packing: PackingPlan) -> None:
         """The topology is scaled: `get_component_tasks` tells the tasks of `packing`."""
         self._packing = packing
+
+    @property
+    def tick_secs(self) -> float | None:
+        """Seconds between the ticks of this instance, None for no ticks; read after `initialize`.
+
+        What the component requested; else what the config says now, for heronpy's own way of asking
+        for ticks is to set them in the config that `initialize` gets.
+        """
+        if self._requested_tick_secs is not None:
+            return self._requested_tick_secs
+        return keys.tick_interval_secs(keys.with_defaults(self._config))
+
+    def request_ticks(self, interval_secs: float) -> None:
+        """Have a tick every `interval_secs` seconds, whatever the config says."""
+        self._requested_tick_secs = float(interval_secs)
 
     def get_task_id(self) -> int:
         """The task id of this instance."""
@@ -111,13 +126,6 @@ def _export_interval_secs(config: Mapping[str, Any]) -> float:
     return (
         float(config.get(keys.METRICS_INTERVAL_MS, keys.DEFAULTS[keys.METRICS_INTERVAL_MS])) / 1e3
     )
-
-
-def give_state(component: Any) -> None:
-    """A stateful component gets its state, an empty one, before it is initialised."""
-    init_state = getattr(component, "init_state", None)
-    if init_state is not None:
-        init_state(HashMapState())
 
 
 class UserMetrics:

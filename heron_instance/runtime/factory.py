@@ -1,76 +1,44 @@
-"""Puts an instance together: user class, context, collector, core, hooks, in heronpy's order."""
+"""Puts an instance together: user class, context, collector, driver, hooks, in heronpy's order."""
 
-import logging
 import os
-import threading
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from random import Random
-from typing import Any, NoReturn
+from typing import Any, cast
 
 from heron_core import config as keys
+from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.errors import ComponentError
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpack
-from heron_instance.core import Core, is_not_overridden
+from heron_instance.core import Core
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
-from heron_instance.emit.output_buffers import Admit, Outbox, Send
+from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
 from heron_instance.input.bolt import BoltCore, Decode
 from heron_instance.input.spout import SpoutCore
 from heron_instance.options import Options
-from heron_instance.runtime.context import InstanceContext, give_state
+from heron_instance.runtime.bindings import (
+    DriverCalls,
+    bolt_bindings,
+    hook_bolt,
+    hook_spout,
+    spout_bindings,
+)
+from heron_instance.runtime.context import InstanceContext
+from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
-from heronpy_compat.adapters.construct import construct
+from heronpy_compat.api.state.state import HashMapState
 from heronpy_compat.loading.class_loading import load_class
-
-Clock = Callable[[], float]
-CallSoon = Callable[[Callable[[], None]], None]
-CallLater = Callable[[float, Callable[[], None]], None]
-Around = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 
 EDGES_DRAWN = 4096
 """Random edges drawn at a time: one call of the generator for each would cost more."""
-
-
-def _call_now(function: Callable[[], None]) -> None:
-    function()
-
-
-def _as_it_is(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    return call
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What an instance needs from outside: time, chance, the wire, a log."""
-
-    clock: Clock
-    rng: Random
-    send: Send
-    admit: Admit
-    logger: logging.Logger
-    call_soon: CallSoon = _call_now
-    call_later: CallLater | None = None
-    """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
-    construct: Callable[[ComponentSpec, Any], Any] = construct
-    around: Around = _as_it_is
-    """Given "emit", "ack" or "fail" and what does it, returns what user code is to call."""
-
-    def later(self, secs: float, function: Callable[[], None]) -> None:
-        """Have `function` called in the main thread in `secs` seconds."""
-        if self.call_later is not None:
-            self.call_later(secs, function)
-            return
-        timer = threading.Timer(secs, self.call_soon, (function,))
-        timer.daemon = True
-        timer.start()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +46,15 @@ class Instance:
     """A component ready to run."""
 
     core: Core
-    component: Any
+    adapter: EngineComponent
+    """The component as engines drive it."""
     context: InstanceContext
     hooks: TaskHooks | None
+
+    @property
+    def component(self) -> Any:
+        """The object whose methods are the component's: the user's, for heronpy's API."""
+        return self.adapter.driven_object
 
     def repack(self, packing: PackingPlan) -> None:
         """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
@@ -88,45 +62,36 @@ class Instance:
         self.core.repack(packing)
 
 
-class Delegate:
-    """What a component's emit, ack, fail, finish and logger lead to."""
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What the parts of one instance are made of, before there is a component."""
 
-    def __init__(self, logger: logging.Logger, call_soon: CallSoon, call_later: CallLater) -> None:
-        self.logger = logger
-        self.call_soon = call_soon
-        """Lets the main thread make a call soon; from any thread. Nothing else here is for other
-        threads."""
-        self.call_later = call_later
-        """call_later(secs, function): the main thread makes the call after so many seconds."""
-        self.emit: Callable[..., Any]
-        self.ack: Callable[[Any], None]
-        self.fail: Callable[[Any], None]
-        self.finish: Callable[[], None]
-        self.raised: Callable[[str], None] = logger.exception
-        """The exception being handled is user code's, and this is where it came from: report it,
-        then let the component handle it as its door does."""
-        self.record_error: Callable[[str, str], None] = self._log_error
-        """Report an error: what happened, and its text."""
-        self.leave: Callable[[str], NoReturn] = _leave
-        """End this process, which is then started again, for a reason."""
-
-    def _log_error(self, what: str, text: str) -> None:
-        self.logger.error("%s:\n%s", what, text)
-
-    def serve(self, core: Core) -> None:
-        """From here on errors are reported to the master as well."""
-        self.raised, self.record_error, self.leave = core.user_raised, core.record_error, core.leave
+    spec: ComponentSpec
+    topology: TopologySpec
+    packing: PackingPlan
+    task: int
+    config: dict[str, Any]
+    options: Options
+    context: InstanceContext
+    outbox: Outbox
+    router: Router
+    environment: Environment
 
 
-def _leave(why: str) -> NoReturn:
-    raise ComponentError(why)
-
-
-def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World) -> Instance:
+def build(
+    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
+) -> Instance:
     """The instance of `task`, initialised; ComponentError if the user's class cannot be had.
 
     What the user's `initialize` raises passes through.
     """
+    setting = _setting(topology, packing, task, environment)
+    return (_spout if setting.spec.is_spout else _bolt)(setting)
+
+
+def _setting(
+    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
+) -> _Setting:
     closed = topology.by_name[packing.instances[task].component]
     spec = replace(closed, config=opened(closed.config))
     config = {**opened(keys.with_defaults(topology.config)), **spec.config}
@@ -135,97 +100,68 @@ def build(topology: TopologySpec, packing: PackingPlan, task: int, world: World)
     config[keys.TOPOLOGY_NAME] = topology.name
     options = Options.of(config)
     context = InstanceContext(topology, packing, task, config)
-    delegate = Delegate(world.logger, world.call_soon, world.later)
-    component = world.construct(spec, delegate)
-    give_state(component)
-    outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes, world.send,
-                    world.admit)  # fmt: skip
-    pack, decode = _codec(options, config)
-    router = Router(topology, packing, task, outbox, context, first=world.rng.randrange(1 << 16))
-    edges = _edges(world.rng).__next__
-    if spec.is_spout:
-        return _spout(component, delegate, context, options, world,
-                      SpoutCollector(router, outbox, options, pack, edges,
-                                     _roots(task, world.rng), world.clock))  # fmt: skip
-    metrics = Metrics()
-    collector = BoltCollector(router, outbox, options, pack, edges)
-    _connect(component, delegate, collector, world)
-    delegate.ack = world.around("ack", collector.ack)
-    delegate.fail = world.around("fail", collector.fail)
-    _shortcut(component, "ack", delegate.ack)
-    _shortcut(component, "fail", delegate.fail)
-    component.initialize(config, context)
-    hooks = _hooks(options, context, task, config, world)
+    outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes,
+                    environment.send, environment.admit)  # fmt: skip
+    first = environment.rng.randrange(1 << 16)
+    router = Router(topology, packing, task, outbox, context, first=first)
+    return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
+                    environment)  # fmt: skip
+
+
+def _bolt(setting: _Setting) -> Instance:
+    options, context, environment = setting.options, setting.context, setting.environment
+    pack, decode = _codec(options, setting.config)
+    edges = _edges(environment.rng).__next__
+    collector = BoltCollector(setting.router, setting.outbox, options, pack, edges)
+    calls = DriverCalls(environment.logger)
+    bindings = bolt_bindings(collector, environment, calls)
+    component = cast(EngineBolt, environment.construct(setting.spec, bindings))
+    hooks = _initialize(component, setting)
     if hooks is not None:
-        port = _port(component)
-        port.emit = hooks.around_emit(port.emit, 0)
-        port.ack = hooks.around_ack(port.ack)
-        port.fail = hooks.around_fail(port.fail)
-    _shorten(component, collector, hooks, world)
-    core = BoltCore(component, outbox, Options.of(config), world.clock, world.logger.error,
-                    collector, decode, topology, packing, hooks, metrics)  # fmt: skip
-    delegate.serve(core)
+        hook_bolt(bindings, hooks)
+        component.bind(bindings)
+    elif environment.is_direct:
+        component.bind_direct(collector.emit_of)
+    options = replace(options, tick_secs=context.tick_secs)
+    core = BoltCore(component, setting.outbox, options, environment.clock,
+                    environment.logger.error, collector, decode, setting.topology,
+                    setting.packing, hooks, Metrics())  # fmt: skip
+    calls.attach(core)
     return Instance(core, component, context, hooks)
 
 
-def _spout(
-    component: Any,
-    delegate: Delegate,
-    context: InstanceContext,
-    options: Options,
-    world: World,
-    collector: SpoutCollector,
-) -> Instance:
-    _connect(component, delegate, collector, world)
-    config = context.get_cluster_config()
-    core = SpoutCore(
-        component, collector.outbox, options, world.clock, world.logger.error, collector
-    )
-    delegate.finish = core.finish
-    delegate.serve(core)
-    component.initialize(config, context)
-    hooks = _hooks(options, context, context.get_task_id(), config, world)
+def _spout(setting: _Setting) -> Instance:
+    options, environment = setting.options, setting.environment
+    pack, _ = _codec(options, setting.config)
+    edges = _edges(environment.rng).__next__
+    roots = _roots(setting.task, environment.rng)
+    collector = SpoutCollector(setting.router, setting.outbox, options, pack, edges, roots,
+                               environment.clock)  # fmt: skip
+    calls = DriverCalls(environment.logger)
+    bindings = spout_bindings(collector, environment, calls)
+    component = cast(EngineSpout, environment.construct(setting.spec, bindings))
+    core = SpoutCore(component, setting.outbox, options, environment.clock,
+                     environment.logger.error, collector)  # fmt: skip
+    calls.attach(core, core.finish)
+    core.hooks = hooks = _initialize(component, setting)
     if hooks is not None:
-        core.hooks = hooks
-        collector.stamp_every_root()
-        _connect(component, delegate, collector, world)
-        port = _port(component)
-        port.emit = hooks.around_emit(port.emit, 1)
-    _shorten(component, collector, hooks, world)
-    return Instance(core, component, context, hooks)
+        hook_spout(bindings, hooks, collector, environment)
+        component.bind(bindings)
+    elif environment.is_direct:
+        component.bind_direct(collector.emit_of)
+    return Instance(core, component, setting.context, hooks)
 
 
-def _connect(component: Any, delegate: Delegate, collector: Any, world: World) -> None:
-    delegate.emit = world.around("emit", collector.emit)
-    _shortcut(component, "emit", delegate.emit)
-
-
-def _shortcut(component: Any, name: str, function: Callable[..., Any]) -> None:
-    """Spare the way over the API's method and the delegate, unless the user overrides it."""
-    if is_not_overridden(component, name):
-        setattr(component, name, function)
-
-
-def _shorten(component: Any, collector: Any, hooks: TaskHooks | None, world: World) -> None:
-    """Let a component of another door emit by a shortcut of its own, if nothing is around emit."""
-    if hooks is None and world.around is _as_it_is and hasattr(component, "shorten"):
-        component.shorten(collector.emit_of)
-
-
-def _port(component: Any) -> Any:
-    """Whose emit, ack and fail task hooks are put around: the component's own, or what a component
-    of another door names as its port."""
-    return getattr(component, "port", component)
-
-
-def _hooks(
-    options: Options, context: InstanceContext, task: int, config: dict[str, Any], world: World
-) -> TaskHooks | None:
-    found = [load_class(path)() for path in options.task_hooks]
-    for hook in [*found, *context.added_hooks]:
-        hook.prepare(config, context)
-    found.extend(context.added_hooks)
-    return TaskHooks(found, task, world.clock) if found else None
+def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
+    """User code's initialize, then its task hooks: those of the config, and those it has added."""
+    context = setting.context
+    component.init_state(HashMapState())
+    component.initialize(setting.config, context)
+    hooks = [load_class(path)() for path in setting.options.task_hooks]
+    for hook in [*hooks, *context.added_hooks]:
+        hook.prepare(setting.config, context)
+    hooks.extend(context.added_hooks)
+    return TaskHooks(hooks, setting.task, setting.environment.clock) if hooks else None
 
 
 def _codec(options: Options, config: dict[str, Any]) -> tuple[Pack, Decode]:

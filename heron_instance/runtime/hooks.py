@@ -34,13 +34,13 @@ class TaskHooks:
         for hook in self._hooks:
             hook.clean_up()
 
-    def around_emit(self, emit: Call, position: int) -> Call:
-        """`emit` that tells the hooks; `position` is the stream's among the arguments."""
+    def around_emit(self, emit: Call, stream_position: int) -> Call:
+        """`emit` that calls the hooks; `stream_position` counts the arguments after the values."""
 
         def hooked(tup: Any, *arguments: Any, **named: Any) -> Any:
             stream = named.get("stream", "default")
-            if len(arguments) > position:
-                stream = arguments[position]
+            if len(arguments) > stream_position:
+                stream = arguments[stream_position]
             tasks = emit(tup, *arguments, **named)
             for hook in self._hooks:
                 hook.emit(EmitInfo(tup, stream, self._task, tasks))
@@ -49,7 +49,7 @@ class TaskHooks:
         return hooked
 
     def around_execute(self, process: Call) -> Call:
-        """A bolt's processing of one tuple that tells the hooks how long it took."""
+        """A bolt's processing of one tuple, whose duration the hooks get."""
 
         def hooked(tup: Any) -> None:
             before = self._clock()
@@ -61,7 +61,7 @@ class TaskHooks:
         return hooked
 
     def around_ack(self, ack: Call) -> Call:
-        """A bolt's ack that tells the hooks."""
+        """A bolt's ack that calls the hooks."""
 
         def hooked(tup: Any) -> None:
             ack(tup)
@@ -72,7 +72,7 @@ class TaskHooks:
         return hooked
 
     def around_fail(self, fail: Call) -> Call:
-        """A bolt's fail that tells the hooks."""
+        """A bolt's fail that calls the hooks."""
 
         def hooked(tup: Any) -> None:
             fail(tup)

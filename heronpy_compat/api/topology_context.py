@@ -53,3 +53,7 @@ class TopologyContext:
     def get_metrics_collector(self) -> Any:
         """The object that `global_metrics.init` takes."""
         raise NotImplementedError
+
+    def request_ticks(self, interval_secs: float) -> None:
+        """Have a tick every `interval_secs` seconds, whatever the config says; for use in a bolt's
+        `initialize`. heronpy does not have it: a context that knows nothing of it ignores it."""

@@ -6,11 +6,10 @@ from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from scheduler.backends.protocol import containers_told
 from scheduler.container import executor
+from scheduler.container.grace import CONTAINER_GRACE_SECS
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.submission import Submission
 
-EXECUTOR_GRACE_SECS = 8.0
-"""An executor gives its instances 3 s and its stream manager 2 s."""
 READY_SECS = 30.0
 """A topology whose instances are not all there after this long has a problem worth telling."""
 
@@ -66,7 +65,7 @@ def container_job(
         f"container {container}",
         f"heron: container {container} ({name})",
         lambda link: executor.run(place, link),
-        EXECUTOR_GRACE_SECS,
+        CONTAINER_GRACE_SECS,
         killed_with_parent=False,
         final_codes=FINAL_CODES,
     )

@@ -20,6 +20,6 @@ def spark_backend(
     UsageError for what is no master or no setting.
     """
     from scheduler.backends.spark.backend import SparkBackend
-    from scheduler.backends.spark.render import SparkWishes, parsed_settings
+    from scheduler.backends.spark.render import DriverOptions, parsed_settings
 
-    return SparkBackend(SparkWishes(master, parsed_settings(settings), python, gang))
+    return SparkBackend(DriverOptions(master, parsed_settings(settings), python, gang))

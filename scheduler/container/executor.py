@@ -19,22 +19,21 @@ import topology_master.server
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
-from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
+from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
+from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
-from heron_io import container_plan
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
+from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
-INSTANCE_GRACE_SECS = 3.0
-SERVICE_GRACE_SECS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,11 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
     supervisor = Supervisor(
-        specs=_process_specs(spec),
+        specs=process_specs(spec),
         link=link,
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
-        read_specs=lambda message: _changed_specs(spec, message, link),
+        read_specs=lambda message: changed_specs(spec, message, link),
     )
     outcome = supervisor.run()
     logging.info("container %d ends: %s", spec.container, outcome.reason)
@@ -74,15 +73,20 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     return outcome.code
 
 
-def _changed_specs(
+def changed_specs(
     spec: ContainerSpec, message: PlanMessage | None, link: SupervisorLink
 ) -> list[ProcessSpec]:
-    """The topology is scaled. The topology master says so when the state store has another plan,
-    which is for whoever runs the containers; a stream manager when it works by another plan."""
+    """The processes of the container, now that the topology is scaled; HeronError for no plan.
+
+    The topology master says that the state store has another plan, which is for whoever runs the
+    containers; a stream manager says by which plan it works.
+    """
     if spec.container == MASTER_CONTAINER:
         link.request_reload()
-        return _process_specs(spec)
-    return _process_specs(replace(spec, packing=container_plan.read(_socket(spec))))
+        return process_specs(spec)
+    if message is None or PACKING not in message:
+        raise HeronError("no packing plan where one was to be")
+    return process_specs(replace(spec, packing=packing_from_json(message[PACKING])))
 
 
 def _log_file(spec: ContainerSpec, name: str) -> str:
@@ -93,7 +97,8 @@ def _socket(spec: ContainerSpec) -> str:
     return os.path.join(spec.sockets, f"container-{spec.container}.sock")
 
 
-def _process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
+def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
+    """The processes of a container, the one that ends last first."""
     if spec.container == MASTER_CONTAINER:
         return [_master_spec(spec)]
     instances = spec.packing.container(spec.container).instances

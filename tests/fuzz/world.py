@@ -31,7 +31,8 @@ from heron_core.topology import (
 from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 from heron_core.wire.values import array_of, packer
-from heron_instance.runtime.factory import Instance, World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import Instance, build
 from heronpy_compat import Bolt, Spout
 
 EPOCH = 3
@@ -145,8 +146,8 @@ class Process:
     def __init__(self, task: int, seed: int = 0) -> None:
         self.sent: list[Frames] = []
         self.now = 0.0
-        world = World(self._clock, Random(seed), self.sent.append, lambda: None, quiet)
-        self.instance: Instance = build(topology(), PACKING, task, world)
+        environment = Environment(self._clock, Random(seed), self.sent.append, lambda: None, quiet)
+        self.instance: Instance = build(topology(), PACKING, task, environment)
         self.core: Any = self.instance.core
         self.component: Any = self.instance.component
         self.core.plan_changed(EPOCH)

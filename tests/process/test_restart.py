@@ -17,7 +17,7 @@ def executors(place: Place) -> dict[int, int]:
     finally:
         store.close()
     titles = {each.pid: " ".join(each.cmdline()) for each in scheduler.children()}
-    return {int(title.split()[2]): pid for pid, title in titles.items()}
+    return {int(title.split()[2]): pid for pid, title in titles.items() if "container" in title}
 
 
 def test_one_container_and_then_all(place: Place) -> None:

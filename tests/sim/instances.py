@@ -13,7 +13,8 @@ from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
 from heron_instance.control_thread import is_replaced
 from heron_instance.input.bolt import BoltCore
 from heron_instance.input.spout import SpoutCore
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from sim.checkers import require
 from sim.network import Channel
 
@@ -62,12 +63,14 @@ class Instance:
         self._unreported = self._unreported_bytes = 0
         self._at_rest = False
         """A bolt that has reported all and got nothing since: there is nothing it could do."""
-        world = World(cluster.clock, Random(cluster.rng.random()), self._send, self._admit, log)
+        environment = Environment(
+            cluster.clock, Random(cluster.rng.random()), self._send, self._admit, log
+        )
         self.packing = cluster.deployment.places[container]
         self.plan: Any = None
         self.taken = 0
         """Epoch of the plan that the main thread works by."""
-        self.built = build(cluster.topology, self.packing, task, world)
+        self.built = build(cluster.topology, self.packing, task, environment)
         self.core = self.built.core
         self._next_beat = 0.0
         self._say(self._hello())

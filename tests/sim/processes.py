@@ -282,7 +282,9 @@ class Master:
         return found
 
     def _handle(self, event: master_events.Event) -> None:
-        for each in self.core.handle(event, self.cluster.clock.now):
+        instructions = self.core.handle(event, self.cluster.clock.now)
+        self.core.validate()
+        for each in instructions:
             match each:
                 case master_events.Send(receiver, message):
                     self._send(receiver, message)

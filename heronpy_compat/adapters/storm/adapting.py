@@ -2,22 +2,22 @@
 
 from typing import Any
 
+from heron_core.component import EngineBolt, EngineSpout
 from heron_core.errors import ComponentError
 from heron_core.topology import ComponentSpec
-from heronpy_compat.adapters.storm import spout
 from heronpy_compat.adapters.storm.batching import StormBatchingBolt, StormTicklessBolt
 from heronpy_compat.adapters.storm.bolt import StormBolt
-from heronpy_compat.adapters.storm.component import StormComponent
 from heronpy_compat.adapters.storm.library import module_of
+from heronpy_compat.adapters.storm.spout import StormSpout
 
 
-def adapt(user: Any, spec: ComponentSpec, delegate: Any) -> StormComponent:
+def adapt(user: Any, spec: ComponentSpec, bindings: Any) -> EngineSpout | EngineBolt:
     """The adapter of a user's object; ComponentError if it is no spout or bolt as `spec` says."""
     kind = type(user)
     if spec.is_spout:
         if not isinstance(user, module_of(kind, "spout").Spout):
             raise ComponentError(_mismatch(spec, kind, "spout"))
-        return spout.adapted(user, spec, delegate)
+        return StormSpout(user, spec, bindings)
     bolts = module_of(kind, "bolt")
     adapters: list[tuple[type, type[StormBolt]]] = [
         (bolts.TicklessBatchingBolt, StormTicklessBolt),
@@ -26,7 +26,7 @@ def adapt(user: Any, spec: ComponentSpec, delegate: Any) -> StormComponent:
     ]
     for base, adapter in adapters:
         if isinstance(user, base):
-            return adapter(user, spec, delegate)
+            return adapter(user, spec, bindings)
     raise ComponentError(_mismatch(spec, kind, "bolt"))
 
 

@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.component import BoltBindings, EngineBolt, TupleLoop
 from heron_core.topology import ComponentSpec
-from heronpy_compat.adapters.storm.bolt import Run, StormBolt
+from heronpy_compat.adapters.storm.bolt import StormBolt
 from heronpy_compat.adapters.storm.library import overrides
 
 BATCHER = ("_batch_entry", "_batch_entry_run")
@@ -24,12 +25,12 @@ class StormBatchingBolt(StormBolt):
 
     tells_task_ids = False
 
-    def __init__(self, user: Any, spec: ComponentSpec, delegate: Any) -> None:
-        super().__init__(user, spec, delegate)
+    def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
+        super().__init__(user, spec, bindings)
         self._decides_when = overrides(user, "process_batches")
         """Nobody else knows then what it holds, or when it will let go of it."""
 
-    def processing(self) -> Run:
+    def processing(self) -> TupleLoop:
         """BatchingBolt._run without its reading: acks come with the batch."""
         user = self.users_object
         process = user.process
@@ -50,7 +51,7 @@ class StormBatchingBolt(StormBolt):
         """As for every bolt; say so if nothing will ever end a batch."""
         super().ready(storm_conf)
         if not self.is_timed and not self._decides_when:
-            self.port.logger.warning(
+            self.bindings.logger.warning(
                 "%s is a BatchingBolt without ticks, so its batches are processed at the end of a "
                 "finite run only: set %s", self._name, keys.TICK_TUPLE_FREQ_SECS
             )  # fmt: skip
@@ -97,14 +98,14 @@ class StormBatchingBolt(StormBolt):
             user.process_batches()
             user._current_tups = []
         except Exception:
-            self.port.raised("process_batches")
+            self.bindings.raised("process_batches")
 
 
 class StormTicklessBolt(StormBatchingBolt):
     """A user's TicklessBatchingBolt."""
 
-    def __init__(self, user: Any, spec: ComponentSpec, delegate: Any) -> None:
-        super().__init__(user, spec, delegate)
+    def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
+        super().__init__(user, spec, bindings)
         self._has_own_batcher = any(overrides(user, name) for name in BATCHER)
         if self._has_own_batcher:
             self.has_own_loop = True  # the library's takes the lock around each tuple
@@ -135,7 +136,7 @@ class StormTicklessBolt(StormBatchingBolt):
         self._closed = True
 
     def _wait(self) -> None:
-        self.port.call_later(self.users_object.secs_between_batches, self._on_time)
+        self.bindings.call_later(self.users_object.secs_between_batches, self._on_time)
 
     def _on_time(self) -> None:
         if self._closed:
@@ -171,6 +172,9 @@ class StormTicklessBolt(StormBatchingBolt):
             try:
                 raise error
             except Exception:
-                self.port.raised("_batch_entry_run")
+                self.bindings.raised("_batch_entry_run")
 
         return report
+
+
+_bolts: list[type[EngineBolt]] = [StormBatchingBolt, StormTicklessBolt]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.component import BoltBindings, BoltDefaults, EmitOf, EngineBolt, TupleLoop
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
@@ -20,31 +21,32 @@ from heronpy_compat.pystorm.bolt import values_class
 _OWN_LOOP = ("_run", "read_tuple", "read_command", "read_message")
 """Who overrides one of these gets its tuples as pystorm reads them."""
 NOTHING: tuple[Any, ...] = ()
-Run = Callable[[Iterable[Any]], None]
 
 
-class StormBolt(StormComponent):
+class StormBolt(StormComponent, BoltDefaults):
     """A user's bolt, driven by the engine.
 
-    It is given tuples of `tuple_class` with values made by `values_maker` (input.bolt).
+    It is given tuples of `tuple_class` with values made by `values_maker`.
     """
 
+    bindings: BoltBindings
     exits_by_default = True
     tells_task_ids = True
     """Whether emit returns them where they are asked for; a BatchingBolt's never does."""
 
-    def __init__(self, user: Any, spec: ComponentSpec, delegate: Any) -> None:
-        super().__init__(user, spec, delegate)
+    def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
+        super().__init__(user, spec, bindings)
         self.live = LiveTuples()
         self._plain = module_of(type(user), "component").Tuple
-        self.tuple_class: Any = tuple_class(self._plain, self.live)
+        self.tuple_class = tuple_class(self._plain, self.live)
         self.values_maker = ValuesMakers({})
         self._tick_class = tick_class(self.tuple_class)
         self._tick_secs: float | None = None
         self.has_own_loop = any(overrides(user, name) for name in _OWN_LOOP)
         self._shadow_ack = _settle(self, "ack")
-        self._loop: Run
-        self._emit: Callable[..., Any]
+        self._loop: TupleLoop = self._own_loop
+        self._emit: Callable[..., Any] | None = None
+        """Made when it is known which thread is the main one."""
         self._warned = False
         self._acts["ack"] = lambda each: self.settle("ack", each["id"])
         self._acts["fail"] = lambda each: self.settle("fail", each["id"])
@@ -67,15 +69,21 @@ class StormBolt(StormComponent):
                     self.users_object._source_tuple_types[source][stream] = made
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
-        """Spare a call for each tuple, unless somebody put something around `process`."""
+        """Make the loop over tuples of what the user's object has now."""
         self._loop = self._own_loop if self.has_own_loop else self.processing()
-        if "process" not in vars(self):
-            self.run_tuples = self._loop
 
-    def shorten(self, emit_of: Callable[..., Any]) -> None:
-        """Spare the way over our emit where the engine's has a shortcut (runtime.factory)."""
+    def tuple_loop(self) -> TupleLoop:
+        """Spare a call for each tuple, unless the tester has put its watch around `process`."""
+        return self._watched_loop if "process" in vars(self) else self._loop
+
+    def _watched_loop(self, tuples: Iterable[Any]) -> None:
+        for tup in tuples:
+            self.process(tup)
+
+    def bind_direct(self, emit_of: EmitOf) -> None:
+        """Spare the way over our emit where the engine's has a fast path."""
         user = self.users_object
-        if vars(user).get("emit") is self._emit and not self.has_own_loop:
+        if self._emit and vars(user).get("emit") is self._emit and not self.has_own_loop:
             user.emit = emit_of(self._emit, None, user, threading.get_ident)
 
     # --- what the engine calls ------------------------------------------------------------------
@@ -105,9 +113,9 @@ class StormBolt(StormComponent):
 
     def on_finish(self) -> None:
         """The end of a finite run: an extension that a user's class may have."""
-        last_words = getattr(self.users_object, "on_finish", None)
-        if last_words is not None:
-            last_words()
+        on_finish = getattr(self.users_object, "on_finish", None)
+        if on_finish is not None:
+            on_finish()
 
     def handle_exception(self, error: BaseException | None) -> None:
         """As for every component; afterwards no tuple is the current one."""
@@ -118,17 +126,17 @@ class StormBolt(StormComponent):
 
     # --- one tuple ------------------------------------------------------------------------------
 
-    def processing(self) -> Run:
+    def processing(self) -> TupleLoop:
         """Bolt._run without its reading: made once, for every tuple passes it.
 
         After an exception it is not done with its tuple: _current_tups are those to fail.
         """
-        user, live, delegate = self.users_object, self.live, self.port
+        user, live, bindings = self.users_object, self.live, self.bindings
         process, named = user.process, live.by_id
         own_ack = self._has_own_ack
 
         def run(some: Iterable[Any]) -> None:
-            ack = delegate.ack
+            ack = bindings.ack
             for tup in some:
                 user._current_tups = [tup]
                 process(tup)
@@ -198,7 +206,7 @@ class StormBolt(StormComponent):
         found = self.live.by_id.get(str(name))
         if found is None and not self._warned:
             self._warned = True
-            self.port.logger.warning(
+            self.bindings.logger.warning(
                 "%s: no tuple has the id %r (any more): an ack, fail or anchor is ignored; "
                 "further ones are ignored without a word", self._name, name
             )  # fmt: skip
@@ -216,25 +224,25 @@ class StormBolt(StormComponent):
             return
         self.live.forget(found)
         if not isinstance(found, self._tick_class):
-            getattr(self.port, name)(found)
+            getattr(self.bindings, name)(found)
 
     def emit_direct(
         self, tup: list[Any], stream: str, anchors: Any, task: int | None, need_task_ids: bool
     ) -> Any:
         """An emit to one task, or one whose tasks are asked for."""
         self.check_direct(stream, task)
-        return self.port.emit(tup, stream, anchors, task, need_task_ids)
+        return self.bindings.emit(tup, stream, anchors, task, need_task_ids)
 
     def emit_message(self, message: dict[str, Any], direct_task: Any, wanted: bool) -> Any:
         """Emit what a message of the library's code says."""
         anchors = message.get("anchors", NOTHING)
         stream = message.get("stream")
-        return self._emit(message["tuple"], stream, anchors, direct_task, wanted)
+        return _emit(self)(message["tuple"], stream, anchors, direct_task, wanted)
 
 
 def _emit(bolt: StormBolt) -> Callable[..., Any]:
     """Bolt.emit, straight to the engine."""
-    user, delegate, main_thread = bolt.users_object, bolt.port, bolt.main_thread
+    user, bindings, main_thread = bolt.users_object, bolt.bindings, bolt.main_thread
     get_ident, tells, foreign = threading.get_ident, bolt.tells_task_ids, bolt.has_own_loop
     direct = bolt.emit_direct
 
@@ -258,14 +266,14 @@ def _emit(bolt: StormBolt) -> Callable[..., Any]:
             tup = bolt.listed(tup)
         if direct_task is not None or need_task_ids:
             return direct(tup, stream_name(stream), anchors, direct_task, need_task_ids and tells)
-        return delegate.emit(tup, stream or DEFAULT_STREAM, anchors)
+        return bindings.emit(tup, stream or DEFAULT_STREAM, anchors)
 
     return emit
 
 
 def _settle(bolt: StormBolt, name: str) -> Callable[[Any], None]:
     """Bolt.ack or Bolt.fail, straight to the engine."""
-    delegate, live, kind = bolt.port, bolt.live, bolt.tuple_class
+    bindings, live, kind = bolt.bindings, bolt.live, bolt.tuple_class
     get_ident, named = threading.get_ident, live.by_id
 
     def settle(tup: Any) -> None:
@@ -274,8 +282,11 @@ def _settle(bolt: StormBolt, name: str) -> Callable[[Any], None]:
         elif type(tup) is kind:
             if named:
                 live.forget(tup)
-            getattr(delegate, name)(tup)
+            getattr(bindings, name)(tup)
         else:
             bolt.settle(name, tup)
 
     return settle
+
+
+_bolt: type[EngineBolt] = StormBolt

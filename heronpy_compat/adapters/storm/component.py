@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.component import Bindings, ComponentDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heronpy_compat.adapters.storm.handshake import shake_hands, storm_conf_of
 from heronpy_compat.adapters.storm.in_process import InProcess
@@ -35,17 +36,19 @@ class Reported:
         return self.value
 
 
-class StormComponent:
+class StormComponent(ComponentDefaults):
     """A user's object of pystorm's or streamparse's, as the engine drives it."""
 
     exits_by_default = False
     """What exit_on_exception is where the user's class leaves it at the library's True."""
 
-    def __init__(self, user: Any, spec: ComponentSpec, delegate: Any) -> None:
+    bindings: Bindings
+
+    def __init__(self, user: Any, spec: ComponentSpec, bindings: Bindings) -> None:
         self.users_object = user
-        self.port = delegate
-        """Task hooks put theirs around its emit, ack and fail."""
-        self.calls = ThreadCalls(delegate.call_soon, self._call_failed)
+        self.bindings = bindings
+        """Its emit, ack and fail are looked up at each call: task hooks are put around them."""
+        self.calls = ThreadCalls(bindings.call_soon, self._call_failed)
         self.main_thread = threading.get_ident()
         self._name = spec.name
         self._direct = {each.name for each in spec.outputs if each.direct}
@@ -61,6 +64,11 @@ class StormComponent:
             "metrics": lambda each: self.report_metric(each["name"], each["params"]),
         }
         self.serializer = self._connected(user)
+
+    @property
+    def driven_object(self) -> Any:
+        """The adapter itself; what it drives is among its attributes."""
+        return self
 
     def _connected(self, user: Any) -> InProcess:
         """The user's object's serializer, our end of it; one of the user's own is replaced."""
@@ -113,12 +121,12 @@ class StormComponent:
         try:
             user._handle_run_exception(error)
         except Exception:
-            self.port.record_error("_handle_run_exception raised", traceback.format_exc())
+            self.bindings.record_error("_handle_run_exception raised", traceback.format_exc())
         finally:
             self._handling = False
         if user.exit_on_exception:
             kind = type(error).__name__
-            self.port.leave(f"{self._name}: exit_on_exception, and it raised {kind}: {error}")
+            self.bindings.leave(f"{self._name}: exit_on_exception, and it raised {kind}: {error}")
 
     def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
         """Report an exception as this component's error (Component.raise_exception)."""
@@ -126,15 +134,15 @@ class StormComponent:
             about = f" while processing Tuple {tup!r}" if tup else ""
             what = f"Python {type(exception).__name__} raised{about}"
             text = "".join(traceback.format_exception(exception))
-            self.in_main_thread(lambda: self.port.record_error(what, text))
+            self.in_main_thread(lambda: self.bindings.record_error(what, text))
 
     def _take_error(self, message: dict[str, Any]) -> None:
         if not self._handling:
             what, _, text = str(message["msg"]).partition("\n")
-            self.in_main_thread(lambda: self.port.record_error(what, text or what))
+            self.in_main_thread(lambda: self.bindings.record_error(what, text or what))
 
     def _call_failed(self, what: str, text: str) -> None:
-        self.port.record_error(what, text)
+        self.bindings.record_error(what, text)
 
     # --- messages of the library's code ---------------------------------------------------------
 
@@ -158,7 +166,7 @@ class StormComponent:
 
     def _take_log(self, message: dict[str, Any]) -> None:
         level = _PYTHON_LEVELS.get(message.get("level", INFO), logging.INFO)
-        self.port.logger.log(level, "%s", message["msg"])
+        self.bindings.logger.log(level, "%s", message["msg"])
 
     def report_metric(self, name: str, value: Any) -> None:
         """Show the newest value of a metric among this instance's (Component.report_metric)."""

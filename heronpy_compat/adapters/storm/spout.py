@@ -4,31 +4,36 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from heron_core.component import EmitOf, EngineSpout, SpoutBindings, SpoutDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
-from heronpy_compat.api.spout.spout import Spout as HeronSpout
 from heronpy_compat.pystorm.spout import check_id
 
 _OWN_LOOP = ("_run", "read_command", "read_message")
 """Who overrides one of these gets its commands as pystorm reads them."""
 
 
-class StormSpout(StormComponent):
+class StormSpout(StormComponent, SpoutDefaults):
     """A user's spout, driven by the engine."""
 
-    def __init__(self, user: Any, spec: ComponentSpec, delegate: Any) -> None:
-        super().__init__(user, spec, delegate)
+    bindings: SpoutBindings
+
+    def __init__(self, user: Any, spec: ComponentSpec, bindings: SpoutBindings) -> None:
+        super().__init__(user, spec, bindings)
         self._has_own_loop = any(overrides(user, name) for name in _OWN_LOOP)
+        self._is_reliable = isinstance(user, module_of(type(user), "spout").ReliableSpout)
+        self.wants_acks = self._has_own_loop or self._is_reliable or overrides(user, "ack")
+        self._emit: Callable[..., Any] | None = None
+        """Made when it is known which thread is the main one."""
         if not hasattr(user, "finish"):
             user.finish = self.finish
 
     def prepare(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
         """The user's `initialize` may emit."""
         user = self.users_object
-        self._emit = _plain_emit(self, self.main_thread)
-        is_reliable = isinstance(user, module_of(type(user), "spout").ReliableSpout)
-        self.shadow("emit", _reliable_emit(user, self._emit) if is_reliable else self._emit)
+        emit = self._emit = _plain_emit(self, self.main_thread)
+        self.shadow("emit", _reliable_emit(user, emit) if self._is_reliable else emit)
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
         """Spare a call for each tuple, unless somebody put something around it."""
@@ -36,22 +41,22 @@ class StormSpout(StormComponent):
             if not self._has_own_loop and name not in vars(self):
                 setattr(self, name, getattr(self.users_object, name))
 
-    def shorten(self, emit_of: Callable[..., Any]) -> None:
-        """Spare the way over our emit where the engine's has a shortcut (runtime.factory)."""
+    def bind_direct(self, emit_of: EmitOf) -> None:
+        """Spare the way over our emit where the engine's has a fast path."""
         user = self.users_object
-        if vars(user).get("emit") is self._emit:
+        if self._emit and vars(user).get("emit") is self._emit:
             user.emit = emit_of(self._emit, None, threading.get_ident)
 
     def finish(self) -> None:
         """An extension that every spout here has: it has nothing more to emit."""
-        self.in_main_thread(self.port.finish)
+        self.in_main_thread(self.bindings.finish)
 
     def emit_direct(
         self, tup: list[Any], tup_id: Any, stream: str, task: int | None, need_task_ids: bool
     ) -> Any:
         """An emit to one task, or one whose tasks are asked for."""
         self.check_direct(stream, task)
-        return self.port.emit(tup, tup_id, stream, task, need_task_ids)
+        return self.bindings.emit(tup, tup_id, stream, task, need_task_ids)
 
     def emit_message(self, message: dict[str, Any], direct_task: Any, wanted: bool) -> Any:
         """Emit what a message of the library's code says."""
@@ -93,25 +98,11 @@ class StormSpout(StormComponent):
             getattr(user, "next_tuple" if name == "next" else name)()
 
 
-class QuietSpout(StormSpout):
-    """A spout that does not want to know what was acked; the engine sees it by this method."""
-
-    ack = HeronSpout.ack
-
-
-def adapted(user: Any, spec: ComponentSpec, delegate: Any) -> StormSpout:
-    """The spout as the engine drives it."""
-    library = module_of(type(user), "spout")
-    listens = (
-        overrides(user, "ack")
-        or isinstance(user, library.ReliableSpout)
-        or any(overrides(user, name) for name in _OWN_LOOP)
-    )
-    return (StormSpout if listens else QuietSpout)(user, spec, delegate)
+_spout: type[EngineSpout] = StormSpout
 
 
 def _plain_emit(spout: StormSpout, main_thread: int) -> Callable[..., Any]:
-    delegate, get_ident, direct = spout.port, threading.get_ident, spout.emit_direct
+    bindings, get_ident, direct = spout.bindings, threading.get_ident, spout.emit_direct
 
     def emit(
         tup: Any,
@@ -127,7 +118,7 @@ def _plain_emit(spout: StormSpout, main_thread: int) -> Callable[..., Any]:
             tup = spout.listed(tup)
         if direct_task is not None or need_task_ids:
             return direct(tup, tup_id, stream_name(stream), direct_task, need_task_ids)
-        return delegate.emit(tup, tup_id, stream or DEFAULT_STREAM)
+        return bindings.emit(tup, tup_id, stream or DEFAULT_STREAM)
 
     return emit
 

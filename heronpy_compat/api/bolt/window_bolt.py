@@ -1,24 +1,22 @@
 """Bolts that process whole windows of tuples, by processing time (heronpy.api.bolt.window_bolt).
 
-A window ends with each tick, so `initialize` sets the tick interval in the live config. Where
-Heron's code and its documentation differ, this follows the documentation: a window holds what
-arrived within its duration (Heron hands tuples of the window before out once more), and a tuple is
+A window ends with each tick, so `initialize` asks the context for ticks. Where Heron's code and its
+documentation differ, this follows the documentation: a window holds what arrived within its
+duration (Heron hands tuples of the window before out once more), and a tuple is
 acked as soon as no later window can hold it.
 """
 
 import time
 from collections import deque, namedtuple
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
-
-if TYPE_CHECKING:
-    from heronpy_compat.api.topology_context import TopologyContext
+from heronpy_compat.api.topology_context import TopologyContext
 
 WindowContext = namedtuple("WindowContext", ("start", "end"))
 WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1970."
@@ -53,15 +51,18 @@ class _WindowBolt(Bolt, StatefulComponent):
             f"{type(self).__name__} must define processWindow(self, window_info, tuples)"
         )
 
-    def _arm(self, config: dict[str, Any], name: str, interval_secs: int) -> None:
+    def _request_ticks(
+        self, config: dict[str, Any], context: TopologyContext, interval_secs: int
+    ) -> None:
         """Let a tick end each window; say so if tuples are held longer than they may be."""
-        config[keys.TICK_TUPLE_FREQ_SECS] = str(interval_secs)
+        if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+            context.request_ticks(interval_secs)
         timeout = keys.with_defaults(config)[keys.MESSAGE_TIMEOUT_SECS]
         tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
         if tracked and self.window_duration >= float(timeout):
             self.logger.warning(
                 "bolt %r holds tuples for up to %s s, and %s fails them after %s: raise it",
-                name,
+                _name(self, context),
                 self.window_duration,
                 keys.MESSAGE_TIMEOUT_SECS,
                 timeout,
@@ -71,7 +72,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         state = getattr(self, "saved_state", None)
         return deque(state.get(SAVED_TUPLES) or ()) if state is not None else deque()
 
-    def _seconds(self, config: dict[str, Any], context: "TopologyContext", key: str) -> int:
+    def _seconds(self, config: dict[str, Any], context: TopologyContext, key: str) -> int:
         """The value of `key`; ComponentError naming component and key if it is none."""
         label = f"bolt {_name(self, context)!r}"
         if key not in config:
@@ -113,8 +114,8 @@ class SlidingWindowBolt(_WindowBolt):
     WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
     WINDOW_SLIDEINTERVAL_SECS = "slidingwindowbolt_slideinterval_secs"
 
-    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the window's size and set the tick interval."""
+    def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
+        """Read the window's size and ask for a tick at the end of each."""
         self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
         self.slide_interval = self.window_duration
         if self.WINDOW_SLIDEINTERVAL_SECS in config:
@@ -125,7 +126,7 @@ class SlidingWindowBolt(_WindowBolt):
                 f" ({self.slide_interval}) must not be longer than {self.WINDOW_DURATION_SECS}"
                 f" ({self.window_duration})"
             )
-        self._arm(config, _name(self, context), self.slide_interval)
+        self._request_ticks(config, context, self.slide_interval)
         self.current_tuples = self._restored()
         """(tuple, when it arrived), the oldest first."""
         self._unseen = len(self.current_tuples)
@@ -175,10 +176,10 @@ class TumblingWindowBolt(_WindowBolt):
 
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
 
-    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the window's size and set the tick interval."""
+    def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
+        """Read the window's size and ask for a tick at the end of each."""
         self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
-        self._arm(config, _name(self, context), self.window_duration)
+        self._request_ticks(config, context, self.window_duration)
         self.current_tuples = self._restored()
 
     def process(self, tup: Any) -> None:

@@ -14,7 +14,7 @@ from heron_io.state_store.embedded_zookeeper import find_java
 from scheduler.backends.local import container_job
 from scheduler.backends.protocol import containers_told
 from scheduler.backends.spark import render
-from scheduler.backends.spark.driver import Driver, DriverPlace, driver_address, settings_of
+from scheduler.backends.spark.driver import Driver, DriverSpec, driver_address, settings_of
 from scheduler.backends.spark.masters import Kind, Master, parse_master
 from scheduler.backends.spark.slots import check_slots
 from scheduler.container.supervisor_events import ProcessSpec
@@ -35,9 +35,9 @@ class SparkBackend:
     kind = "spark"
     ready_secs = READY_SECS
 
-    def __init__(self, wishes: render.SparkWishes) -> None:
-        self._wishes = wishes
-        self._master = parse_master(wishes.master, os.cpu_count() or 1)
+    def __init__(self, options: render.DriverOptions) -> None:
+        self._options = options
+        self._master = parse_master(options.master, os.cpu_count() or 1)
 
     def check(self, launch: "Submission") -> None:
         """HeronError in one line if Spark, its master or the state store cannot serve."""
@@ -51,7 +51,7 @@ class SparkBackend:
         except StateStoreError as error:
             raise HeronError(f"--scheduler spark needs Java: {error}") from None
         _check_store(master, launch.store_url)
-        python = self._wishes.python
+        python = self._options.python
         if master.is_one_machine and python is not None and shutil.which(python) is None:
             raise UsageError(f"the workers' Python {python!r} is no program")
         if master.slots is not None:
@@ -60,23 +60,23 @@ class SparkBackend:
 
     def jobs(self, launch: "Submission", sockets: str) -> list[ProcessSpec]:
         """The topology master's container, and the driver."""
-        place = self._place(launch, sockets)
+        spec = self._spec(launch, sockets)
         name = launch.topology.name
         return [
-            container_job(launch, MASTER_CONTAINER, sockets, place.address),
+            container_job(launch, MASTER_CONTAINER, sockets, spec.address),
             ProcessSpec(
                 "Spark driver",
                 f"heron: Spark driver ({name})",
-                lambda link: Driver(place, link).run(),
+                lambda link: Driver(spec, link).run(),
                 DRIVER_GRACE_SECS,
                 killed_with_parent=True,
                 final_codes=FINAL_CODES,
             ),
         ]
 
-    def _place(self, launch: "Submission", sockets: str) -> DriverPlace:
+    def _spec(self, launch: "Submission", sockets: str) -> DriverSpec:
         address = driver_address(self._master, launch.store_url)
-        return DriverPlace(launch, self._master, self._wishes, sockets, address)
+        return DriverSpec(launch, self._master, self._options, sockets, address)
 
     def about(self) -> dict[str, Any]:
         """The master; the driver adds the application's id."""
@@ -92,8 +92,8 @@ class SparkBackend:
 
     def preview(self, launch: "Submission") -> str:
         """The driver's command line."""
-        place = self._place(launch, "")
-        words = render.submit_words(launch.topology.name, self._master, settings_of(place))
+        spec = self._spec(launch, "")
+        words = render.submit_words(launch.topology.name, self._master, settings_of(spec))
         return f"spark-submit {shlex.join(words)}"
 
 

@@ -1,7 +1,7 @@
-"""The line between the driver and the task of each container: told ends and orders.
+"""The connection between the driver and the task of each container: ends and commands.
 
 A task connects to the driver's one socket, proves that it knows the application's secret, and says
-which container it is. From then on either side may say one JSON object a line. The connection is a
+which container it is. From then on either side may send one JSON object a line. The connection is a
 lifeline as well: when it ends, whatever ended it, the container ends. Standard library alone: the
 other end runs before anything of ours is unpacked.
 """
@@ -18,7 +18,7 @@ from typing import Any
 LINE_BYTES_MAX = 16384
 """A reason has at most 4 KiB (heron_io.processes), some JSON around it and its escapes."""
 CONNECT_SECS = 10.0
-STRANGERS_MAX = 256
+UNAUTHENTICATED_MAX = 256
 """Connections that have not proved anything yet; a topology has fewer containers that start at
 once, and whoever floods the socket gains no more memory than this."""
 
@@ -33,7 +33,7 @@ def _line(data: dict[str, Any]) -> bytes:
 
 
 @dataclass(slots=True)
-class Lines:
+class JsonLineSocket:
     """Whole lines of a socket, as JSON objects."""
 
     sock: socket.socket
@@ -51,12 +51,16 @@ class Lines:
         if not new or len(self._data) > LINE_BYTES_MAX:
             return None
         try:
-            found = [json.loads(each) for each in lines]
+            objects = [json.loads(line) for line in lines]
         except ValueError:
             return None
-        return found if all(isinstance(each, dict) for each in found) else None
+        return objects if all(isinstance(each, dict) for each in objects) else None
 
-    def say(self, data: dict[str, Any]) -> None:
+    def close(self) -> None:
+        """End the connection."""
+        self.sock.close()
+
+    def send(self, data: dict[str, Any]) -> None:
         """Send one object; a connection that is gone will be noticed by reading."""
         try:
             self.sock.sendall(_line(data))
@@ -65,16 +69,16 @@ class Lines:
 
 
 @dataclass(slots=True)
-class _Caller:
+class _Connection:
     """One connection at the driver."""
 
-    lines: Lines
+    channel: JsonLineSocket
     nonce: str
     container: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TaskMessage:
     """What a task said; `data` is None when its connection has ended."""
 
     container: int
@@ -82,111 +86,115 @@ class Told:
 
 
 @dataclass
-class Links:
-    """The driver's end of all lines."""
+class ChannelServer:
+    """The driver's end of all connections."""
 
     host: str
     secret: str = field(default_factory=lambda: secrets.token_hex(16))
-    _callers: dict[socket.socket, _Caller] = field(default_factory=dict)
+    _connections: dict[socket.socket, _Connection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._door = socket.create_server((self.host, 0))
-        self._door.setblocking(False)
-        self._selector.register(self._door, selectors.EVENT_READ)
+        self._listener = socket.create_server((self.host, 0))
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ)
 
     @property
     def address(self) -> tuple[str, int]:
         """Where tasks connect to."""
-        return self.host, self._door.getsockname()[1]
+        return self.host, self._listener.getsockname()[1]
 
     def also_watch(self, number: int) -> None:
         """Let `serve` return when this file descriptor is readable."""
         self._selector.register(number, selectors.EVENT_READ)
 
-    def serve(self, wait_secs: float) -> list[Told]:
+    def serve(self, wait_secs: float) -> list[TaskMessage]:
         """What tasks say, waiting for the first for at most `wait_secs`."""
-        found: list[Told] = []
+        messages: list[TaskMessage] = []
         for key, _ in self._selector.select(wait_secs):
-            if key.fileobj is self._door:
+            if key.fileobj is self._listener:
                 self._accept()
-            elif key.fileobj in self._callers:
-                found += self._hear(self._callers[key.fileobj])
-        return found
+            elif key.fileobj in self._connections:
+                messages += self._receive(self._connections[key.fileobj])
+        return messages
 
     def _accept(self) -> None:
         try:
-            sock, _ = self._door.accept()
+            sock, _ = self._listener.accept()
         except OSError:
             return
-        strangers = [each for each in self._callers.values() if each.container is None]
-        if len(strangers) >= STRANGERS_MAX:
-            self._forget(strangers[0])
+        unauthenticated = [each for each in self._connections.values() if each.container is None]
+        if len(unauthenticated) >= UNAUTHENTICATED_MAX:
+            self._drop(unauthenticated[0])
         sock.setblocking(False)
-        caller = _Caller(Lines(sock), secrets.token_hex(16))
-        self._callers[sock] = caller
+        connection = _Connection(JsonLineSocket(sock), secrets.token_hex(16))
+        self._connections[sock] = connection
         self._selector.register(sock, selectors.EVENT_READ)
-        caller.lines.say({"nonce": caller.nonce})
+        connection.channel.send({"nonce": connection.nonce})
 
-    def _hear(self, caller: _Caller) -> list[Told]:
-        found = caller.lines.receive()
-        if found is None:
-            self._forget(caller)
-            return [] if caller.container is None else [Told(caller.container, None)]
-        if found and caller.container is None and not self._let_in(caller, found[0]):
-            self._forget(caller)
+    def _receive(self, connection: _Connection) -> list[TaskMessage]:
+        objects = connection.channel.receive()
+        if objects is None:
+            self._drop(connection)
+            return [] if connection.container is None else [TaskMessage(connection.container, None)]
+        is_new = connection.container is None
+        if objects and is_new and not self._authenticate(connection, objects[0]):
+            self._drop(connection)
             return []
-        container = caller.container
-        return [] if container is None else [Told(container, each) for each in found]
+        container = connection.container
+        return [] if container is None else [TaskMessage(container, data) for data in objects]
 
-    def _let_in(self, caller: _Caller, hello: dict[str, Any]) -> bool:
+    def _authenticate(self, connection: _Connection, hello: dict[str, Any]) -> bool:
         given, container = hello.get("proof"), hello.get("container")
-        wanted = proof(self.secret, caller.nonce)
+        wanted = proof(self.secret, connection.nonce)
         if not isinstance(given, str) or not isinstance(container, int):
             return False
         if not hmac.compare_digest(given.encode(), wanted.encode()):
             return False
         # An earlier attempt of the same container that still lives has to make room.
-        for each in [each for each in self._callers.values() if each.container == container]:
-            self._forget(each)
-        caller.container = container
+        for earlier in self._of(container):
+            self._drop(earlier)
+        connection.container = container
         return True
 
-    def _forget(self, caller: _Caller) -> None:
-        sock = caller.lines.sock
+    def _drop(self, connection: _Connection) -> None:
+        sock = connection.channel.sock
         self._selector.unregister(sock)
-        self._callers.pop(sock, None)
+        self._connections.pop(sock, None)
         sock.close()
 
-    def tell(self, container: int, data: dict[str, Any]) -> bool:
+    def send(self, container: int, data: dict[str, Any]) -> bool:
         """Say something to a container's task; False if it is not connected."""
-        found = [each for each in self._callers.values() if each.container == container]
-        for each in found:
-            each.lines.say(data)
-        return bool(found)
+        connections = self._of(container)
+        for connection in connections:
+            connection.channel.send(data)
+        return bool(connections)
+
+    def _of(self, container: int) -> list[_Connection]:
+        return [each for each in self._connections.values() if each.container == container]
 
     def end_all(self) -> None:
         """Tell all containers to end in order."""
-        for each in self._callers.values():
-            each.lines.say({"end": True})
+        for connection in self._connections.values():
+            connection.channel.send({"end": True})
 
     def close(self) -> None:
-        """Let all lines go: what still runs there ends."""
-        for each in list(self._callers.values()):
-            self._forget(each)
+        """Close all connections: what still runs there ends."""
+        for connection in list(self._connections.values()):
+            self._drop(connection)
         self._selector.close()
-        self._door.close()
+        self._listener.close()
 
 
-def connect(address: tuple[str, int], secret: str, hello: dict[str, Any]) -> Lines:
+def connect(address: tuple[str, int], secret: str, hello: dict[str, Any]) -> JsonLineSocket:
     """A task's end, once it has proved itself; OSError if there is no driver there."""
-    lines = Lines(socket.create_connection(address, CONNECT_SECS))
-    found: list[dict[str, Any]] | None = []
-    while not found:
-        found = lines.receive()
-        if found is None:
-            lines.sock.close()
+    channel = JsonLineSocket(socket.create_connection(address, CONNECT_SECS))
+    objects: list[dict[str, Any]] | None = []
+    while not objects:
+        objects = channel.receive()
+        if objects is None:
+            channel.close()
             raise ConnectionError(f"{address[0]}:{address[1]} is not the driver")
-    lines.sock.settimeout(None)
-    lines.say({**hello, "proof": proof(secret, str(found[0].get("nonce")))})
-    return lines
+    channel.sock.settimeout(None)
+    channel.send({**hello, "proof": proof(secret, str(objects[0].get("nonce")))})
+    return channel

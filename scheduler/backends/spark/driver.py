@@ -30,14 +30,15 @@ from heron_io.waker import Waker
 from scheduler.addresses import LOOPBACK, own_address
 from scheduler.backends.spark import container_task, render
 from scheduler.backends.spark.class_archive import ClassArchive
-from scheduler.backends.spark.control_channel import Links, Told
+from scheduler.backends.spark.control_channel import ChannelServer, TaskMessage
 from scheduler.backends.spark.jobs import Job, Jobs
 from scheduler.backends.spark.masters import STARTED_BY_US, Kind, Master
 from scheduler.backends.spark.plans import difference
 from scheduler.backends.spark.session import environment_of, executors, kill_children, spark_context
-from scheduler.backends.spark.slots import Registering, check_slots
+from scheduler.backends.spark.slots import RegistrationWait, check_slots
 from scheduler.backends.spark.spark_home import spark_home
-from scheduler.backends.spark.state_watch import Board
+from scheduler.backends.spark.state_watch import StateWatch
+from scheduler.container.grace import CONTAINER_GRACE_SECS
 from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 
 if TYPE_CHECKING:
@@ -47,24 +48,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("spark")
 
-CONTAINERS_GRACE_SECS = container_task.GRACE_SECS + 1.0
+CONTAINERS_GRACE_SECS = CONTAINER_GRACE_SECS + 1.0
 LOOK_SECS = 0.5
 REGISTERING_LOOK_SECS = 0.1
 GANG_RESTARTS = 10
 END, RESTART = {"end": True}, {"restart": True}
-"""What a task is told."""
+"""What a task is message."""
 SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
 """Environment variables that go to containers on other machines; Spark's own way for more is
 spark.executorEnv.NAME."""
 
 
 @dataclass(frozen=True, slots=True)
-class DriverPlace:
+class DriverSpec:
     """What a driver runs."""
 
-    launch: "Submission"
+    submission: "Submission"
     master: Master
-    wishes: render.SparkWishes
+    options: render.DriverOptions
     sockets: str
     address: str
     """Of this machine, as the workers see it."""
@@ -80,12 +81,12 @@ class _Outcome:
 class Driver:
     """The process of one Spark application."""
 
-    place: DriverPlace
+    spec: DriverSpec
     link: SupervisorLink
     first: bool = False
     """Whether the topology has had no application yet; not known before the state store answers."""
-    _links: Links = field(init=False)
-    _board: Board = field(init=False)
+    _channels: ChannelServer = field(init=False)
+    _state_watch: StateWatch = field(init=False)
     _jobs: Jobs = field(init=False)
     _waker: Waker = field(default_factory=Waker)
     _policy: RestartPolicy = field(default_factory=lambda: RestartPolicy(GANG_RESTARTS))
@@ -101,21 +102,21 @@ class Driver:
 
     @property
     def _name(self) -> str:
-        return self.place.launch.topology.name
+        return self.spec.submission.topology.name
 
     def run(self) -> int:
         """The application from its start to its end; returns the exit code and says why."""
-        log_to(os.path.join(self.place.launch.home.logs(self._name), "spark.log"), "spark")
+        log_to(os.path.join(self.spec.submission.home.logs(self._name), "spark.log"), "spark")
         start_heartbeat_thread(self.link)
         signal.signal(signal.SIGTERM, self._terminated)
-        folder = tempfile.mkdtemp(prefix="spark-", dir=self.place.sockets)
+        folder = tempfile.mkdtemp(prefix="spark-", dir=self.spec.sockets)
         tempfile.tempdir = folder  # pyspark's own files go with it, however this ends
-        self._links = Links(self.place.address)
+        self._channels = ChannelServer(self.spec.address)
         try:
-            store = open_store(self.place.launch.store_url)
+            store = open_store(self.spec.submission.store_url)
             try:
                 self.first = "application" not in (store.get(scheduler_path(self._name)) or {})
-                self._board = Board(store, self._name, self._waker)
+                self._state_watch = StateWatch(store, self._name, self._waker)
                 self._apply(folder, store)
             finally:
                 store.close()
@@ -123,7 +124,7 @@ class Driver:
             self._end(self._unstarted_code, str(error))
         finally:
             kill_children()
-            self._links.close()
+            self._channels.close()
             shutil.rmtree(folder, ignore_errors=True)
         assert self._outcome is not None
         log.info("the application ends: %s", self._outcome.reason)
@@ -148,35 +149,35 @@ class Driver:
         return ExitCode.GAVE_UP if self.first else ExitCode.FAILED
 
     def _apply(self, folder: str, store: StateStore) -> None:
-        self.place = place = _by_plan(self.place, self._board.plan())
-        launch = place.launch
+        self.spec = spec = _by_plan(self.spec, self._state_watch.plan())
+        submission = spec.submission
         classes = ClassArchive(find_java(), spark_home()).reading()
-        chosen = render.with_jvm_options(settings_of(place), classes)
-        bundle = bundled(launch.topology.search_paths, launch.home.archives, folder)
-        local = place.address if place.master.is_one_machine else None
-        environment = environment_of(folder, place.master, place.wishes.python, local)
-        words = render.submit_words(self._name, place.master, chosen)
+        chosen = render.with_jvm_options(settings_of(spec), classes)
+        bundle = bundled(submission.topology.search_paths, submission.home.archives, folder)
+        local = spec.address if spec.master.is_one_machine else None
+        environment = environment_of(folder, spec.master, spec.options.python, local)
+        words = render.submit_words(self._name, spec.master, chosen)
         log.info("spark-submit %s", " ".join(words))
-        with spark_context(words, environment, place.master.text) as context:
+        with spark_context(words, environment, spec.master.text) as context:
             self._announce(str(context.applicationId), store)
-            self._slots_each = render.slots_each(place.master, chosen)
+            self._slots_each = render.slots_each(spec.master, chosen)
             self._wait_for_slots(context)
             self._send(context, bundle, folder)
-            order, gang = self._order(bundle), place.wishes.gang
-            self._jobs = Jobs(context, order, gang, self._name, self._waker)
+            task_spec, gang = self._task_spec(bundle), spec.options.gang
+            self._jobs = Jobs(context, task_spec, gang, self._name, self._waker)
             self._serve(context)
 
     def _announce(self, application: str, store: StateStore) -> None:
         path = scheduler_path(self._name)
         store.put(path, {**(store.get(path) or {}), "application": application})
-        log.info("application %s at %s", application, self.place.master.text)
+        log.info("application %s at %s", application, self.spec.master.text)
 
     def _wait_for_slots(self, context: "SparkContext") -> None:
-        master, need = self.place.master, len(self.place.launch.packing.containers)
+        master, need = self.spec.master, len(self.spec.submission.packing.containers)
         if master.kind is Kind.LOCAL:
             return  # there are as many as its name says, which was checked
-        registering = Registering(master, need, time.monotonic())
-        while not registering.enough(self._slots(context), time.monotonic()):
+        wait = RegistrationWait(master, need, time.monotonic())
+        while not wait.enough(self._slots(context), time.monotonic()):
             time.sleep(REGISTERING_LOOK_SECS)
 
     def _slots(self, context: "SparkContext") -> int:
@@ -187,32 +188,32 @@ class Driver:
         for path in (bundle.runtime, *(path for _, path in bundle.code)):
             context.addFile(path)
 
-    def _order(self, bundle: Bundle) -> container_task.Order:
-        launch = self.place.launch
-        one_machine = self.place.master.is_one_machine
+    def _task_spec(self, bundle: Bundle) -> container_task.TaskSpec:
+        submission = self.spec.submission
+        one_machine = self.spec.master.is_one_machine
         names = os.environ if one_machine else SENT_VARIABLES
-        config = keys.with_defaults(launch.topology.config)
-        return container_task.Order(
+        config = keys.with_defaults(submission.topology.config)
+        return container_task.TaskSpec(
             self._name,
-            launch.store_url,
-            self._links.address,
-            self._links.secret,
+            submission.store_url,
+            self._channels.address,
+            self._channels.secret,
             os.path.basename(bundle.runtime),
             tuple((folder, os.path.basename(path)) for folder, path in bundle.code),
             bundle.python,
             keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
             self.first,
             {name: os.environ[name] for name in names if name in os.environ},
-            self._here() if one_machine else None,
+            self._local_task() if one_machine else None,
         )
 
-    def _here(self) -> container_task.Here:
-        launch = self.place.launch
-        console = launch.console
-        return container_task.Here(
-            launch.home.logs(self._name),
-            launch.home.archives,
-            self.place.sockets,
+    def _local_task(self) -> container_task.LocalTask:
+        submission = self.spec.submission
+        console = submission.console
+        return container_task.LocalTask(
+            submission.home.logs(self._name),
+            submission.home.archives,
+            self.spec.sockets,
             # Through /proc another process reaches the pipe that we have inherited.
             None if console is None else f"/proc/{os.getpid()}/fd/{console}",
             os.getcwd(),
@@ -221,27 +222,27 @@ class Driver:
     def _serve(self, context: "SparkContext") -> None:
         """Listen until the topology is to end, or the application is lost."""
         signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
-        self._links.also_watch(self._waker.readable)
+        self._channels.also_watch(self._waker.readable)
         self._starting = False
         self._jobs.start(self._planned())
         while self._outcome is None:
-            for told in self._links.serve(LOOK_SECS):
-                self._hear(told)
+            for message in self._channels.serve(LOOK_SECS):
+                self._on_message(message)
             self._waker.clear()
             if self._outcome is None and (lost := self._jobs.lost()) is not None:
                 self._job_lost(lost)
             self._follow_plan()
             self._restart_one()
-            for each in self._jobs.starting:
-                self._check_start(each, context)
+            for job in self._jobs.starting:
+                self._check_start(job, context)
         self._end_containers()
 
     def _planned(self) -> list[int]:
-        return [each.id for each in self.place.launch.packing.containers]
+        return [each.id for each in self.spec.submission.packing.containers]
 
     def _job_lost(self, job: Job) -> None:
         """A gang starts again as a whole; otherwise the application is lost."""
-        pause = self._policy.pause_secs(job.ran_secs) if self.place.wishes.gang else None
+        pause = self._policy.pause_secs(job.ran_secs) if self.spec.options.gang else None
         log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
         if pause is None:
             self._end(ExitCode.FAILED, f"the Spark application is lost: {job.problem}")
@@ -249,29 +250,29 @@ class Driver:
         time.sleep(pause)
         self._jobs.start(job.containers)
 
-    def _hear(self, told: Told) -> None:
-        data: dict[str, Any] | None = told.data
+    def _on_message(self, message: TaskMessage) -> None:
+        data: dict[str, Any] | None = message.data
         if data is None:
-            log.info("container %d: its task is gone", told.container)
+            log.info("container %d: its task is gone", message.container)
         elif "host" in data:
-            self._jobs.seen(told.container)
+            self._jobs.seen(message.container)
             log.info(
                 "container %d runs on %s, worker pid %s, attempt %s",
-                told.container, data["host"], data.get("pid"), data.get("attempt"),
+                message.container, data["host"], data.get("pid"), data.get("attempt"),
             )  # fmt: skip
-            if told.container in self._ending:
-                self._links.tell(told.container, END)
+            if message.container in self._ending:
+                self._channels.send(message.container, END)
         elif data.get("final"):
             reason = str(data.get("reason", ""))
-            self._end(int(data["ended"]), reason or f"container {told.container} ended")
+            self._end(int(data["ended"]), reason or f"container {message.container} ended")
         else:
-            log.info("container %d has ended, as it was asked to", told.container)
-            self._jobs.over(told.container)
+            log.info("container %d has ended, as it was asked to", message.container)
+            self._jobs.over(message.container)
 
-    # --- the plan changes, or somebody wants something ------------------------------------------
+    # --- the plan changes, or somebody requests something ----------------------------------------
 
     def _follow_plan(self) -> None:
-        plan = self._board.plan()
+        plan = self._state_watch.plan()
         if plan is None or self._outcome is not None:
             return
         change = difference(plan, self._jobs.containers)
@@ -279,7 +280,7 @@ class Driver:
             self._jobs.drop(job)  # of an update that was undone: it may never have had a slot
         for number in change.end - self._ending:
             log.info("container %d is not needed any more", number)
-            self._links.tell(number, END)
+            self._channels.send(number, END)
         self._ending = change.end
         if change.start and change.start != self._refused:
             self._add(plan, change.start)
@@ -288,9 +289,9 @@ class Driver:
 
     def _add(self, plan: PackingPlan, numbers: frozenset[int]) -> None:
         """Start a further job of added containers, or have the update undone."""
-        master, need = self.place.master, len(plan.containers)
+        master, need = self.spec.master, len(plan.containers)
         try:
-            if self.place.wishes.gang:
+            if self.spec.options.gang:
                 raise HeronError(
                     f"{self._name} was submitted with --gang, so no container can be added: kill "
                     "it and submit it with another parallelism"
@@ -301,18 +302,18 @@ class Driver:
             self._refuse(numbers, str(error))
             return
         log.info("adding containers: %s", ", ".join(map(str, sorted(numbers))))
-        self._jobs.start(numbers, Registering(master, need, time.monotonic(), runs=True))
+        self._jobs.start(numbers, RegistrationWait(master, need, time.monotonic(), runs=True))
 
     def _refuse(self, numbers: frozenset[int], reason: str) -> None:
         self._refused = numbers
-        self._board.refuse(reason)
+        self._state_watch.refuse(reason)
 
     def _restart_one(self) -> None:
-        number = self._board.take_restart()
+        number = self._state_watch.take_restart()
         if number is None:
             return
         log.info("container %d is to restart", number)
-        if not self._links.tell(number, RESTART):
+        if not self._channels.send(number, RESTART):
             log.info("container %d is just coming back", number)
 
     def _check_start(self, job: Job, context: "SparkContext") -> None:
@@ -324,7 +325,7 @@ class Driver:
                 self._end(self._unstarted_code, problem)
             return
         try:
-            if self.place.master.kind not in STARTED_BY_US:
+            if self.spec.master.kind not in STARTED_BY_US:
                 job.registering.enough(self._slots(context), time.monotonic())
         except HeronError as error:
             problem = problem or str(error)
@@ -335,23 +336,25 @@ class Driver:
 
     def _end_containers(self) -> None:
         """In order, as far as they are there; then the jobs."""
-        self._links.end_all()
+        self._channels.end_all()
         deadline = time.monotonic() + CONTAINERS_GRACE_SECS
         while self._jobs.alive and time.monotonic() < deadline:
-            self._links.serve(REGISTERING_LOOK_SECS)
-        for each in self._jobs.alive:
+            self._channels.serve(REGISTERING_LOOK_SECS)
+        for job in self._jobs.alive:
             log.warning("containers do not end: cancelled")
-            each.cancel()
+            job.cancel()
 
 
-def _by_plan(place: DriverPlace, plan: PackingPlan | None) -> DriverPlace:
-    """The place with the plan as it is now: it may have changed since it was submitted."""
-    return place if plan is None else replace(place, launch=replace(place.launch, packing=plan))
+def _by_plan(spec: DriverSpec, plan: PackingPlan | None) -> DriverSpec:
+    """The spec with the plan as it is now: it may have changed since it was submitted."""
+    return (
+        spec if plan is None else replace(spec, submission=replace(spec.submission, packing=plan))
+    )
 
 
-def settings_of(place: DriverPlace) -> dict[str, str]:
+def settings_of(spec: DriverSpec) -> dict[str, str]:
     """Spark's settings for a driver."""
-    return render.settings(place.launch.packing, place.master, place.wishes, place.address)
+    return render.settings(spec.submission.packing, spec.master, spec.options, spec.address)
 
 
 def driver_address(master: Master, store_url: str) -> str:

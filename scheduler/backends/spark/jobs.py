@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from heron_io.waker import Waker
 from scheduler.backends.spark import container_task
 from scheduler.backends.spark.session import failures, reason_of
-from scheduler.backends.spark.slots import Registering
+from scheduler.backends.spark.slots import RegistrationWait
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -35,11 +35,11 @@ class Job:
         self,
         context: "SparkContext",
         containers: Iterable[int],
-        order: container_task.Order,
+        task_spec: container_task.TaskSpec,
         gang: bool,
         group: str,
         waker: Waker,
-        registering: Registering | None,
+        registering: RegistrationWait | None,
     ) -> None:
         self.group = group
         self.registering = registering
@@ -57,7 +57,7 @@ class Job:
             try:
                 context.setJobGroup(group, "one task for each container", True)
                 rdd = context.parallelize(numbers, len(numbers))
-                task = partial(container_task.run, order)
+                task = partial(container_task.run, task_spec)
                 (rdd.barrier().mapPartitions(task) if gang else rdd.mapPartitions(task)).collect()
             except Exception as error:
                 self.problem = reason_of(str(error))
@@ -82,13 +82,13 @@ class Job:
         if not self.unseen:
             return None
         try:
-            number, told = failures(self._context, self.group)
+            number, reason = failures(self._context, self.group)
         except Exception as error:  # the JVM is gone: the job will end as well
             log.info("the failures cannot be counted: %s", error)
             return None
         if number < START_FAILURES:
             return None
-        return f"containers do not start on Spark's executors: {told or 'see spark.log'}"
+        return f"containers do not start on Spark's executors: {reason or 'see spark.log'}"
 
     def cancel(self) -> None:
         """End it, whatever its tasks do."""
@@ -101,20 +101,22 @@ class Jobs:
     """All jobs of an application."""
 
     context: "SparkContext"
-    order: container_task.Order
+    task_spec: container_task.TaskSpec
     gang: bool
     name: str
     waker: Waker
     _jobs: list[Job] = field(default_factory=list)
     _started: int = 0
 
-    def start(self, containers: Iterable[int], registering: Registering | None = None) -> None:
+    def start(self, containers: Iterable[int], registering: RegistrationWait | None = None) -> None:
         """A job of these containers; `registering` if they are added to others."""
         self._started += 1
         group = f"heron: {self.name}, job {self._started}"
-        order = self.order if registering is None else replace(self.order, first=False)
-        made = Job(self.context, containers, order, self.gang, group, self.waker, registering)
-        self._jobs.append(made)
+        task_spec = self.task_spec
+        if registering is not None:
+            task_spec = replace(task_spec, first=False)
+        job = Job(self.context, containers, task_spec, self.gang, group, self.waker, registering)
+        self._jobs.append(job)
 
     @property
     def containers(self) -> frozenset[int]:

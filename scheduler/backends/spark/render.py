@@ -47,7 +47,7 @@ ALWAYS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SparkWishes:
+class DriverOptions:
     """What the command line says about Spark."""
 
     master: str = "local[*]"
@@ -71,7 +71,7 @@ def parsed_settings(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def settings(
-    packing: PackingPlan, master: Master, wishes: SparkWishes, host: str | None
+    packing: PackingPlan, master: Master, options: DriverOptions, host: str | None
 ) -> dict[str, str]:
     """Spark's settings; `host` is the driver's address, None lets Spark find it."""
     jvm = f"{JVM_OPTIONS} -D{NAME_PROPERTY}={packing.topology}"
@@ -80,8 +80,8 @@ def settings(
         DRIVER_JVM: jvm,
         EXECUTOR_JVM: jvm,
         **({} if host is None else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
-        **_sizes(packing, master, wishes.gang),
-        **dict(wishes.config),
+        **_sizes(packing, master, options.gang),
+        **dict(options.config),
     }
 
 

@@ -8,7 +8,7 @@ from scheduler.backends.spark.masters import Kind, Master
 REGISTER_SECS_MAX = {Kind.STANDALONE: 120.0, Kind.YARN: 180.0, Kind.KUBERNETES: 180.0}
 """How long executors may take to register in all: Kubernetes may have to pull an image."""
 REGISTER_SECS = 120.0
-QUIET_SECS = {Kind.STANDALONE: 60.0}
+NO_NEWS_SECS = {Kind.STANDALONE: 60.0}
 """A standalone master that has room starts executors at once: without a new one for so long, there
 will be none (on a machine with a load of 25 their JVMs took 20 s). Others have queues, so nothing
 follows from their silence."""
@@ -30,7 +30,7 @@ def check_slots(master: Master, have: int, need: int, *, runs: bool = False) -> 
 
 
 @dataclass(slots=True)
-class Registering:
+class RegistrationWait:
     """Watches executors register until there are enough, or no more are to be expected."""
 
     master: Master
@@ -52,7 +52,7 @@ class Registering:
         if have >= self.need:
             return True
         most = REGISTER_SECS_MAX.get(self.master.kind, REGISTER_SECS)
-        quiet = QUIET_SECS.get(self.master.kind, most)
-        if now - self.since >= most or now - self._changed >= quiet:
+        no_news = NO_NEWS_SECS.get(self.master.kind, most)
+        if now - self.since >= most or now - self._changed >= no_news:
             check_slots(self.master, have, self.need, runs=self.runs)
         return False

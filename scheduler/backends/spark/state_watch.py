@@ -16,7 +16,7 @@ from scheduler.update_plans import read_packings
 log = logging.getLogger("spark")
 
 
-class Board:
+class StateWatch:
     """Watches a topology's nodes, and wakes the driver when one has changed."""
 
     def __init__(self, store: StateStore, name: str, waker: Waker) -> None:
@@ -28,7 +28,7 @@ class Board:
         self._plan: PackingPlan | None = None
         self._restart: Any = None
         self._taken = ""
-        """The last order to restart: a watch may be late, and show it once more."""
+        """The last request to restart: a watch may be late, and show it once more."""
         for path in (packing_path(name), physical_path(name)):
             store.watch(path, self._plan_changed)
         store.watch(restart_requests_path(name), self._restart_changed)
@@ -57,18 +57,18 @@ class Board:
 
     def take_restart(self) -> int | None:
         """The container that somebody wants restarted, once; None for none."""
-        asked = self._restart
-        if asked is None or asked["order"] == self._taken:
+        requested = self._restart
+        if requested is None or requested["order"] == self._taken:
             return None
         try:
             self._store.delete(
                 restart_requests_path(self._name)
             )  # first, so that it is not done twice
         except HeronError as error:
-            log.warning("the order to restart stays: %s", error)
+            log.warning("the request to restart stays: %s", error)
             return None
-        self._taken = asked["order"]
-        return int(asked["container"])
+        self._taken = requested["order"]
+        return int(requested["container"])
 
     def refuse(self, reason: str) -> None:
         """Have the topology master undo the update that cannot be followed."""

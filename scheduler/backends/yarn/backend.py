@@ -336,7 +336,7 @@ class YarnBackend:
     def _end(client: Client, store: StateStore, name: str, application: str) -> None:
         if _is_over(client.report(application)):
             return
-        requests.wish(store, name, {"end": "`heronpy kill`"})
+        requests.request(store, name, {"end": "`heronpy kill`"})
         deadline = time.monotonic() + END_SECS
         while time.monotonic() < deadline:
             if _is_over(client.report(application)):
@@ -353,7 +353,7 @@ class YarnBackend:
             places = requests.containers_of(requests.node_of(store, name))
             numbers = list(places) if container is None else [container]
             before = _served(store, name, numbers)
-            requests.wish(store, name, {"restart": numbers})
+            requests.request(store, name, {"restart": numbers})
             deadline = time.monotonic() + RESTART_SECS
             while time.monotonic() < deadline:
                 now = _served(store, name, numbers)

@@ -9,7 +9,6 @@ on, and the next attempt that YARN starts takes them over.
 import json
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -28,18 +27,18 @@ from heron_io.waker import Waker
 from scheduler.backends.yarn import events, render
 from scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
-    check_python,
+    all_arguments,
     logs_folder,
-    placed,
     tell,
 )
 from scheduler.backends.yarn.core import Core, Phase
 from scheduler.backends.yarn.diagnostics import completed_words
 from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
 from scheduler.backends.yarn.render import Order
-from scheduler.backends.yarn.requests import FOLDER, rows, taken
+from scheduler.backends.yarn.requests import FOLDER, rows, take_request
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
-from scheduler.container.container_process import ContainerProcess
+from scheduler.container.agent import ContainerAgent
+from scheduler.container.agent_arguments import check_python, remove_old_sockets
 from scheduler.update_plans import Packings, read_packings
 
 log = logging.getLogger("yarn")
@@ -61,7 +60,7 @@ class Master:
         self._name = order.topology
         self._core = Core(order.restart_limit)
         self._waker = Waker()
-        self._child: ContainerProcess | None = None
+        self._child: ContainerAgent | None = None
         self._packings: Packings | None = None
         self._published = True
         self._to_start: list[events.Grant] = []
@@ -98,10 +97,10 @@ class Master:
         if self._child is None:
             time.sleep(HEARTBEAT_SECS)
             return
-        code = self._child.wait(HEARTBEAT_SECS, self._waker, self._order.silent_secs)
-        if code is not None:
-            words, self._child = self._child.words, None
-            self._handle(events.MasterEnded(code, words))
+        end = self._child.wait(HEARTBEAT_SECS)
+        if end is not None:
+            self._child = None
+            self._handle(events.MasterEnded(end.code, end.reason))
 
     def _heartbeat(self) -> None:
         try:
@@ -146,11 +145,11 @@ class Master:
             self._handle(events.EndWished("the topology is gone from the state store"))
             return
         self._follow_plan()
-        wish = taken(self._store, self._name)
-        if "restart" in wish:
-            self._handle(events.RestartWished(tuple(wish["restart"])))
-        if "end" in wish:
-            self._handle(events.EndWished(str(wish["end"])))
+        request = take_request(self._store, self._name)
+        if "restart" in request:
+            self._handle(events.RestartWished(tuple(request["restart"])))
+        if "end" in request:
+            self._handle(events.EndWished(str(request["end"])))
 
     def _follow_plan(self) -> None:
         """While the topology is scaled, the containers of both packing plans are to run."""
@@ -216,17 +215,20 @@ class Master:
             self._handle(events.Started(grant.id))
 
     def _start_master(self, _: events.StartMaster) -> None:
-        words = [
+        arguments = [
             "--store", self._order.store_url,
             "--topology", self._name,
             "--container", str(MASTER_CONTAINER),
         ]  # fmt: skip
-        shutil.rmtree("sockets", ignore_errors=True)
-        self._child = ContainerProcess(placed(words, self._order.store_url))
+        remove_old_sockets()
+        arguments = all_arguments(arguments, self._order.store_url)
+        self._child = ContainerAgent(arguments, self._order.silent_secs)
+        self._child.watch(self._waker.readable, self._waker.clear)
+        self._child.start()
 
     def _end_master(self, _: events.EndMaster) -> None:
         if self._child is not None:
-            self._child.end()
+            self._child.stop("the application master ends it")
 
     def _unregister(self, order: events.Unregister) -> None:
         self._publish()
@@ -276,7 +278,7 @@ def main(words: Sequence[str]) -> int:
     try:
         with open(words[0], encoding="utf-8") as file:
             order = Order.from_json(json.load(file))
-        check_python(order.packed_for)
+        check_python(order.packed_for, "yarn")
         return _run(order, os.path.join(logs, "hadoop.log"))
     except HeronError as error:
         log.error("%s", error)

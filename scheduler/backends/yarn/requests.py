@@ -1,8 +1,8 @@
-"""What application master, containers and command line tell each other through the state store.
+"""What application master, containers and command line say to each other by the state store.
 
 The scheduler's node says which container of YARN's belongs to which container of the packing plan.
 A container whose number was given to another one, or that is to end, ends in order by itself: also
-one that nobody can reach any more, because its node manager is gone. Wishes of the command line
+one that nobody can reach any more, because its node manager is gone. Requests of the command line
 stand in a node that the application master takes away.
 """
 
@@ -39,7 +39,7 @@ def containers_of(node: Mapping[str, Any] | None) -> dict[int, Place]:
     return {int(number): place for number, place in found.items()}
 
 
-def verdict(node: Mapping[str, Any] | None, number: int, container: str) -> str | None:
+def end_reason(node: Mapping[str, Any] | None, number: int, container: str) -> str | None:
     """Why the container `container` of YARN's is to end, by the scheduler's node; None: it is not.
 
     Pure. It was published before it was started, so it need not wait until it is there.
@@ -66,13 +66,13 @@ def running(node: Mapping[str, Any] | None) -> int:
     )
 
 
-def wish(store: StateStore, name: str, wished: Mapping[str, Any]) -> None:
+def request(store: StateStore, name: str, requested: Mapping[str, Any]) -> None:
     """Tell the application master, which may be about to start."""
-    store.put(restart_requests_path(name), dict(wished))
+    store.put(restart_requests_path(name), dict(requested))
 
 
-def taken(store: StateStore, name: str) -> Mapping[str, Any]:
-    """The wish that stands there, which is taken away; empty if there is none."""
+def take_request(store: StateStore, name: str) -> Mapping[str, Any]:
+    """The request that stands there, which is taken away; empty if there is none."""
     found = store.get(restart_requests_path(name))
     if found is None:
         return {}

@@ -1,6 +1,6 @@
 """What the tables and lines say about back-pressure: cause, who waits, how long, which share."""
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -12,35 +12,46 @@ from heron_cli.stats_text import (
     pause_lines,
     paused_share,
 )
+from heron_core.stats import PauseStats, StreamManagerStats, TopologyStats
 
 
 def paused(
     instance: str, because_of: list[str], secs: float, this_secs: float, share: float
-) -> dict[str, Any]:
+) -> PauseStats:
     """One entry of `paused`."""
-    return {
-        "instance": instance,
-        "causes": tuple(range(len(because_of))),
-        "because_of": because_of,
-        "paused_secs": secs,
-        "this_pause_secs": this_secs,
-        "share": share,
-    }
+    return PauseStats(
+        instance=instance,
+        causes=tuple(range(len(because_of))),
+        because_of=tuple(because_of),
+        paused_secs=secs,
+        this_pause_secs=this_secs,
+        share=share,
+    )
 
 
-STATS: dict[str, Any] = {
-    "topology": "words",
-    "state": "RUNNING",
-    "phase": "running",
-    "containers": [1],
-    "containers_expected": [1],
-    "paused": {
+STATS = TopologyStats(
+    topology="words",
+    state="RUNNING",
+    epoch=1,
+    phase="running",
+    drained=False,
+    lost=0,
+    containers=(1,),
+    containers_expected=(1,),
+    registered={},
+    components={},
+    paused={
         3: paused("split[1]", ["count[0]"], 80.0, 9.0, 0.5),
         1: paused("in[0]", ["split[0]", "split[1]"], 4.5, 3.25, 0.25),
         2: paused("split[0]", [], 4.0, 0.0, 0.08),
     },
-    "stream_managers": {1: {"dropped": 1000}, 2: {"dropped": 234}},
-}
+    stream_managers={
+        1: StreamManagerStats(waiting_bytes={}, dropped=1000),
+        2: StreamManagerStats(waiting_bytes={}, dropped=234),
+    },
+    master={},
+    errors={},
+)
 
 
 def test_each_paused_instance_has_its_line() -> None:
@@ -60,7 +71,7 @@ def test_the_live_view_has_a_line_for_each_cause() -> None:
         "count[0] pauses split[1]: 9.0 s, 50% of the time",
     ]
     many = {at: paused(f"lines[{at}]", ["slow[0]"], 1.0, 1.0, 0.5) for at in range(100)}
-    (line,) = cause_lines({**STATS, "paused": many})
+    (line,) = cause_lines(replace(STATS, paused=many))
     assert line.startswith("slow[0] pauses lines[0], lines[1], lines[2], lines[3] and 96 more: ")
 
 
@@ -74,7 +85,7 @@ def test_the_table_shows_the_most_paused_instance_of_a_component() -> None:
 def test_what_was_dropped_is_told_once() -> None:
     """Mode drop pauses nobody: what it costs has to be seen elsewhere."""
     assert dropped_lines(STATS) == ["1,234 deliveries dropped: their queues were full"]
-    assert dropped_lines({**STATS, "stream_managers": {1: {"dropped": 0}}}) == []
+    assert dropped_lines(replace(STATS, stream_managers={})) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The status pipe: what is written comes out, however the bytes are cut; garbage is found."""
+"""The status pipe: what is written comes out however it is cut, and garbage is found."""
 
 import pytest
 

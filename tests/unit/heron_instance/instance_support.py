@@ -22,8 +22,10 @@ from heron_core.topology import (
 )
 from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
 from heron_core.wire.values import unpack
-from heron_instance.runtime.factory import Instance, World, build
+from heron_instance.runtime.environment import Construct, Environment
+from heron_instance.runtime.factory import Instance, build
 from heronpy_compat import Bolt, Spout
+from heronpy_compat.adapters.construct import construct
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 
 NOTHING = Resource(0.0, 0, 0)
@@ -216,6 +218,7 @@ def make(
     tracked: bool = True,
     seed: int = 1,
     config: dict[str, Any] | None = None,
+    constructed: Construct = construct,
 ) -> Made:
     """The instance of task 1."""
     mode = keys.ATLEAST_ONCE if tracked else keys.ATMOST_ONCE
@@ -233,8 +236,10 @@ def make(
     made = Made(None)  # type: ignore[arg-type]  # built below: it needs the clock of this one
     log = logging.Logger("tested")
     log.addHandler(_Collecting(made.errors))
-    world = World(clock, Random(seed), made.sent.append, admit, log)
-    made.instance = build(topology, packing(), SOURCE, world)
+    environment = Environment(
+        clock, Random(seed), made.sent.append, admit, log, construct=constructed
+    )
+    made.instance = build(topology, packing(), SOURCE, environment)
     made.core.plan_changed(EPOCH)
     return made
 

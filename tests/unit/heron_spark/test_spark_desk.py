@@ -39,7 +39,7 @@ class Paused:
         self.told.append(paused)
 
     @property
-    def quiet(self) -> bool:
+    def drained(self) -> bool:
         return self.told[-1]
 
 

@@ -17,7 +17,8 @@ from heron_core.wire.batch import beginnings, split_fanout, targets_of
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 from heronpy_compat.loading.submissions import captured
 from scheduler.packing import pack
 from stream_manager.acks import Trees
@@ -68,8 +69,8 @@ class LocalCluster:
 
     def _build(self, task: int) -> Any:
         send = self._send
-        world = World(self._clock, Random(task), send, lambda: None, self._logger)
-        instance = build(self.topology, self.packing, task, world)
+        environment = Environment(self._clock, Random(task), send, lambda: None, self._logger)
+        instance = build(self.topology, self.packing, task, environment)
         if hasattr(instance.component, "window_clock"):
             instance.component.window_clock = lambda: float(int(self.now))
         return instance

@@ -4,7 +4,7 @@ import pytest
 
 from heron_core.errors import HeronError, UsageError
 from scheduler.backends.spark.masters import Kind, Master, parse_master
-from scheduler.backends.spark.slots import Registering, check_slots
+from scheduler.backends.spark.slots import RegistrationWait, check_slots
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_a_topology_that_runs_cannot_be_given_another_master() -> None:
     )
 
 
-def registering(text: str) -> Registering:
+def registering(text: str) -> RegistrationWait:
     """Two slots are needed; it is second 100."""
-    return Registering(parse_master(text, 8), need=2, since=100.0)
+    return RegistrationWait(parse_master(text, 8), need=2, since=100.0)
 
 
 def test_it_waits_while_executors_register() -> None:

@@ -7,7 +7,7 @@ from heron_core.plans import GIB, MIB, ContainerPlan, InstancePlan, PackingPlan,
 from scheduler.backends.spark.masters import parse_master
 from scheduler.backends.spark.render import (
     IDLE_SECS,
-    SparkWishes,
+    DriverOptions,
     parsed_settings,
     settings,
     slots_each,
@@ -68,9 +68,9 @@ SIZED_GANG = {
 }
 
 
-def rendered(master: str, **wishes: object) -> dict[str, str]:
+def rendered(master: str, **options: object) -> dict[str, str]:
     """The settings at a master."""
-    made = SparkWishes(master, **wishes)  # type: ignore[arg-type]
+    made = DriverOptions(master, **options)  # type: ignore[arg-type]
     return settings(PLAN, parse_master(master, 4), made, "10.0.0.1")
 
 

@@ -47,7 +47,7 @@ def test_whether_a_container_may_stay(
     seen: Mapping[str, Any] | None, number: int, container: str, why: str | None
 ) -> None:
     """Also one that nobody can kill any more, because its node manager is gone."""
-    found = requests.verdict(seen, number, container)
+    found = requests.end_reason(seen, number, container)
     assert (found is None) == (why is None)
     assert why is None or why in str(found)
 

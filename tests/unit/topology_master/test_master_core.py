@@ -10,6 +10,7 @@ from heron_core.plans import (
     TopologyState,
     physical_from_json,
 )
+from heron_core.stats import TopologyStats
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -309,3 +310,39 @@ def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
 
 def _is_probe(each: events.Instruction) -> bool:
     return isinstance(each, events.Send) and isinstance(each.message, messages.QuiescenceProbe)
+
+
+def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
+    made = Made()
+    beat = messages.Heartbeat(1, {"waiting_bytes": {SPOUT: 7}, "forwarded": 3}, {}, {
+        SPOUT: messages.PauseStatistics((FIRST,), 2.0, 1.0, 0.5)})  # fmt: skip
+    made.receive(beat, b"1-1")
+    asked = made.receive(messages.Command("stats", {"component": "spout"}), b"cli")
+    ((_, reply),) = sent(messages.Reply, asked)
+    stats = TopologyStats.from_json(reply.data)
+    assert stats == made.core.stats("spout", made.now)
+    assert stats.to_json() == reply.data
+    assert stats.paused[SPOUT].because_of == ("first[0]",)
+    assert stats.components["spout"].queue_bytes == 7
+    assert stats.stream_managers[1].counters == {"forwarded": 3}
+
+
+def test_the_story_says_what_made_the_master_do_what() -> None:
+    """Somebody asks why there is a second epoch; heartbeats and questions are no part of it."""
+    made = Made()
+    made.receive(messages.Heartbeat(1, {"waiting_bytes": {}}, {}, {}), b"1-1")
+    made.receive(messages.Command("stats", {}), b"cli")
+    made.register(1, process=2)
+    made.wait(1.0)
+    causes = [step.cause for step in made.core.story().steps]
+    assert causes == [
+        "RegisterStreamManager(1) from b'1-1'",
+        "RegisterStreamManager(2) from b'2-1'",
+        "RegisterStreamManager(1) from b'1-2'",
+        "Timer",
+    ]
+    assert made.core.story().steps[-1].effects == (
+        "stream manager 1 registered from tcp://1-2",
+        "StorePlan",
+        "Plan (2 times)",
+    )

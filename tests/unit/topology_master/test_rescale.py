@@ -236,13 +236,9 @@ def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
 
 
 def rounds_of(made: Made, processed: int, times: int) -> None:
-    """Probe rounds in which spout and first bolt have sent 10, and the last has processed some."""
+    """Probes find that the spout and the first bolt have sent 10, and the last has got so many."""
     for _ in range(times):
         made.wait(0.02)
         number, epoch = made.core.probe_round, made.core.epoch
-        for counts in (
-            (SPOUT, number, 10, 0),
-            (FIRST, number, 10, 10),
-            (LAST, number, 0, processed),
-        ):
-            made.receive(messages.QuiescenceReport(*counts, True, epoch))
+        for task, emitted, got in ((SPOUT, 10, 0), (FIRST, 10, 10), (LAST, 0, processed)):
+            made.receive(messages.QuiescenceReport(task, number, emitted, got, True, epoch))

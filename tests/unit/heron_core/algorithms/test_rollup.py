@@ -7,6 +7,7 @@ import pytest
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.algorithms.rollup import KINDS, RollUp
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.stats import ComponentStats, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 
 NOTHING = Resource(0.0, 0, 0)
@@ -40,7 +41,7 @@ def snapshot(at: float, incarnation: int = 1, **numbers: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def bolt_of(rollup: RollUp) -> dict[str, Any]:
+def bolt_of(rollup: RollUp) -> ComponentStats:
     """The bolt's row."""
     return rollup.components({2: 10, 3: 5, 1: 99})["bolt"]
 
@@ -50,16 +51,16 @@ def test_instances_add_up() -> None:
     rollup.update(2, snapshot(1.0, executed=3, emitted={"a": 1, "b": 2}, pending=1), 1.0)
     rollup.update(3, snapshot(1.0, executed=4, emitted={"a": 5}, last_error="boom"), 1.0)
     row = bolt_of(rollup)
-    assert (row["executed"], row["emitted"], row["pending"]) == (7, 8, 1)
-    assert (row["instances"], row["up"], row["queue_bytes"]) == (2, 2, 15)
-    assert row["last_error"] == "boom"
-    assert row["type"] == "bolt"
+    assert (row.executed, row.emitted, row.pending) == (7, 8, 1)
+    assert (row.instances, row.up, row.queue_bytes) == (2, 2, 15)
+    assert row.last_error == "boom"
+    assert row.type == "bolt"
 
 
 def test_a_component_that_has_not_reported_is_there_with_zeros() -> None:
     row = bolt_of(RollUp(TOPOLOGY, PACKED))
-    assert (row["instances"], row["up"], row["executed"]) == (2, 0, 0)
-    assert row["latency"]["execute"] == {"mean_ms": None, "p50_ms": None, "p99_ms": None}
+    assert (row.instances, row.up, row.executed) == (2, 0, 0)
+    assert row.latency.execute == LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
 
 
 def test_numbers_never_fall_when_an_instance_is_replaced() -> None:
@@ -69,15 +70,15 @@ def test_numbers_never_fall_when_an_instance_is_replaced() -> None:
     rollup.update(2, snapshot(2.0, 2, executed=1, pending=1), 2.0)
     rollup.update(2, snapshot(3.0, 3, executed=2, pending=2), 3.0)
     row = bolt_of(rollup)
-    assert (row["executed"], row["emitted"], row["pending"]) == (103, 50, 2)
-    assert rollup.instances("bolt", {})[0]["restarts"] == 2
+    assert (row.executed, row.emitted, row.pending) == (103, 50, 2)
+    assert rollup.instances("bolt", {})[0].restarts == 2
 
 
 def test_a_snapshot_that_comes_twice_counts_once() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     for _ in range(2):
         rollup.update(2, snapshot(1.0, executed=5), 1.0)
-    assert bolt_of(rollup)["executed"] == 5
+    assert bolt_of(rollup).executed == 5
 
 
 def test_rates_are_growth_over_the_instances_own_time() -> None:
@@ -85,7 +86,7 @@ def test_rates_are_growth_over_the_instances_own_time() -> None:
     rollup.update(2, snapshot(10.0, executed=0, busy_secs=0.0), 50.0)
     rollup.update(2, snapshot(12.0, executed=100, emitted={"a": 40}, busy_secs=1.0), 59.0)
     row = bolt_of(rollup)
-    assert (row["executed_per_sec"], row["emitted_per_sec"], row["capacity"]) == (50.0, 20.0, 0.5)
+    assert (row.executed_per_sec, row.emitted_per_sec, row.capacity) == (50.0, 20.0, 0.5)
 
 
 def test_rates_survive_a_restart_and_a_clock_that_jumps_back() -> None:
@@ -93,9 +94,9 @@ def test_rates_survive_a_restart_and_a_clock_that_jumps_back() -> None:
     rollup.update(2, snapshot(10.0, 1, executed=0), 0.0)
     rollup.update(2, snapshot(11.0, 1, executed=100), 1.0)
     rollup.update(2, snapshot(5.0, 2, executed=1), 2.0)
-    assert bolt_of(rollup)["executed_per_sec"] == 100.0
+    assert bolt_of(rollup).executed_per_sec == 100.0
     rollup.update(2, snapshot(6.0, 2, executed=11), 3.0)
-    assert bolt_of(rollup)["executed_per_sec"] == 10.0
+    assert bolt_of(rollup).executed_per_sec == 10.0
 
 
 def test_latencies_of_all_instances_are_one_histogram() -> None:
@@ -104,16 +105,16 @@ def test_latencies_of_all_instances_are_one_histogram() -> None:
     slow = {"total_secs": 1.0, "number": 1, "histogram": {bucket_of(1.0): 1}}
     rollup.update(2, snapshot(1.0, execute=fast), 1.0)
     rollup.update(3, snapshot(1.0, execute=slow), 1.0)
-    latency = bolt_of(rollup)["latency"]["execute"]
-    assert latency["mean_ms"] == pytest.approx(10.99)
-    assert latency["p50_ms"] == pytest.approx(1.0, rel=0.2)
-    assert latency["p99_ms"] == pytest.approx(1.0, rel=0.2)
+    latency = bolt_of(rollup).latency.execute
+    assert latency.mean_ms == pytest.approx(10.99)
+    assert latency.p50_ms == pytest.approx(1.0, rel=0.2)
+    assert latency.p99_ms == pytest.approx(1.0, rel=0.2)
 
 
 def test_rows_of_instances_name_place_and_process() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     rollup.update(3, snapshot(1.0, executed=4), 1.0)
     missing, there = rollup.instances("bolt", {3: 8})
-    assert (missing["task"], missing["pid"], missing["executed"]) == (2, None, 0)
-    assert (there["task"], there["pid"], there["executed"]) == (3, 7, 4)
-    assert (there["container"], there["queue_bytes"], there["restarts"]) == (1, 8, 0)
+    assert (missing.task, missing.pid, missing.executed) == (2, None, 0)
+    assert (there.task, there.pid, there.executed) == (3, 7, 4)
+    assert (there.container, there.queue_bytes, there.restarts) == (1, 8, 0)

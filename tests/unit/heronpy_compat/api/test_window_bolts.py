@@ -6,6 +6,7 @@ import pytest
 from local_cluster import LocalCluster, submitted
 
 from heron_core.errors import ComponentError
+from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.bolt.window_bolt import (
     SlidingWindowBolt,
     TumblingWindowBolt,
@@ -94,16 +95,45 @@ def test_names_of_heronpy() -> None:
     assert WindowContext._fields == ("start", "end")
 
 
-def test_the_tick_interval_that_initialize_sets_is_the_one_that_counts() -> None:
-    """The component's config says a tick every 50 s; the window bolt overrides that in the live
-    dict, in seconds as a string."""
+def test_the_tick_interval_that_a_window_bolt_requests_is_the_one_that_counts() -> None:
+    """The component's config says a tick every 50 s, and goes on to say so."""
     run = Windows(Sliding, {DURATION: 4, SLIDE: "2", TICK: 50})
-    assert run.cluster.instances[2].context.get_cluster_config()[TICK] == "2"
+    assert run.cluster.instances[2].context.get_cluster_config()[TICK] == 50
     assert run.core.options.tick_secs == 2.0
     run.cluster.tick(1)
     assert run.core.metrics.ticks == 0
     run.cluster.tick(1)
     assert run.core.metrics.ticks == 1
+
+
+class SetsTicks(Bolt):
+    """Asks for ticks as heronpy's own window bolts do: in the config that `initialize` gets."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        config[TICK] = "3"
+
+    def process(self, tup: Any) -> None:
+        self.ack(tup)
+
+
+class WrapsWindow(Bolt):
+    """Runs a window bolt with itself as the delegate, and hands ticks on."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.inner = Sliding(delegate=self)
+        self.inner.initialize(config, context)
+
+    def process(self, tup: Any) -> None:
+        self.inner.process(tup)
+
+    def process_tick(self, tup: Any) -> None:
+        self.inner.process_tick(tup)
+
+
+@pytest.mark.parametrize(("bolt", "interval_secs"), [(SetsTicks, 3.0), (WrapsWindow, 2.0)])
+def test_ticks_that_users_ask_for_in_initialize(bolt: type, interval_secs: float) -> None:
+    run = Windows(bolt, {DURATION: 4, SLIDE: 2, TICK: 50})
+    assert run.core.options.tick_secs == interval_secs
 
 
 def test_sliding_windows_overlap_and_ack_what_has_left_them() -> None:

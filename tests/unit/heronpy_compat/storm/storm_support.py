@@ -21,7 +21,8 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire.frames import Kind
-from heron_instance.runtime.factory import World, build
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import build
 
 OTHER = 6
 ROOT = OTHER << 44
@@ -150,7 +151,7 @@ def start(
     made = Running(None)  # type: ignore[arg-type]
     log = logging.Logger("tested")
     log.addHandler(_Lines(made))
-    world = World(
+    environment = Environment(
         lambda: made.now,
         Random(1),
         made.sent.append,
@@ -159,7 +160,7 @@ def start(
         call_soon=made.soon.append,
         call_later=lambda secs, function: made.later.append((secs, function)),
     )
-    made.instance = build(topology, packing(), 1, world)
+    made.instance = build(topology, packing(), 1, environment)
     made.core.plan_changed(EPOCH)
     if spout:
         made.core.set_active(True)

@@ -1,4 +1,4 @@
-"""doors.construct: which class is made how, and what a Flux recipe adds."""
+"""adapters.construct: which class is made how, and what a Flux recipe adds."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -56,7 +56,8 @@ def test_heronpys_classes_get_arguments_and_the_delegate(recipe: dict[str, Any])
         configure = configure
 
     found = made(Sized, config=recipe)
-    assert (found.size, found.configured, found.logger) == (5, 7, "logger")
+    user = found.users_object
+    assert (user.size, user.configured, user.logger) == (5, 7, "logger")
 
 
 def test_pystorms_classes_get_arguments_before_they_are_adapted(
@@ -92,7 +93,8 @@ def test_a_plain_class_gets_what_it_needs(recipe: dict[str, Any]) -> None:
     found.process_tick("tick")
     found.on_finish()
     assert given.emitted == [(["tup", 5],), ("ack", "tup")]
-    assert (found.logger, found.configured) == ("logger", 7)
+    user = found.users_object
+    assert (user.logger, user.configured) == ("logger", 7)
 
 
 def test_a_plain_spout_keeps_its_own_ack() -> None:
@@ -112,7 +114,7 @@ def test_a_plain_spout_keeps_its_own_ack() -> None:
     found.ack(3)
     found.fail(4)
     found.activate()
-    assert (given.emitted, found.acked) == ([([1],), "finish"], [3])
+    assert (given.emitted, found.users_object.acked) == ([([1],), "finish"], [3])
 
 
 def test_a_spout_in_a_bolts_place_is_told_of(storm: Any) -> None:

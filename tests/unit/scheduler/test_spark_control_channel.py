@@ -1,4 +1,4 @@
-"""The line between driver and tasks: who is let in, what is told, and that its end is noticed."""
+"""Driver and tasks: who is let in, what is sent, and that the end is noticed."""
 
 import json
 import socket
@@ -9,9 +9,9 @@ import pytest
 
 from scheduler.backends.spark.control_channel import (
     LINE_BYTES_MAX,
-    Lines,
-    Links,
-    Told,
+    ChannelServer,
+    JsonLineSocket,
+    TaskMessage,
     connect,
     proof,
 )
@@ -20,31 +20,31 @@ HELLO = {"container": 2, "host": "far"}
 WAIT_SECS = 5.0
 
 
-Connected = Callable[[], Lines]
+Connected = Callable[[], JsonLineSocket]
 
 
 @pytest.fixture
-def links() -> Iterator[Links]:
+def server() -> Iterator[ChannelServer]:
     """The driver's end."""
-    made = Links("127.0.0.1")
+    made = ChannelServer("127.0.0.1")
     yield made
     made.close()
 
 
 @pytest.fixture
-def connected(links: Links) -> Iterator[Connected]:
+def connected(server: ChannelServer) -> Iterator[Connected]:
     """Makes a task's end whose hello was told."""
-    found: list[Lines] = []
+    found: list[JsonLineSocket] = []
 
-    def connect_one() -> Lines:
+    def connect_one() -> JsonLineSocket:
         task = threading.Thread(
-            target=lambda: found.append(connect(links.address, links.secret, HELLO))
+            target=lambda: found.append(connect(server.address, server.secret, HELLO))
         )
         task.start()
-        told = served(links)
+        told = served(server)
         task.join()
         assert told[0].data is not None
-        assert told == [Told(2, {**HELLO, "proof": told[0].data["proof"]})]
+        assert told == [TaskMessage(2, {**HELLO, "proof": told[0].data["proof"]})]
         return found[-1]
 
     yield connect_one
@@ -52,19 +52,19 @@ def connected(links: Links) -> Iterator[Connected]:
         each.sock.close()
 
 
-def served(links: Links) -> list[Told]:
+def served(server: ChannelServer) -> list[TaskMessage]:
     """The next things told."""
     for _ in range(100):
-        if found := links.serve(WAIT_SECS / 100):
+        if found := server.serve(WAIT_SECS / 100):
             return found
     raise AssertionError("nothing was told")
 
 
-def closed(links: Links, sock: socket.socket) -> bool:
+def closed(server: ChannelServer, sock: socket.socket) -> bool:
     """Whether the driver has closed a connection."""
     sock.settimeout(0.01)
     for _ in range(500):
-        links.serve(0.01)
+        server.serve(0.01)
         try:
             if not sock.recv(65536):
                 return True
@@ -75,44 +75,46 @@ def closed(links: Links, sock: socket.socket) -> bool:
     return False
 
 
-def test_hello_is_told_and_then_whatever_the_task_says(links: Links, connected: Connected) -> None:
+def test_hello_comes_first_then_what_the_task_says(
+    server: ChannelServer, connected: Connected
+) -> None:
     task = connected()
-    task.say({"ended": 4})
-    assert served(links) == [Told(2, {"ended": 4})]
+    task.send({"ended": 4})
+    assert served(server) == [TaskMessage(2, {"ended": 4})]
 
 
-def test_an_order_to_end_reaches_the_task(links: Links, connected: Connected) -> None:
+def test_an_order_to_end_reaches_the_task(server: ChannelServer, connected: Connected) -> None:
     task = connected()
-    links.end_all()
+    server.end_all()
     assert task.receive() == [{"end": True}]
 
 
-def test_an_order_to_one_task(links: Links, connected: Connected) -> None:
+def test_an_order_to_one_task(server: ChannelServer, connected: Connected) -> None:
     """Whether there is somebody to hear it is known at once."""
     task = connected()
-    assert links.tell(2, {"restart": True})
+    assert server.send(2, {"restart": True})
     assert task.receive() == [{"restart": True}]
-    assert not links.tell(3, {"restart": True})
+    assert not server.send(3, {"restart": True})
 
 
-def test_the_end_of_a_task_is_told(links: Links, connected: Connected) -> None:
+def test_the_end_of_a_task_is_told(server: ChannelServer, connected: Connected) -> None:
     task = connected()
     task.sock.close()
-    assert served(links) == [Told(2, None)]
+    assert served(server) == [TaskMessage(2, None)]
 
 
-def test_the_end_of_the_driver_is_noticed(links: Links, connected: Connected) -> None:
+def test_the_end_of_the_driver_is_noticed(server: ChannelServer, connected: Connected) -> None:
     task = connected()
-    links.close()
+    server.close()
     assert task.receive() is None
 
 
-def test_a_later_attempt_takes_the_place_of_an_earlier(links: Links, connected: Connected) -> None:
+def test_a_later_attempt_replaces_an_earlier(server: ChannelServer, connected: Connected) -> None:
     """Whose task was given up elsewhere is told so by the end of its line."""
     first = connected()
     second = connected()
     assert first.receive() is None
-    links.end_all()
+    server.end_all()
     assert second.receive() == [{"end": True}]
 
 
@@ -131,26 +133,26 @@ def wrong_proof(nonce: str) -> bytes:
         lambda nonce: b"x" * (2 * LINE_BYTES_MAX),
     ],
 )
-def test_strangers_are_not_let_in(links: Links, answer: Callable[[str], bytes]) -> None:
-    with socket.create_connection(links.address, WAIT_SECS) as stranger:
-        links.serve(WAIT_SECS)
+def test_strangers_are_not_let_in(server: ChannelServer, answer: Callable[[str], bytes]) -> None:
+    with socket.create_connection(server.address, WAIT_SECS) as stranger:
+        server.serve(WAIT_SECS)
         nonce = json.loads(stranger.recv(1000))["nonce"]
         stranger.sendall(answer(nonce))
-        assert closed(links, stranger)
+        assert closed(server, stranger)
 
 
-def test_a_proof_serves_once(links: Links) -> None:
+def test_a_proof_serves_once(server: ChannelServer) -> None:
     """What was overheard on one connection opens no other."""
     with (
-        socket.create_connection(links.address, WAIT_SECS) as first,
-        socket.create_connection(links.address, WAIT_SECS) as second,
+        socket.create_connection(server.address, WAIT_SECS) as first,
+        socket.create_connection(server.address, WAIT_SECS) as second,
     ):
-        links.serve(WAIT_SECS)
-        links.serve(0.1)
+        server.serve(WAIT_SECS)
+        server.serve(0.1)
         nonce = json.loads(first.recv(1000))["nonce"]
-        overheard = json.dumps({**HELLO, "proof": proof(links.secret, nonce)}).encode() + b"\n"
+        overheard = json.dumps({**HELLO, "proof": proof(server.secret, nonce)}).encode() + b"\n"
         second.sendall(overheard)
-        assert closed(links, second)
+        assert closed(server, second)
 
 
 def test_nobody_there_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""What a door may have of its own: the class of tuples, their values, what exceptions come to."""
+"""What an adapter may have of its own: class and values of tuples, what exceptions come to."""
 
 from array import array
 from typing import Any
@@ -18,53 +18,83 @@ from instance_support import (
     reads,
 )
 
+from heron_core.component import BoltBindings
 from heron_core.errors import ComponentError, ProtocolError
+from heron_core.topology import ComponentSpec
 from heron_core.wire.frames import Flag, Kind, header
 from heron_instance.emit.collector import BoltCollector
+from heronpy_compat.adapters.heronpy_component import HeronpyBolt
 from heronpy_compat.adapters.tuple_layout import TupleLayout
+from heronpy_compat.api.task_hook import ITaskHook
 
 ROOT = OTHER << 44
 
 
 class OwnTuple(TupleLayout):
-    """A tuple of another door."""
+    """A tuple of another API."""
 
     __slots__ = ()
 
 
-class OwnDoor(Middle):
-    """A component with everything that a door may have."""
+class OwnAdapter(HeronpyBolt):
+    """An adapter with everything that one may have of its own."""
 
     tuple_class = OwnTuple
-    handled: list[BaseException]
 
-    def initialize(self, config: Any, context: Any) -> None:
-        super().initialize(config, context)
-        self.handled = []
+    def __init__(self, user: Any, bindings: BoltBindings) -> None:
+        super().__init__(user, True)
+        self.bindings = bindings
+        self.handled: list[BaseException | None] = []
         self.leave = False
 
-    @staticmethod
-    def values_maker(component: str, stream: str) -> Any:
+    def values_maker(self, component: str, stream: str) -> Any:
         def made(values: list[Any]) -> Any:
             return (component, stream, *iter(values))
 
         return made
 
-    def handle_exception(self, error: BaseException) -> None:
+    def handle_exception(self, error: BaseException | None) -> None:
         self.handled.append(error)
         if self.leave:
-            self.delegate.leave("enough")
+            self.bindings.leave("enough")
 
     def process_tick(self, tup: Any) -> None:
         raise ValueError("tick")
 
 
+def adapted(spec: ComponentSpec, bindings: Any) -> OwnAdapter:
+    return OwnAdapter(Middle(delegate=bindings), bindings)
+
+
+def _adapter(made: Made) -> Any:
+    return made.instance.adapter
+
+
 def bolt(**config: Any) -> Made:
-    return make(OwnDoor, reads(SHUFFLE), config=config)
+    return make(Middle, reads(SHUFFLE), config=config, constructed=adapted)
+
+
+class PlainlyNamed(Middle):
+    """A user's bolt with attributes that mean something to adapters only."""
+
+    tuple_class = values_maker = handle_exception = "mine"
+    port = shorten = run_tuples = 6379
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        context.add_task_hook(ITaskHook())
+
+
+def test_a_users_bolt_may_have_attributes_of_the_contracts_names() -> None:
+    """A port of a database was taken for what task hooks are put around."""
+    made = make(PlainlyNamed, reads(SHUFFLE))
+    made.core.deliver(batch(["x"]))
+    assert [tup.values for tup in made.component.received] == [["x"]]
+    assert made.errors == []
 
 
 @pytest.mark.parametrize("tracked", [True, False])
-def test_tuples_are_of_the_doors_class(tracked: bool) -> None:
+def test_tuples_are_of_the_adapters_class(tracked: bool) -> None:
     made = bolt()
     made.core.deliver(batch(["x"], ["y"], roots=[(ROOT, 7), None] if tracked else ()))
     first, second = made.component.received
@@ -101,7 +131,7 @@ def test_a_row_that_is_no_list_is_a_malformed_batch(flag: Flag) -> None:
         made.core.deliver(frames)
 
 
-def test_the_door_decides_what_an_exception_comes_to() -> None:
+def test_the_adapter_decides_what_an_exception_comes_to() -> None:
     made = bolt(**{"topology.bolt.on.exception": "exit", "topology.tick.tuple.freq.secs": 1})
     error = ValueError("bad")
 
@@ -110,17 +140,17 @@ def test_the_door_decides_what_an_exception_comes_to() -> None:
 
     made.component.script = script
     made.core.deliver(batch(["x"], roots=[(ROOT, 7)]))
-    assert made.component.handled == [error]
+    assert _adapter(made).handled == [error]
     assert made.words_of(Kind.FAIL) == []
     made.core.start(made.now)
     made.core.tick(made.core.next_tick)
-    assert str(made.component.handled[1]) == "tick"
+    assert str(_adapter(made).handled[1]) == "tick"
     assert len(made.errors) == 2
 
 
 def test_who_leaves_tells_first_what_was_acked() -> None:
     made = bolt()
-    made.component.leave = True
+    _adapter(made).leave = True
 
     def script(tup: Any) -> None:
         if tup.values[-1] == "bad":
@@ -136,7 +166,7 @@ def test_who_leaves_tells_first_what_was_acked() -> None:
 def test_bytes_are_no_exception_of_user_code() -> None:
     made = bolt()
     made.core.deliver(batch(["x"], roots=[(ROOT, 7)], body=b"\xc1"))
-    assert made.component.handled == []
+    assert _adapter(made).handled == []
 
 
 def test_emits_anchored_to_a_tuple_that_nobody_tracks_take_the_fast_way(

@@ -11,7 +11,7 @@ import pytest
 
 from scheduler.addresses import own_address
 from scheduler.backends.aurora import container_agent
-from scheduler.backends.aurora.container_agent import Shard, health_server
+from scheduler.backends.aurora.container_agent import AuroraInstance, health_server
 from scheduler.packaging.archive import this_python
 from scheduler.socket_folders import sockets_in
 
@@ -19,13 +19,13 @@ SILENT_SECS = 10.0
 
 
 @pytest.fixture
-def instance() -> Shard:
-    """A shard whose container was heard of just now."""
-    return Shard([], SILENT_SECS)
+def instance() -> AuroraInstance:
+    """One whose container was heard of just now."""
+    return AuroraInstance([], SILENT_SECS)
 
 
 @pytest.fixture
-def address(instance: Shard) -> Iterator[str]:
+def address(instance: AuroraInstance) -> Iterator[str]:
     """Where it answers."""
     with health_server(instance, 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -50,17 +50,17 @@ def test_a_container_that_beats_is_healthy(address: str) -> None:
     assert answer(f"{address}/health") == (200, "ok")
 
 
-def test_a_silent_container_is_not(address: str, instance: Shard) -> None:
+def test_a_silent_container_is_not(address: str, instance: AuroraInstance) -> None:
     """Aurora then starts the instance again."""
     instance.silent_secs = 0.0
     assert answer(f"{address}/health") == (503, "the container is silent")
 
 
 @pytest.mark.parametrize("path", ["/quitquitquit", "/abortabortabort"])
-def test_aurora_asks_for_an_end(address: str, path: str, instance: Shard) -> None:
+def test_aurora_asks_for_an_end(address: str, path: str, instance: AuroraInstance) -> None:
     """HttpLifecycleConfig; the loop wakes up at once."""
     assert answer(f"{address}{path}", b"") == (200, "ending")
-    assert os.read(instance.waker.readable, 1)
+    assert instance.stopping
 
 
 def test_nothing_else_is_answered(address: str) -> None:

@@ -1,0 +1,198 @@
+"""Asks for an operation and shows how it goes; it goes on whatever becomes of this command."""
+
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from heron_cli.running_topology import RunningTopology
+from heron_core.errors import HeronError
+from heron_core.operations import Kind, Operation, State
+from heron_core.state_tree import scheduler_path, topology_path
+from heron_io.polling import POLL_SECS, wait_until
+from scheduler.backends.protocol import SelfRunning
+from scheduler.operation_steps import BACK_SECS, Progress, Service, Steps
+from scheduler.operations import Requests
+from scheduler.registration import forget, is_alive
+
+TAKEN_UP_SECS = 20.0
+"""A scheduler looks many times a second; what has not been taken up after this long has nobody."""
+GONE_SECS = 20.0
+"""An executor gives its processes 5 s, the scheduler its executors 8 s."""
+
+
+def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunning | None:
+    """The back end of a topology that a cluster runs by itself; None if a scheduler of ours does.
+
+    The cluster's file is looked up here: what the state store says is not to choose the programs
+    that run on this machine.
+    """
+    node = topology.scheduler
+    if node is None or "pid" in node:
+        return None
+    from scheduler.clusters.backends import backend_of
+    from scheduler.clusters.config import cluster_of
+
+    backend = backend_of(cluster_of(node["cluster"], config_path))
+    if not isinstance(backend, SelfRunning):
+        raise HeronError(
+            f"{topology.name} was submitted to an {node['kind']} cluster, and "
+            f"{node['cluster']} is {backend.kind} now: use the file that it was submitted with"
+        )
+    return backend
+
+
+def ask(topology: RunningTopology, kind: Kind, arguments: Mapping[str, Any]) -> Operation:
+    """The operation when it is done; HeronError if it fails, or nobody carries it out."""
+    requests = Requests(topology.store, topology.name)
+    number = requests.ask(kind, arguments)
+    shown = Shown()
+    asked_at = time.monotonic()
+    while (operation := requests.get(number)) is not None and not operation.is_over:
+        shown.show(operation)
+        if operation.state is State.PENDING and time.monotonic() - asked_at > TAKEN_UP_SECS:
+            raise not_taken_up(topology, kind)
+        _check_alive(topology)
+        time.sleep(POLL_SECS)
+    shown.clear()
+    if operation is None:
+        raise HeronError(f"{topology.name} has ended meanwhile")
+    shown.show_notes(operation)
+    if operation.state is State.FAILED:
+        raise HeronError(operation.reason)
+    return operation
+
+
+def ask_to_end(topology: RunningTopology, wait_secs: float) -> None:
+    """Have the topology's scheduler end it, and wait until it has; if the scheduler dies, what it
+    leaves is removed here."""
+    store, name, scheduler = topology.store, topology.name, topology.scheduler
+    requests = Requests(store, name)
+    number = requests.ask(Kind.KILL, {"wait_secs": wait_secs})
+    shown = Shown()
+
+    def has_ended() -> bool:
+        operation = requests.get(number)
+        if operation is not None:
+            shown.show_notes(operation)
+        return store.get(topology_path(name)) is None or not is_alive(scheduler)
+
+    if not wait_until(has_ended, wait_secs + GONE_SECS):
+        operation = requests.get(number)
+        if operation is not None and operation.state is State.PENDING:
+            raise not_taken_up(topology, Kind.KILL)
+        raise HeronError(f"{_scheduler_of(topology)} does not end")
+    if _is_here(topology):
+        wait_until(lambda: not is_alive(scheduler), GONE_SECS)
+    if scheduler is not None and store.get(scheduler_path(name)) == scheduler:
+        forget(store, name)
+
+
+def follow(steps: Steps) -> None:
+    """Carry out an operation here, because no process of the topology's own can."""
+    shown = Shown()
+    try:
+        for progress in steps:
+            shown.show_progress(progress)
+            time.sleep(POLL_SECS)
+    finally:
+        shown.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterContainers:
+    """The containers of a cluster that runs them by itself: this command tells it what to do."""
+
+    cluster: SelfRunning
+    name: str
+    back_secs: float = BACK_SECS
+
+    def restart(self, container: int, service: Service) -> None:
+        """The cluster knows where it is."""
+        self.cluster.restart(self.name, container)
+
+    def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
+        """As the back end says."""
+        if added or removed:
+            self.cluster.scale(self.name, added, removed)
+
+    def end(self, reason: str) -> None:
+        """All of them."""
+        self.cluster.end(self.name)
+
+
+def _check_alive(topology: RunningTopology) -> None:
+    if not is_alive(topology.scheduler):
+        raise gone(topology.name)
+
+
+def gone(name: str) -> HeronError:
+    """The error of a topology whose scheduler was killed."""
+    return HeronError(f"the scheduler of {name} is gone: `heronpy kill {name}` removes the rest")
+
+
+def not_taken_up(topology: RunningTopology, kind: Kind) -> HeronError:
+    """The error of a request that nobody begins with; it stands."""
+    return HeronError(
+        f"{_scheduler_of(topology)} has not begun the {kind} after {TAKEN_UP_SECS:g} s: it will if "
+        f"it lives; if it is dead, `heronpy kill {topology.name}` there removes the rest"
+    )
+
+
+def _scheduler_of(topology: RunningTopology) -> str:
+    node = topology.scheduler or {}
+    return f"the scheduler of {topology.name} (pid {node.get('pid')} on {node.get('host')})"
+
+
+def _is_here(topology: RunningTopology) -> bool:
+    return (topology.scheduler or {}).get("host") == socket.gethostname()
+
+
+class Shown:
+    """What of an operation was shown on stderr: on a terminal in one line that changes, else in a
+    line for each thing that is waited for."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._notes = 0
+        self._changes = sys.stderr.isatty()
+
+    def show(self, operation: Operation) -> None:
+        """What is waited for, and new notes."""
+        self.show_notes(operation)
+        self._show(operation.progress)
+
+    def show_notes(self, operation: Operation) -> None:
+        """Notes that are new."""
+        for note in operation.notes[self._notes :]:
+            self.clear()
+            click.echo(note, err=True)
+        self._notes = len(operation.notes)
+
+    def show_progress(self, progress: Progress) -> None:
+        """The same of an operation that is carried out here."""
+        if progress.note:
+            self.clear()
+            click.echo(progress.note, err=True)
+        self._show(progress.text)
+
+    def _show(self, text: str) -> None:
+        if not self._changes:
+            text = text.partition(":")[0]
+        if not text or text == self._text:
+            return
+        self._text = text
+        if self._changes:
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+        else:
+            click.echo(text, err=True)
+
+    def clear(self) -> None:
+        """Away with a line that changes."""
+        if self._text and self._changes:
+            click.echo("\r\x1b[K", nl=False, err=True)
+            self._text = ""

@@ -1,0 +1,221 @@
+"""The contract between an engine and a component: every call an engine makes, and its default.
+
+An engine (an instance process, the tester, the Spark runner) drives an adapter, never the user's
+object itself: `EngineSpout` or `EngineBolt`. heronpy_compat.adapters.construct makes the adapter of
+a user's class, whatever API the class is written for. The adapter gets its `SpoutBindings` or
+`BoltBindings` when it is made; these lead back into the engine.
+
+The order of calls: `init_state`, `initialize`, `bind` again if task hooks were put around the
+bindings, or `bind_direct` if nothing is around emit; for a bolt `tuple_loop`; then the data;
+`close` at the end. All calls come from the main thread but `is_idle`, which may come from any
+thread.
+
+What `init_state` and `initialize` raise ends the instance. What any other method raises is
+reported as the user code's error and goes to `handle_exception`, unless it says otherwise below.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+Emit = Callable[..., Any]
+EmitOf = Callable[..., Emit]
+"""emit_of(general, unnamed stream, ...): `general` with a fast path for the default stream
+(heron_instance.emit.collector)."""
+TupleLoop = Callable[[Iterable[Any]], None]
+ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
+"""(component, stream) -> what makes the values of a tuple of a list."""
+ExceptionHandler = Callable[[BaseException | None], None]
+
+
+@dataclass(kw_only=True)
+class Bindings:
+    """What a component may call: its emit, its log, the main thread, the report of errors.
+
+    heronpy's components know it as `delegate`. It is complete when a component is constructed;
+    emit, ack and fail change once more, after `initialize`, if there are task hooks.
+    """
+
+    emit: Emit
+    logger: Any
+    """The component's logging.Logger."""
+    call_soon: Callable[[Callable[[], None]], None]
+    """Lets the main thread make a call soon; from any thread. All else is for the main thread."""
+    call_later: Callable[[float, Callable[[], None]], None]
+    """call_later(secs, function): the main thread makes the call after so many seconds."""
+    raised: Callable[[str], None]
+    """The exception being handled is user code's, and this is where it came from: report it, then
+    let the component's `handle_exception` decide."""
+    record_error: Callable[[str, str], None]
+    """Report an error: what happened, and its text."""
+    leave: Callable[[str], NoReturn]
+    """End this process, which is then started again, for a reason."""
+
+
+@dataclass(kw_only=True)
+class SpoutBindings(Bindings):
+    """emit(tup, tup_id, stream, direct_task, need_task_ids)."""
+
+    finish: Callable[[], None]
+    """The spout has nothing more to emit."""
+
+
+@dataclass(kw_only=True)
+class BoltBindings(Bindings):
+    """emit(tup, stream, anchors, direct_task, need_task_ids)."""
+
+    ack: Callable[[Any], None]
+    fail: Callable[[Any], None]
+
+
+class EngineComponent(Protocol):
+    """What spouts and bolts have in common."""
+
+    @property
+    def users_object(self) -> Any:
+        """The object of the user's class."""
+
+    @property
+    def driven_object(self) -> Any:
+        """The object whose methods the calls end in: the user's, or the adapter where that does
+        more. The tester puts its watch around its methods, the Spark engine saves its attributes.
+        """
+
+    @property
+    def handle_exception(self) -> ExceptionHandler | None:
+        """Decides what an exception of user code comes to (which tuples fail, whether the process
+        ends), after its report. None: the engine does (a tuple fails alone)."""
+
+    def bind(self, bindings: Any) -> None:
+        """emit, ack and fail are those of `bindings` now: take the shortest way to them."""
+
+    def bind_direct(self, emit_of: EmitOf) -> None:
+        """Nothing is around the engine's emit: an emit of the adapter's own may have its fast
+        path."""
+
+    def init_state(self, state: Any) -> None:
+        """An empty state (heronpy_compat.api.state) for a component that keeps one."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Before the first tuple; user code may emit in it."""
+
+    def is_idle(self) -> bool:
+        """Whether no tuple is under way in a child process, a thread or a window; any thread."""
+
+    def begin_batch(self, batch_id: int) -> None:
+        """An engine that repeats whole batches begins one (api.batch_aware)."""
+
+    def end_batch(self) -> None:
+        """All of a batch is processed; what it raises makes the batch come again."""
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """The state is about to be saved; what it raises makes the batch come again."""
+
+    def close(self) -> None:
+        """The instance ends in good order; what it raises is reported, no more."""
+
+
+class EngineSpout(EngineComponent, Protocol):
+    """A spout. Engines take `next_tuple` and `ack` out once for many calls: they are to be the
+    user's own bound methods, so that no call is added to a tuple."""
+
+    @property
+    def next_tuple(self) -> Callable[[], None]:
+        """Emit what there is, usually one tuple, and return at once."""
+
+    @property
+    def ack(self) -> Callable[[Any], None]:
+        """The tuple of this id, and all that came of it, is processed."""
+
+    @property
+    def fail(self) -> Callable[[Any], None]:
+        """The tuple of this id failed or expired."""
+
+    @property
+    def wants_acks(self) -> bool:
+        """False where `ack` does nothing: engines then leave the call out."""
+
+    def activate(self) -> None:
+        """The topology runs (again)."""
+
+    def deactivate(self) -> None:
+        """The topology is paused."""
+
+
+class EngineBolt(EngineComponent, Protocol):
+    """A bolt."""
+
+    @property
+    def tuple_class(self) -> Any:
+        """A class made from an iterable of the items of adapters.tuple_layout; None: the engine's.
+        Read once, after `initialize`."""
+
+    @property
+    def values_maker(self) -> ValuesMaker | None:
+        """Makes the values of tuples; None: they stay lists. Read once, after `initialize`."""
+
+    def tuple_loop(self) -> TupleLoop:
+        """What runs tuples through user code one by one and raises what that raises; asked for
+        once, after `initialize`. It takes a tuple only when it is done with the one before."""
+
+    def process_tick(self, tup: Any) -> None:
+        """A tick is due; it needs no ack."""
+
+    def on_finish(self) -> None:
+        """The end of a finite run: emit what was collected until then."""
+
+
+class ComponentDefaults:
+    """Defaults of `EngineComponent`, for adapters to inherit."""
+
+    handle_exception: ExceptionHandler | None = None
+
+    def bind(self, bindings: Any) -> None:
+        """Nothing to shorten."""
+
+    def bind_direct(self, emit_of: EmitOf) -> None:
+        """No emit of its own."""
+
+    def init_state(self, state: Any) -> None:
+        """Keeps no state."""
+
+    def is_idle(self) -> bool:
+        """All is done when a call returns."""
+        return True
+
+    def begin_batch(self, batch_id: int) -> None:
+        """Batches mean nothing to it."""
+
+    def end_batch(self) -> None:
+        """Batches mean nothing to it."""
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """Keeps no state."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class SpoutDefaults(ComponentDefaults):
+    """Defaults of `EngineSpout`."""
+
+    wants_acks = True
+
+    def activate(self) -> None:
+        """Nothing to do."""
+
+    def deactivate(self) -> None:
+        """Nothing to do."""
+
+
+class BoltDefaults(ComponentDefaults):
+    """Defaults of `EngineBolt`."""
+
+    tuple_class: Any = None
+    values_maker: ValuesMaker | None = None
+
+    def process_tick(self, tup: Any) -> None:
+        """Ticks mean nothing to it."""
+
+    def on_finish(self) -> None:
+        """Nothing was collected."""

@@ -1,0 +1,142 @@
+"""Operations on a topology that runs: what somebody asked for, and how far it has come.
+
+A request is a node of the state store, so it outlives whoever asked: it is carried out, or it has
+not begun. Only whoever carries it out changes its state, along NEXT_STATES.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from heron_core.errors import ProtocolError
+
+
+class Kind(StrEnum):
+    """What can be asked for."""
+
+    KILL = "kill"
+    RESTART = "restart"
+    UPDATE = "update"
+    ACTIVATE = "activate"
+    DEACTIVATE = "deactivate"
+
+
+class State(StrEnum):
+    """How far a request has come."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+
+
+NEXT_STATES: Mapping[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.RUNNING, State.FAILED}),
+    State.RUNNING: frozenset({State.RUNNING, State.DONE, State.FAILED}),
+    State.DONE: frozenset(),
+    State.FAILED: frozenset(),
+}
+"""A running request may be begun again: whoever carried it out may have died, and be replaced."""
+
+EXCLUSIVE: Mapping[Kind, str] = {
+    Kind.ACTIVATE: "state",
+    Kind.DEACTIVATE: "state",
+    Kind.UPDATE: "update",
+    Kind.RESTART: "restart",
+}
+"""Requests with the same word here are carried out one after the other, in the order in which they
+were asked. A kill waits for nothing, not even for another kill, which may have more patience."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asked."""
+
+    user: str
+    host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"{self.user} on {self.host} (pid {self.pid})"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A request, and what became of it."""
+
+    kind: Kind
+    arguments: Mapping[str, Any]
+    requester: Requester
+    asked_at: str
+    """Local time with its offset, for people."""
+    state: State = State.PENDING
+    progress: str = ""
+    """What is waited for now."""
+    notes: tuple[str, ...] = ()
+    """What did not go as usual and did not stop it, a line each."""
+    reason: str = ""
+    """Why it failed."""
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """What it has come to so far; whoever takes it over goes on from there."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is done or has failed."""
+        return not NEXT_STATES[self.state]
+
+    def running(
+        self, progress: str = "", result: Mapping[str, Any] | None = None, note: str = ""
+    ) -> "Operation":
+        """It is under way."""
+        notes = (*self.notes, note) if note else self.notes
+        known = {**self.result, **(result or {})}
+        return self._moved(State.RUNNING, progress=progress, notes=notes, result=known)
+
+    def done(self, result: Mapping[str, Any]) -> "Operation":
+        """It is carried out."""
+        return self._moved(State.DONE, progress="", result={**self.result, **result})
+
+    def failed(self, reason: str) -> "Operation":
+        """It is given up."""
+        return self._moved(State.FAILED, progress="", reason=reason)
+
+    def _moved(self, state: State, **changes: Any) -> "Operation":
+        if state not in NEXT_STATES[self.state]:
+            raise ValueError(f"a request that is {self.state} cannot become {state}")
+        return replace(self, state=state, **changes)
+
+
+def operation_to_json(operation: Operation) -> dict[str, Any]:
+    """The request as it stands in the state store."""
+    who = operation.requester
+    return {
+        "kind": operation.kind.value,
+        "arguments": dict(operation.arguments),
+        "requester": {"user": who.user, "host": who.host, "pid": who.pid},
+        "asked_at": operation.asked_at,
+        "state": operation.state.value,
+        "progress": operation.progress,
+        "notes": list(operation.notes),
+        "reason": operation.reason,
+        "result": dict(operation.result),
+    }
+
+
+def operation_from_json(value: Any) -> Operation:
+    """The inverse; ProtocolError for what is no request."""
+    try:
+        who = value["requester"]
+        return Operation(
+            Kind(value["kind"]),
+            dict(value["arguments"]),
+            Requester(str(who["user"]), str(who["host"]), int(who["pid"])),
+            str(value["asked_at"]),
+            State(value["state"]),
+            str(value["progress"]),
+            tuple(map(str, value["notes"])),
+            str(value["reason"]),
+            dict(value["result"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(f"no request of an operation: {error!r}") from None

@@ -1,0 +1,224 @@
+"""The answer of `stats`: what a topology's numbers are, typed, for whoever makes or shows them.
+
+Names are those of the JSON (`heronpy stats --json`), except where a field says otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from heron_core.typed_json import KEY, REST, from_json, to_json
+
+WHERE = "stats"
+"""What errors call the whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyStats:
+    """One kind of duration over all tuples of a component, in milliseconds; None without any."""
+
+    mean_ms: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentLatencies:
+    """What is measured of a component's tuples."""
+
+    execute: LatencyStats
+    """One call of the component."""
+    process: LatencyStats
+    """From a tuple's arrival at a bolt until it is acked there."""
+    complete: LatencyStats
+    """From a spout's emit until all that came of the tuple is acked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentStats:
+    """One component: the sum over its instances, those included that an update or a crash ended."""
+
+    type: str
+    """"spout" or "bolt"."""
+    instances: int
+    """How many there are by plan."""
+    up: int
+    """How many of them have reported."""
+    emitted: int
+    """Tuples, as all counters are."""
+    executed: int
+    acked: int
+    failed: int
+    expired: int
+    """Of the failed: those that were not acked in time."""
+    ticks: int
+    """Tick tuples executed."""
+    errors: int
+    """Exceptions of user code."""
+    fenced: int
+    """Dropped because they were routed by an older physical plan."""
+    late: int
+    """Acks or fails of a tuple that was acked or failed already."""
+    pending: int
+    """Tuples of a spout that are neither acked nor failed yet."""
+    queue_bytes: int
+    """What waits for the component in stream managers."""
+    emitted_per_sec: float
+    executed_per_sec: float
+    capacity: float
+    """Share of its time that the busiest instance works, 0 to 1."""
+    latency: ComponentLatencies
+    last_error: str | None
+    """The newest traceback of user code."""
+    user: Mapping[str, Any]
+    """Metrics that user code registered: name -> value, or key -> value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceStats:
+    """One instance; its counters are those of its present process."""
+
+    task: int
+    container: int
+    pid: int | None
+    """None if it has not reported yet."""
+    restarts: int
+    emitted_per_sec: float
+    executed_per_sec: float
+    capacity: float
+    """Share of its time that it works, 0 to 1."""
+    queue_bytes: int
+    executed: int
+    acked: int
+    failed: int
+    expired: int
+    ticks: int
+    errors: int
+    fenced: int
+    late: int
+    pending: int
+    user: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseStats:
+    """One instance's pauses by back-pressure."""
+
+    instance: str
+    """component[index]"""
+    causes: tuple[int, ...]
+    """The tasks that pause it now; empty if it runs."""
+    paused_secs: float
+    """In all, since its stream manager runs."""
+    this_pause_secs: float
+    """Of them the pause that lasts; 0 if it runs."""
+    share: float
+    """Of the time since it was first seen, 0 to 1."""
+    because_of: tuple[str, ...]
+    """The instances of `causes`, component[index]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamManagerStats:
+    """One stream manager; its counters are those of its present process."""
+
+    waiting_bytes: Mapping[int, int]
+    """task id -> what it holds for the instance or has handed to it."""
+    dropped: int = 0
+    """Deliveries that found a queue full, in mode drop."""
+    counters: Mapping[str, Any] = field(default_factory=dict, metadata={REST: True})
+    """Its other counters and sizes, by name (stream_manager.core)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredStats:
+    """A stream manager that is registered with the topology master."""
+
+    host: str
+    pid: int
+    secs: float
+    """Since when it is registered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateStats:
+    """The update that is under way, or how the last one ended."""
+
+    number: int
+    """Updates so far."""
+    under_way: bool
+    reason: str
+    """Why the last one was given up; empty if it was not."""
+    uncounted: int
+    """See heron_core.algorithms.termination.TerminationDetector."""
+    stage: str | None = field(metadata={KEY: "step"})
+    """containers, drain or instances; None if none is under way."""
+    waiting_for: tuple[str, ...]
+    """The containers or instances that the stage waits for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyStats:
+    """All numbers of a running topology."""
+
+    topology: str
+    state: str
+    """heron_core.plans.TopologyState"""
+    epoch: int
+    """Of the physical plan; 0 while there is none."""
+    phase: str
+    """How far the end of a finite topology has come."""
+    drained: bool = field(metadata={KEY: "quiet"})
+    """Whether nothing is in flight, as far as anybody asked."""
+    lost: int
+    """Deliveries that were sent and never processed, once drained."""
+    update: UpdateStats | None = None
+    """None where there is no such thing as an update."""
+    containers: tuple[int, ...]
+    """Those whose stream managers are registered."""
+    containers_expected: tuple[int, ...]
+    registered: Mapping[int, RegisteredStats]
+    """By container."""
+    components: Mapping[str, ComponentStats]
+    """By name, in order of the topology."""
+    paused: Mapping[int, PauseStats]
+    """By task id, for the instances that ever were."""
+    stream_managers: Mapping[int, StreamManagerStats]
+    """By container."""
+    master: Mapping[str, int]
+    """The master's counters: malformed messages, refused connections, connections that ended."""
+    errors: Mapping[int, str]
+    """By task id: why it could not start."""
+    instances: tuple[InstanceStats, ...] | None = None
+    """Those of the component that was asked for; None if none was."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it travels, and as `heronpy stats --json` prints it."""
+        data: dict[str, Any] = to_json(self)
+        return data
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "TopologyStats":
+        """The inverse of `to_json`; ProtocolError naming the field that is wrong."""
+        kind = QueryStats if "batch" in data else TopologyStats
+        return from_json(kind, data, WHERE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStats(TopologyStats):
+    """All numbers of a topology that runs as a query of Spark."""
+
+    batch: int | None
+    """Number of the newest batch that is done."""
+    batch_secs: float
+    """How long that took."""
+    ready: bool
+    """Whether user code is loaded everywhere, or waits because the topology is paused."""
+
+
+class StatsSource(Protocol):
+    """Who knows the numbers of a running topology."""
+
+    def stats(self, component: str | None, now: float) -> TopologyStats:
+        """All numbers, at `now` in seconds of any monotonic clock; those of one component's
+        instances too if it is given and there is such a component."""

@@ -1,0 +1,112 @@
+"""What a component's emit, ack, fail and finish lead to: composed here, given to the adapter.
+
+From the inside out: the collector's function, what the environment puts around it (the tester's
+watch), and the task hooks. Without the last two a component has the collector's closure itself.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import NoReturn
+
+from heron_core.component import BoltBindings, SpoutBindings
+from heron_core.errors import ComponentError
+from heron_instance.core import Core
+from heron_instance.emit.collector import BoltCollector, SpoutCollector
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.hooks import TaskHooks
+
+
+class DriverCalls:
+    """What a component asks of its driver, which comes to be after it: until then errors are only
+    logged, and a spout that finishes is remembered."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self._driver: Core | None = None
+        self._finish: Callable[[], None] | None = None
+        self._finished_early = False
+
+    def attach(self, driver: Core, finish: Callable[[], None] | None = None) -> None:
+        """From here on errors are reported to the master as well; `finish` is a spout's."""
+        self._driver, self._finish = driver, finish
+        if self._finished_early and finish is not None:
+            finish()
+
+    def raised(self, where: str) -> None:
+        """See Bindings."""
+        if self._driver is None:
+            self._logger.exception(where)
+        else:
+            self._driver.user_raised(where)
+
+    def record_error(self, what: str, text: str) -> None:
+        """See Bindings."""
+        if self._driver is None:
+            self._logger.error("%s:\n%s", what, text)
+        else:
+            self._driver.record_error(what, text)
+
+    def leave(self, why: str) -> NoReturn:
+        """See Bindings."""
+        if self._driver is not None:
+            self._driver.leave(why)
+        raise ComponentError(why)
+
+    def finish(self) -> None:
+        """See SpoutBindings."""
+        if self._finish is None:
+            self._finished_early = True
+        else:
+            self._finish()
+
+
+def spout_bindings(
+    collector: SpoutCollector, environment: Environment, calls: DriverCalls
+) -> SpoutBindings:
+    """The bindings of a spout, without task hooks."""
+    return SpoutBindings(
+        emit=environment.wrap("emit", collector.emit),
+        finish=calls.finish,
+        logger=environment.logger,
+        call_soon=environment.call_soon,
+        call_later=environment.later,
+        raised=calls.raised,
+        record_error=calls.record_error,
+        leave=calls.leave,
+    )
+
+
+def bolt_bindings(
+    collector: BoltCollector, environment: Environment, calls: DriverCalls
+) -> BoltBindings:
+    """The bindings of a bolt, without task hooks."""
+    return BoltBindings(
+        emit=environment.wrap("emit", collector.emit),
+        ack=environment.wrap("ack", collector.ack),
+        fail=environment.wrap("fail", collector.fail),
+        logger=environment.logger,
+        call_soon=environment.call_soon,
+        call_later=environment.later,
+        raised=calls.raised,
+        record_error=calls.record_error,
+        leave=calls.leave,
+    )
+
+
+def hook_spout(
+    bindings: SpoutBindings,
+    hooks: TaskHooks,
+    collector: SpoutCollector,
+    environment: Environment,
+) -> None:
+    """Put task hooks around a spout's emit; they want to know when each root was emitted."""
+    collector.stamp_every_root()
+    emit = environment.wrap("emit", collector.emit)
+    bindings.emit = hooks.around_emit(emit, stream_position=1)
+
+
+def hook_bolt(bindings: BoltBindings, hooks: TaskHooks) -> None:
+    """Put task hooks around a bolt's emit, ack and fail."""
+    bindings.emit = hooks.around_emit(bindings.emit, stream_position=0)
+    bindings.ack = hooks.around_ack(bindings.ack)
+    bindings.fail = hooks.around_fail(bindings.fail)

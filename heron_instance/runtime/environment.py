@@ -1,0 +1,58 @@
+"""What an instance needs from outside: time, chance, the wire, a log, the main thread's calls."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from heron_core.component import EngineBolt, EngineSpout
+from heron_core.topology import ComponentSpec
+from heron_instance.emit.output_buffers import Admit, Send
+from heronpy_compat.adapters.construct import construct
+
+Clock = Callable[[], float]
+CallSoon = Callable[[Callable[[], None]], None]
+CallLater = Callable[[float, Callable[[], None]], None]
+Wrap = Callable[[str, Callable[..., Any]], Callable[..., Any]]
+Construct = Callable[[ComponentSpec, Any], EngineSpout | EngineBolt]
+
+
+def _call_now(function: Callable[[], None]) -> None:
+    function()
+
+
+def _identity(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The services of one instance."""
+
+    clock: Clock
+    rng: Random
+    send: Send
+    admit: Admit
+    logger: logging.Logger
+    call_soon: CallSoon = _call_now
+    call_later: CallLater | None = None
+    """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
+    construct: Construct = construct
+    wrap: Wrap = _identity
+    """Given "emit", "ack" or "fail" and what does it, returns what user code is to call."""
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether user code calls the collector itself, nothing around it."""
+        return self.wrap is _identity
+
+    def later(self, secs: float, function: Callable[[], None]) -> None:
+        """Have `function` called in the main thread in `secs` seconds."""
+        if self.call_later is not None:
+            self.call_later(secs, function)
+            return
+        timer = threading.Timer(secs, self.call_soon, (function,))
+        timer.daemon = True
+        timer.start()

@@ -1,0 +1,199 @@
+"""Adapters of components that are written for heronpy's API, and of plain classes.
+
+The user's object is left as it is, so its hooks are looked up in it at each call: user code may
+replace a method at run time. Only `next_tuple`, `process` and `ack` are called for each tuple, and
+of these the engine takes the user's own bound method.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from heron_core.component import (
+    BoltDefaults,
+    ComponentDefaults,
+    EngineBolt,
+    EngineSpout,
+    SpoutDefaults,
+    TupleLoop,
+)
+from heronpy_compat.api.component.base_component import BaseComponent
+
+Method = Callable[..., Any]
+
+
+class HeronpyComponent(ComponentDefaults):
+    """What both kinds have in common; a method that the user's object lacks does nothing."""
+
+    bound: tuple[str, ...]
+    """Which of the bindings the user's object may have as attributes of its own."""
+
+    def __init__(self, user: Any, takes_delegate: bool) -> None:
+        """`takes_delegate`: its class has the delegate, and leads its emit there by itself."""
+        self.users_object = user
+        self.driven_object = user
+        is_ours = isinstance(user, BaseComponent)
+        self._shortened = [
+            name
+            for name in self.bound
+            if (is_not_overridden(user, name) if is_ours else _lacks(user, name, takes_delegate))
+        ]
+
+    def bind(self, bindings: Any) -> None:
+        """Spare the way over the API's method and the delegate, unless the user overrides it."""
+        for name in self._shortened:
+            setattr(self.users_object, name, getattr(bindings, name))
+
+    def _hook(self, name: str) -> Method:
+        method = getattr(self.users_object, name, None)
+        return method if callable(method) else _nothing
+
+    def init_state(self, state: Any) -> None:
+        """Of a StatefulComponent."""
+        self._hook("init_state")(state)
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """The user's own."""
+        self._hook("initialize")(config, context)
+
+    def is_idle(self) -> bool:
+        """A component that works on in threads or a child process says it."""
+        asked = getattr(self.users_object, "is_idle", None)
+        return bool(asked()) if callable(asked) else True
+
+    def begin_batch(self, batch_id: int) -> None:
+        """Of a BatchAware component."""
+        self._hook("begin_batch")(batch_id)
+
+    def end_batch(self) -> None:
+        """Of a BatchAware component."""
+        self._hook("end_batch")()
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """Of a StatefulComponent."""
+        self._hook("pre_save")(checkpoint_id)
+
+    def close(self) -> None:
+        """heronpy has it for spouts, here bolts may have it as well."""
+        self._hook("close")()
+
+
+class HeronpySpout(HeronpyComponent, SpoutDefaults):
+    """A spout of heronpy's API, or a plain class with next_tuple()."""
+
+    bound = ("emit",)
+
+    @property
+    def next_tuple(self) -> Callable[[], None]:
+        """The user's own."""
+        method: Callable[[], None] = self.users_object.next_tuple
+        return method
+
+    @property
+    def ack(self) -> Callable[[Any], None]:
+        """The user's own."""
+        return self._hook("ack")
+
+    @property
+    def fail(self) -> Callable[[Any], None]:
+        """The user's own."""
+        return self._hook("fail")
+
+    @property
+    def wants_acks(self) -> bool:  # type: ignore[override]
+        """Whether the user's class has an ack of its own."""
+        return self.ack is not _nothing and not is_not_overridden(self.users_object, "ack")
+
+    def activate(self) -> None:
+        """The user's own."""
+        self._hook("activate")()
+
+    def deactivate(self) -> None:
+        """The user's own."""
+        self._hook("deactivate")()
+
+
+class HeronpyBolt(HeronpyComponent, BoltDefaults):
+    """A bolt of heronpy's API, or a plain class with process(tup)."""
+
+    bound = ("emit", "ack", "fail")
+
+    @property
+    def process(self) -> Callable[[Any], None]:
+        """The user's own."""
+        method: Callable[[Any], None] = self.users_object.process
+        return method
+
+    def process_tick(self, tup: Any) -> None:
+        """The user's own."""
+        self._hook("process_tick")(tup)
+
+    def on_finish(self) -> None:
+        """The user's own."""
+        self._hook("on_finish")()
+
+    def tuple_loop(self) -> TupleLoop:
+        """A loop that does no more than this component needs."""
+        user = self.users_object
+        auto_ack = bool(getattr(user, "auto_ack", False))
+        auto_anchor = bool(getattr(user, "auto_anchor", False))
+        if auto_ack or auto_anchor:
+            return _auto_loop(user, auto_ack, auto_anchor)
+        process = self.process
+
+        def loop(tuples: Iterable[Any]) -> None:
+            for tup in tuples:
+                process(tup)
+
+        return loop
+
+
+def _auto_loop(user: Any, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
+    """The loop of a bolt with auto_ack or auto_anchor (api.bolt.base_bolt)."""
+    process, ack = user.process, user.ack
+    current: list[Any] = []
+
+    def loop(tuples: Iterable[Any]) -> None:
+        for tup in tuples:
+            current[:] = (tup,)
+            try:
+                process(tup)
+            finally:
+                current.clear()
+            if auto_ack:
+                ack(tup)
+
+    if auto_anchor:
+        user.emit = _auto_anchored(user.emit, current)
+    return loop
+
+
+def _auto_anchored(emit: Method, current: list[Any]) -> Method:
+    def anchored(
+        tup: Any,
+        stream: str = "default",
+        anchors: Any = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> Any:
+        chosen = current if anchors is None else anchors
+        return emit(tup, stream, chosen, direct_task, need_task_ids)
+
+    return anchored
+
+
+def is_not_overridden(user: Any, name: str) -> bool:
+    """Whether a component's method is the one of our API's base class."""
+    method = getattr(type(user), name, None)
+    return getattr(method, "__module__", "").startswith("heronpy_compat.api.")
+
+
+def _lacks(user: Any, name: str, takes_delegate: bool) -> bool:
+    return not takes_delegate and not hasattr(user, name)
+
+
+def _nothing(*arguments: Any) -> None:
+    pass
+
+
+_spout: type[EngineSpout] = HeronpySpout
+_bolt: type[EngineBolt] = HeronpyBolt

@@ -1,0 +1,183 @@
+"""Runs one container, `python -m scheduler.container`, on a machine of any cluster.
+
+The container has three ties to its agent: a pipe at its stdin that ends with the agent, the
+kernel's parent-death signal, and its status pipe at its stdout. So a container never outlives its
+agent, and one that is silent is killed. What follows from a container's end is not decided here.
+
+In Spark's workers this runs before anything of a runtime is unpacked: it needs the standard library
+alone.
+"""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from heron_core.errors import ProtocolError
+from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
+from heron_io.waker import Waker
+from scheduler.container.agent_core import (
+    AgentCore,
+    ContainerEnd,
+    Ended,
+    Event,
+    Heartbeat,
+    Kill,
+    KillRequested,
+    Phase,
+    StopRequested,
+    StoryEntry,
+    Timer,
+)
+
+POLL_SECS = 1.0
+REAP_SECS = 2.0
+"""For a process that has closed its status pipe and is about to end."""
+
+
+class ContainerAgent:
+    """One container of the packing plan, and its process."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        silent_secs: float,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> None:
+        """`arguments` are those of scheduler.container; without an environment or a working
+        directory it has the agent's. Nothing is started yet."""
+        self._arguments = list(arguments)
+        self._silent_secs = silent_secs
+        self._environment = environment
+        self._folder = folder
+        self._waker = Waker()
+        self._watched: dict[int, Callable[[], None]] = {}
+        self._status = StatusReader()
+        self._stop_reason: str | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._core = AgentCore(time.monotonic(), silent_secs)
+
+    @property
+    def silence_secs(self) -> float:
+        """For how long the container has said nothing, or has not been started."""
+        return time.monotonic() - self._core.heard_at
+
+    def story(self) -> list[StoryEntry]:
+        """The last events and what followed, oldest first."""
+        return self._core.story()
+
+    def watch(self, number: int, handle: Callable[[], None]) -> None:
+        """Call `handle` when this file descriptor is readable while somebody waits."""
+        self._watched[number] = handle
+
+    def unwatch(self, number: int) -> None:
+        """Watch it no longer."""
+        del self._watched[number]
+
+    def stop(self, reason: str) -> None:
+        """Have the container end in order; any thread and any signal handler may call it."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+        self._waker.wake()
+
+    def kill(self, reason: str) -> None:
+        """Have the container end at once."""
+        self._handle(KillRequested(reason))
+
+    def run(self) -> ContainerEnd:
+        """From the container's start to its end; one that is to stop before is not started."""
+        if self._stop_reason is not None:
+            return ContainerEnd(0, "", 0.0, self._stop_reason)
+        self.start()
+        try:
+            while (end := self.wait(POLL_SECS)) is None:
+                pass
+        finally:
+            self.close()
+        return end
+
+    def start(self) -> None:
+        """Start the container's process; OSError if that cannot be."""
+        self._core = AgentCore(time.monotonic(), self._silent_secs)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "scheduler.container", *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self._environment,
+            cwd=self._folder,
+        )
+
+    def wait(self, timeout_secs: float) -> ContainerEnd | None:
+        """Until the container ends, something that is watched is readable, somebody calls `stop`,
+        or the time is over; how the container ended once it has."""
+        status_pipe = self._status_pipe
+        poll = select.poll()
+        for number in (status_pipe, self._waker.readable, *self._watched):
+            poll.register(number, select.POLLIN)
+        ready = {number for number, _ in poll.poll(int(timeout_secs * 1000))}
+        self._waker.clear()
+        for number in ready & self._watched.keys():
+            self._watched[number]()
+        if self._stop_reason is not None and self._core.phase is Phase.RUNNING:
+            self._handle(StopRequested(self._stop_reason))
+        closed = status_pipe in ready and not self._read_status()
+        if closed or self._was_killed:
+            self._handle(Ended(self._reap(), self._status.reason))
+        else:
+            self._handle(Timer())
+        return self._core.end
+
+    def close(self) -> None:
+        """Kill the process if it still runs, and close its pipes."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _handle(self, event: Event) -> None:
+        assert self._process is not None
+        for instruction in self._core.handle(event, time.monotonic()):
+            if isinstance(instruction, Kill):
+                self._process.kill()
+            else:
+                self._process.terminate()
+
+    @property
+    def _status_pipe(self) -> int:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def _read_status(self) -> bool:
+        """Take in what the container says; False once it has closed its status pipe."""
+        data = os.read(self._status_pipe, STATUS_PIPE_BYTES)
+        self._handle(Heartbeat())
+        try:
+            self._status.feed(data)
+        except ProtocolError as error:
+            self.kill(f"its status pipe has {error}, and it was killed")
+        return bool(data)
+
+    @property
+    def _was_killed(self) -> bool:
+        """Whether it has ended because it was killed: what it has left may hold its pipe open."""
+        assert self._process is not None
+        return self._core.phase is Phase.KILLED and self._process.poll() is not None
+
+    def _reap(self) -> int:
+        """Its status pipe is closed, so it has ended or is about to."""
+        assert self._process is not None
+        try:
+            code = self._process.wait(REAP_SECS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self.close()
+        return code

@@ -1,0 +1,61 @@
+"""The command line of an agent: its own arguments, `--`, and those of scheduler.container."""
+
+import argparse
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heron_core.errors import HeronError
+from scheduler.addresses import own_address
+from scheduler.packaging.archive import this_python
+from scheduler.socket_folders import sockets_in
+
+SOCKETS = "sockets"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentArguments:
+    """What an agent was started with."""
+
+    own: argparse.Namespace
+    """At least `python` and `silent_secs`."""
+    container: tuple[str, ...]
+    """For scheduler.container, without what only this machine knows."""
+
+    def value(self, name: str) -> str:
+        """What the container's argument `--name` says."""
+        return self.container[self.container.index(f"--{name}") + 1]
+
+
+def agent_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+    """A parser for what agents of all clusters take."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("--python", required=True, metavar="WORD", help="what was packed for")
+    parser.add_argument("--silent-secs", required=True, type=float, metavar="SECONDS")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> AgentArguments:
+    """Both halves of a command line."""
+    at = words.index("--")
+    return AgentArguments(parser.parse_args(words[:at]), tuple(words[at + 1 :]))
+
+
+def check_python(packed_for: str, kind: str) -> None:
+    """HeronError if this Python cannot run what was packed; `kind` of cluster names the cure."""
+    if this_python() != packed_for:
+        raise HeronError(
+            f"its Python is {this_python()}, but the topology was submitted with {packed_for}: "
+            f"install that on the workers, or name another by {kind}: python in the cluster's file"
+        )
+
+
+def remove_old_sockets() -> None:
+    """Those of a container that ran in this working directory before."""
+    shutil.rmtree(SOCKETS, ignore_errors=True)
+
+
+def machine_arguments(store_url: str) -> tuple[str, ...]:
+    """Arguments of scheduler.container that only this machine knows."""
+    return ("--sockets", sockets_in(os.getcwd()), "--bind-host", own_address(store_url))

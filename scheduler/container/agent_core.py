@@ -1,0 +1,196 @@
+"""What the agent of one container decides: when to end its process, when to kill it. Pure.
+
+An agent runs `python -m scheduler.container` on a machine of some cluster. It never starts the
+process again: whoever started the agent decides that, by how the container ended.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from scheduler.container.grace import CONTAINER_GRACE_SECS
+
+STORY_EVENTS_MAX = 50
+NEVER = float("inf")
+
+
+class Phase(Enum):
+    """Where the container's process is in its life."""
+
+    RUNNING = "running"
+    STOPPING = "stopping"
+    """It is told to end in order."""
+    KILLED = "killed"
+    ENDED = "ended"
+
+
+TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
+    Phase.RUNNING: frozenset({Phase.STOPPING, Phase.KILLED, Phase.ENDED}),
+    Phase.STOPPING: frozenset({Phase.KILLED, Phase.ENDED}),
+    Phase.KILLED: frozenset({Phase.ENDED}),
+    Phase.ENDED: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEnd:
+    """How a container ended."""
+
+    code: int
+    """Its exit code, or minus the number of a signal."""
+    reason: str
+    """What it said about that, or why it was killed."""
+    ran_secs: float = 0.0
+    stop_reason: str | None = None
+    """Why it was asked to end; None if it was not."""
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The container has said anything at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """The container is to end in order."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KillRequested:
+    """The container is to end at once."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The process has ended."""
+
+    code: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Time has passed."""
+
+
+Event = Heartbeat | StopRequested | KillRequested | Ended | Timer
+
+# Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """SIGTERM to the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """SIGKILL to the process."""
+
+
+Instruction = Terminate | Kill
+
+
+@dataclass(frozen=True, slots=True)
+class StoryEntry:
+    """One event, and what followed from it."""
+
+    at: float
+    event: Event
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass
+class AgentCore:
+    """One container's process, from its start to its end."""
+
+    started_at: float
+    silent_secs: float
+    """A container that says nothing for so long is killed."""
+    phase: Phase = Phase.RUNNING
+    heard_at: float = field(init=False)
+    """When it last said something."""
+    end: ContainerEnd | None = None
+    """Once it has ended."""
+    _stop_reason: str | None = None
+    _kill_reason: str = ""
+    _kill_at: float = NEVER
+    _story: "deque[StoryEntry]" = field(default_factory=lambda: deque(maxlen=STORY_EVENTS_MAX))
+
+    def __post_init__(self) -> None:
+        self.heard_at = self.started_at
+
+    def handle(self, event: Event, now: float) -> list[Instruction]:
+        """What to do about an event."""
+        instructions = _HANDLERS[type(event)](self, event, now)
+        if instructions or not isinstance(event, Heartbeat | Timer):
+            self._story.append(StoryEntry(now, event, tuple(instructions)))
+        return instructions
+
+    def story(self) -> list[StoryEntry]:
+        """The last events and what followed, oldest first."""
+        return list(self._story)
+
+    def validate(self) -> None:
+        """AssertionError if what must always hold does not."""
+        assert (self.end is not None) == (self.phase is Phase.ENDED)
+        assert self.phase is not Phase.STOPPING or self._stop_reason is not None
+        assert (self._kill_at < NEVER) == (self.phase is Phase.STOPPING)
+        assert self.heard_at >= self.started_at
+
+    def _enter(self, phase: Phase) -> None:
+        assert phase in TRANSITIONS[self.phase], f"{self.phase} to {phase}"
+        self.phase = phase
+        self._kill_at = NEVER
+
+    def _on_heartbeat(self, event: Heartbeat, now: float) -> list[Instruction]:
+        self.heard_at = now
+        return []
+
+    def _on_stop_requested(self, event: StopRequested, now: float) -> list[Instruction]:
+        """The first reason counts; one that is being killed has no time to end in order."""
+        if self._stop_reason is None:
+            self._stop_reason = event.reason
+        if self.phase is not Phase.RUNNING:
+            return []
+        self._enter(Phase.STOPPING)
+        self._kill_at = now + CONTAINER_GRACE_SECS
+        return [Terminate()]
+
+    def _on_kill_requested(self, event: KillRequested, now: float) -> list[Instruction]:
+        if Phase.KILLED not in TRANSITIONS[self.phase]:
+            return []
+        self._enter(Phase.KILLED)
+        self._kill_reason = event.reason
+        return [Kill()]
+
+    def _on_timer(self, event: Timer, now: float) -> list[Instruction]:
+        if now - self.heard_at > self.silent_secs:
+            text = f"it was silent for {self.silent_secs:g} s and was killed"
+            return self._on_kill_requested(KillRequested(text), now)
+        if now > self._kill_at:
+            return self._on_kill_requested(KillRequested("it did not end and was killed"), now)
+        return []
+
+    def _on_ended(self, event: Ended, now: float) -> list[Instruction]:
+        self._enter(Phase.ENDED)
+        reason = self._kill_reason or event.reason
+        self.end = ContainerEnd(event.code, reason, now - self.started_at, self._stop_reason)
+        return []
+
+
+_HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
+    Heartbeat: AgentCore._on_heartbeat,
+    StopRequested: AgentCore._on_stop_requested,
+    KillRequested: AgentCore._on_kill_requested,
+    Ended: AgentCore._on_ended,
+    Timer: AgentCore._on_timer,
+}

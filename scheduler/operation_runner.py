@@ -1,0 +1,207 @@
+"""Carries out the requests of operations on one topology: a process beside its containers.
+
+The scheduler's own process forks, so it may have no thread and no socket: this child of it reads
+the state store and talks to the topology master instead. It ends the topology by ending itself
+with ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on
+with what it finds in the state store.
+"""
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from heron_core.errors import HeronError, StateStoreError
+from heron_core.exit_codes import ExitCode
+from heron_core.operations import EXCLUSIVE, Kind, Operation, State
+from heron_core.plans import MASTER_CONTAINER, TopologyState
+from heron_core.state_tree import execution_path, restart_requests_path
+from heron_io.logs import log_to
+from heron_io.master_client import MasterClient
+from heron_io.processes import (
+    SupervisorLink,
+    parent_of,
+    signal_process,
+    start_heartbeat_thread,
+)
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
+from scheduler.operations import Requests, is_under_way, update_under_way
+from scheduler.submission import Submission
+
+log = logging.getLogger("operations")
+
+POLL_SECS = 0.1
+"""Between two looks at the requests: at once for a person, and little for a ZooKeeper that serves
+hundreds of topologies."""
+RETRY_SECS = 1.0
+"""After the state store could not be reached."""
+GRACE_SECS = 2.0
+HISTORY_MAX = 20
+"""So many requests that are over stay in the state store, for whoever asked and for people."""
+
+
+class Killed(Exception):
+    """The topology is to end now; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildContainers:
+    """The containers of a scheduler process of ours, our parent."""
+
+    store: StateStore
+    name: str
+    scheduler: int
+    """Process id."""
+    are_children: bool
+    """Whether all containers are the scheduler's children; else only the topology master's is."""
+    back_secs: float
+
+    def restart(self, container: int, service: Service) -> None:
+        """SIGTERM to the executor above the service, which is the scheduler's child; a container
+        elsewhere is restarted by the back end's driver, which finds the request."""
+        if not self.are_children and container != MASTER_CONTAINER:
+            request = {"container": container, "order": f"{time.time_ns():x}"}
+            self.store.put(restart_requests_path(self.name), request)
+            return
+        executor = parent_of(service[1]) if service[0] == socket.gethostname() else None
+        if executor is None or parent_of(executor) != self.scheduler:
+            raise not_up(self.name, container)
+        signal_process(executor, signal.SIGTERM)
+
+    def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
+        """The scheduler and the drivers follow the plans in the state store."""
+
+    def end(self, reason: str) -> None:
+        """Leave it to the scheduler; the state store says so as long as the nodes stand."""
+        path = execution_path(self.name)
+        with suppress(StateStoreError):
+            state = self.store.get(path) or {}
+            self.store.put(path, {**state, "state": TopologyState.KILLED, "reason": reason})
+        raise Killed(reason)
+
+
+class OperationRunner:
+    """Advances every request by one step each time."""
+
+    def __init__(self, requests: Requests, steps: OperationSteps) -> None:
+        self._requests = requests
+        self._steps = steps
+        self._under_way: dict[int, Steps] = {}
+        self._over: list[int] = []
+        """The requests that are over, oldest first, which are not looked at again."""
+
+    def poll(self) -> None:
+        """One step of everything that is asked for. Killed if the topology is to end now;
+        StateStoreError if the store does not answer: then all goes on later."""
+        busy: set[str] = set()
+        try:
+            for number, request in self._requests.all(without=set(self._over)).items():
+                if request.is_over:
+                    self._over.append(number)
+                elif self._may_go_on(request, busy):
+                    self._advance(number, request)
+            while len(self._over) > HISTORY_MAX:
+                self._requests.remove(self._over.pop(0))
+        except StateStoreError:
+            self._under_way.clear()
+            raise
+
+    @staticmethod
+    def _may_go_on(request: Operation, busy: set[str]) -> bool:
+        """Whether no earlier request is in its way."""
+        word = EXCLUSIVE.get(request.kind)
+        if word is None or request.kind is Kind.UPDATE:
+            return True
+        free = word not in busy
+        busy.add(word)
+        return free
+
+    def _advance(self, number: int, request: Operation) -> None:
+        try:
+            if number not in self._under_way:
+                request = self._begin(number, request)
+            self._save_progress(number, request, next(self._under_way[number]))
+        except StopIteration as end:
+            self._finish(number, request.done(end.value))
+        except StateStoreError:
+            raise
+        except HeronError as error:
+            self._finish(number, request.failed(str(error)))
+        except (LookupError, TypeError, ValueError) as error:
+            log.exception("%s %d", request.kind, number)
+            self._finish(number, request.failed(f"the request makes no sense: {error!r}"))
+
+    def _begin(self, number: int, request: Operation) -> Operation:
+        """It runs from now on; HeronError if it cannot."""
+        log.info("%s, asked by %s", request.kind, request.requester)
+        if request.kind is Kind.UPDATE and request.state is State.PENDING:
+            others = self._requests.all(without={number, *self._over})
+            if is_under_way({x: each for x, each in others.items() if x < number}, Kind.UPDATE):
+                raise update_under_way(self._steps.name)
+        request = request.running()
+        self._requests.save(number, request)
+        self._under_way[number] = self._steps.of(request)
+        return request
+
+    def _save_progress(self, number: int, request: Operation, progress: Progress) -> None:
+        changed = request.running(progress.text, progress.result, progress.note)
+        if changed != request:
+            self._requests.save(number, changed)
+        if progress.note:
+            log.info("%s: %s", request.kind, progress.note)
+
+    def _finish(self, number: int, request: Operation) -> None:
+        log.info("%s: %s%s", request.kind, request.state, request.reason and f": {request.reason}")
+        self._under_way.pop(number, None)
+        self._requests.save(number, request)
+        self._over.append(number)
+
+
+def runner_job(submission: Submission, are_children: bool, back_secs: float) -> ProcessSpec:
+    """The runner as a job of the scheduler, which is to call this itself."""
+    scheduler, name = os.getpid(), submission.topology.name
+
+    def main(link: SupervisorLink) -> int:
+        log_to(os.path.join(submission.home.logs(name), "operations.log"), "operations")
+        start_heartbeat_thread(link)
+        try:
+            _serve(submission.store_url, name, scheduler, are_children, back_secs)
+        except Killed as killed:
+            log.info("the topology ends: %s", killed)
+            link.report(str(killed))
+        return ExitCode.KILLED
+
+    return ProcessSpec(
+        "operations",
+        f"heron: operations ({name})",
+        main,
+        GRACE_SECS,
+        killed_with_parent=True,
+        final_codes=frozenset({ExitCode.KILLED}),
+    )
+
+
+def _serve(store_url: str, name: str, scheduler: int, are_children: bool, back_secs: float) -> None:
+    """Carry out requests until one of them is to kill the topology: Killed."""
+    while True:
+        try:
+            with open_store(store_url) as store, MasterClient(store, name) as client:
+                containers = ChildContainers(store, name, scheduler, are_children, back_secs)
+                steps = OperationSteps(store, name, client, containers)
+                _poll_for_ever(OperationRunner(Requests(store, name), steps))
+        except StateStoreError as error:
+            log.warning("no state store: %s", error)
+            time.sleep(RETRY_SECS)
+
+
+def _poll_for_ever(runner: OperationRunner) -> None:
+    while True:
+        runner.poll()
+        time.sleep(POLL_SECS)

@@ -1,0 +1,288 @@
+"""What operations consist of: generators that do one step, say how far they are, and are resumed.
+
+None of them blocks for longer than a question to the topology master, so that one loop carries out
+several at a time. Each may be begun again from any point by somebody else: it first looks at what
+is done already.
+"""
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from heron_core.errors import HeronError
+from heron_core.operations import Kind, Operation
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    PackingPlan,
+    TopologyState,
+    packing_from_json,
+    packing_to_json,
+    physical_from_json,
+)
+from heron_core.state_tree import execution_path, master_path, packing_path, physical_path
+from heron_io.master_client import MasterClient, NoAnswer
+from heron_io.state_store.protocol import StateStore
+
+ANSWER_SECS = 1.0
+"""For one question to the master: the others' steps wait meanwhile."""
+SILENT_SECS = 60.0
+"""A master that was killed is replaced within seconds, on a cluster within a minute."""
+STORED_SECS = 5.0
+"""Until what the master has done stands in the state store."""
+BACK_SECS = 120.0
+"""How long a container that was restarted on a cluster may take to be back."""
+NAMED_MAX = 5
+UPDATE_STEPS = {
+    "containers": "waiting for added containers",
+    "drain": "waiting until what is in flight is processed",
+    "instances": "waiting for instances",
+}
+WAITING_FOR_MASTER = "waiting for the topology master"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an operation is after one step."""
+
+    text: str = ""
+    """What is waited for now."""
+    note: str = ""
+    """What people are to be told once."""
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """What whoever takes it over has to know."""
+
+
+Steps = Generator[Progress, None, Mapping[str, Any]]
+"""Returns the result; HeronError says why it is given up."""
+
+Service = tuple[str, int]
+"""Host and pid of a container's topology master or stream manager."""
+
+
+class Containers(Protocol):
+    """Who runs the containers, as far as operations ask something of it."""
+
+    @property
+    def back_secs(self) -> float:
+        """How long a container that was restarted may take to be back."""
+
+    def restart(self, container: int, service: Service) -> None:
+        """Have a container end in order and come back; `service` serves it now. HeronError if that
+        cannot be."""
+
+    def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
+        """Start the containers `added`, or end those `removed`; nothing to do for one that follows
+        the plans in the state store. HeronError if it cannot be done."""
+
+    def end(self, reason: str) -> None:
+        """End all containers."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSteps:
+    """The operations on one topology."""
+
+    store: StateStore
+    name: str
+    client: MasterClient
+    containers: Containers
+    clock: Callable[[], float] = time.monotonic
+
+    def of(self, request: Operation) -> Steps:
+        """The steps of a request."""
+        match request.kind:
+            case Kind.KILL:
+                return self.kill(float(request.arguments["wait_secs"]), str(request.requester))
+            case Kind.RESTART:
+                done = request.result.get("restarted", ())
+                return self.restart(request.arguments["containers"], done)
+            case Kind.UPDATE:
+                return self.update(packing_from_json(request.arguments["packing"]))
+            case Kind.ACTIVATE | Kind.DEACTIVATE:
+                return self.change_state(request.kind)
+
+    # --- activate and deactivate ----------------------------------------------------------------
+
+    def change_state(self, command: str) -> Steps:
+        """Let the spouts emit, or not."""
+        late_at = self.clock() + SILENT_SECS
+        while True:
+            try:
+                answer = self.client.ask(command, wait_secs=ANSWER_SECS)
+                return {"changed": bool(answer["changed"])}
+            except NoAnswer:
+                if self.clock() > late_at:
+                    raise
+            yield Progress(WAITING_FOR_MASTER)
+
+    # --- kill -----------------------------------------------------------------------------------
+
+    def kill(self, wait_secs: float, requester: str) -> Steps:
+        """End everything, after a drain of at most `wait_secs`."""
+        state = (self.store.get(execution_path(self.name)) or {}).get("state")
+        if wait_secs and state not in (TopologyState.ENDED, "FAILED"):
+            yield from drain(self.client, wait_secs, self.clock)
+        self.containers.end(f"killed by {requester}")
+        return {}
+
+    # --- update ---------------------------------------------------------------------------------
+
+    def update(self, target: PackingPlan) -> Steps:
+        """Have the topology run by another packing plan; GivenUp if the master gives it up."""
+        before = {each.id for each in self._running_plan().containers}
+        after = {each.id for each in target.containers}
+        added, removed = sorted(after - before), sorted(before - after)
+        number = yield from self._begin_update(target)
+        self._add(added)
+        try:
+            yield from self._follow_update(target, number)
+        except GivenUp:
+            self.containers.scale([], added)
+            raise
+        self.containers.scale([], removed)
+        return {}
+
+    def _add(self, added: Sequence[int]) -> None:
+        try:
+            self.containers.scale(added, [])
+        except HeronError as error:
+            self.client.try_ask("cancel", {"reason": str(error)})
+            raise
+
+    def _begin_update(self, target: PackingPlan) -> Generator[Progress, None, int | None]:
+        """Hand the plan to the master, which numbers its updates. None if it has the plan already:
+        from one of us that died, or a master that died with its answer has stored it."""
+        late_at = self.clock() + SILENT_SECS
+        while self._stored_plan() != target:
+            try:
+                answer = self.client.ask("update", {"packing": packing_to_json(target)})
+                return int(answer["number"])
+            except NoAnswer:
+                if self.clock() > late_at:
+                    raise
+            yield Progress(WAITING_FOR_MASTER)
+        return None
+
+    def _follow_update(self, target: PackingPlan, number: int | None) -> Steps:
+        """Until the topology runs by the plan."""
+        heard_at = self.clock()
+        while True:
+            stats = self.client.try_ask("stats", wait_secs=ANSWER_SECS)
+            if stats is not None:
+                heard_at = self.clock()
+                if not stats["update"]["under_way"]:
+                    break
+                yield Progress(_waiting_for(stats["update"]))
+            elif self.clock() - heard_at > SILENT_SECS:
+                raise HeronError(
+                    f"the topology master of {self.name} does not answer any more; its successor "
+                    f"goes on with the update: look at `heronpy stats {self.name}`"
+                )
+            else:
+                yield Progress(WAITING_FOR_MASTER)
+        last = stats["update"]
+        reason = last["reason"] if last["number"] == number else ""
+        # A master that took over may not know of our update; what counts is the plan that it runs.
+        late_at = self.clock() + STORED_SECS
+        while reason or self._running_plan() != target:
+            if reason or self.clock() > late_at:
+                reason = last["reason"] or "another one came between"
+                raise GivenUp(f"{self.name} is not updated: {reason}")
+            yield Progress()
+        return {}
+
+    def _running_plan(self) -> PackingPlan:
+        physical = self.store.get(physical_path(self.name))
+        return self._stored_plan() if physical is None else physical_from_json(physical).packing
+
+    def _stored_plan(self) -> PackingPlan:
+        packing = self.store.get(packing_path(self.name))
+        if packing is None:
+            raise HeronError(f"{self.name} is still starting, or has just ended")
+        return packing_from_json(packing)
+
+    # --- restart --------------------------------------------------------------------------------
+
+    def restart(self, containers: Sequence[int], done: Sequence[int] = ()) -> Steps:
+        """Restart the containers that are not `done` one after the other, and wait for each until
+        all is there again."""
+        restarted = list(done)
+        for container in [each for each in containers if each not in restarted]:
+            before = yield from self._served(container)
+            self.containers.restart(container, before)
+            yield from self.back(container, before)
+            restarted.append(container)
+            yield Progress(result={"restarted": list(restarted)})
+        return {}
+
+    def _served(self, container: int) -> Generator[Progress, None, Service]:
+        late_at = self.clock() + self.containers.back_secs
+        while (service := self.service(container)) is None:
+            if self.clock() > late_at:
+                raise not_up(self.name, container)
+            yield Progress(f"waiting for container {container}")
+        return service
+
+    def back(self, container: int, before: Service | None) -> Steps:
+        """Wait until another process than `before` serves the container, and all is there."""
+        late_at = self.clock() + self.containers.back_secs
+        while not self._is_back(container, before):
+            if self.clock() > late_at:
+                raise HeronError(
+                    f"container {container} of {self.name} is not back after "
+                    f"{self.containers.back_secs:.0f} s: look at `heronpy tail {self.name}`"
+                )
+            yield Progress(f"waiting for container {container}")
+        return {}
+
+    def service(self, container: int) -> Service | None:
+        """The container's topology master or stream manager, None while there is none."""
+        if container == MASTER_CONTAINER:
+            node = self.store.get(master_path(self.name))
+        else:
+            stats: dict[str, Any] = self.client.try_ask("stats", wait_secs=ANSWER_SECS) or {}
+            node = stats.get("registered", {}).get(container)
+        return None if node is None else (str(node["host"]), int(node["pid"]))
+
+    def _is_back(self, container: int, before: Service | None) -> bool:
+        """Another process serves the container, and every container and instance is there."""
+        now = self.service(container)
+        stats = self.client.try_ask("stats", wait_secs=ANSWER_SECS)
+        if stats is None or now is None or now == before:
+            return False
+        complete = stats["containers"] == stats["containers_expected"]
+        return complete and all(
+            each["up"] == each["instances"] for each in stats["components"].values()
+        )
+
+
+def drain(
+    client: MasterClient, wait_secs: float, clock: Callable[[], float] = time.monotonic
+) -> Steps:
+    """Stop the spouts and wait until nothing is in flight, as long as somebody counts."""
+    if client.try_ask("drain") is None:
+        yield Progress(note="the topology master does not answer: ending without a drain")
+        return {}
+    late_at = clock() + wait_secs
+    while (stats := client.try_ask("stats", wait_secs=ANSWER_SECS)) and not stats["quiet"]:
+        if clock() > late_at:
+            yield Progress(note=f"still busy after {wait_secs:g} s: ending anyway")
+            return {}
+        yield Progress()
+    return {}
+
+
+class GivenUp(HeronError):
+    """The master has given the update up: all is as it was."""
+
+
+def not_up(name: str, container: int) -> HeronError:
+    """The error of a container that nobody serves."""
+    return HeronError(f"container {container} of {name} is not up: look at `heronpy tail {name}`")
+
+
+def _waiting_for(update: Mapping[str, Any]) -> str:
+    text, names = UPDATE_STEPS[update["step"]], update["waiting_for"]
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return text + (f": {', '.join(names[:NAMED_MAX])}{more}" if names else "")

@@ -1,0 +1,105 @@
+"""Requests of operations in the state store: asked here, carried out by the topology's scheduler.
+
+Commands only ask and watch. They may die at any instant: what they asked for is carried out by a
+process of the topology's own (operation_runner.py), or was not asked yet.
+"""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping, Set
+from typing import Any
+
+from heron_core.errors import HeronError, NameInUse, ProtocolError
+from heron_core.operations import (
+    Kind,
+    Operation,
+    Requester,
+    operation_from_json,
+    operation_to_json,
+)
+from heron_core.state_tree import operation_path, operations_path, topology_path
+from heron_io.state_store.protocol import StateStore
+
+log = logging.getLogger("operations")
+
+
+class Requests:
+    """The requests of one topology."""
+
+    def __init__(self, store: StateStore, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    def ask(self, kind: Kind, arguments: Mapping[str, Any]) -> int:
+        """Leave a request; returns its number. HeronError if it cannot begin now."""
+        known = self.all()
+        if kind is Kind.UPDATE and is_under_way(known, Kind.UPDATE):
+            raise update_under_way(self._name)
+        number = max(known, default=0) + 1
+        request = Operation(kind, arguments, _requester(), time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+        while not self._create(number, request):
+            number += 1
+        if self._store.get(topology_path(self._name)) is None:
+            self._store.delete(operation_path(self._name, number))
+            raise HeronError(f"{self._name} has just ended")
+        return number
+
+    def _create(self, number: int, request: Operation) -> bool:
+        """False if somebody else has the number."""
+        try:
+            self._store.create(operation_path(self._name, number), operation_to_json(request))
+        except NameInUse:
+            return False
+        return True
+
+    def get(self, number: int) -> Operation | None:
+        """One request; None if it is gone, as all are when the topology has ended."""
+        value = self._store.get(operation_path(self._name, number))
+        return None if value is None else operation_from_json(value)
+
+    def all(self, without: Set[int] = frozenset()) -> dict[int, Operation]:
+        """number -> request, oldest first, of those that are not in `without`; what is none is
+        taken away."""
+        children = self._store.children(operations_path(self._name))
+        requests: dict[int, Operation] = {}
+        numbers = {int(each) for each in children if each.isdecimal()}
+        for number in sorted(numbers - without):
+            try:
+                request = self.get(number)
+            except ProtocolError as error:
+                log.warning("request %d is taken away: %s", number, error)
+                self._store.delete(operation_path(self._name, number))
+                continue
+            if request is not None:
+                requests[number] = request
+        return requests
+
+    def save(self, number: int, request: Operation) -> None:
+        """How far a request has come."""
+        self._store.put(operation_path(self._name, number), operation_to_json(request))
+
+    def remove(self, number: int) -> None:
+        """Forget a request."""
+        self._store.delete(operation_path(self._name, number))
+
+    def remove_all(self) -> None:
+        """Of a topology that has ended, or before one of the same name begins."""
+        for child in self._store.children(operations_path(self._name)):
+            self._store.delete(f"{operations_path(self._name)}/{child}")
+
+
+def is_under_way(requests: Mapping[int, Operation], kind: Kind) -> bool:
+    """Whether a request of this kind is not over."""
+    return any(each.kind is kind and not each.is_over for each in requests.values())
+
+
+def update_under_way(name: str) -> HeronError:
+    """The refusal of a second update."""
+    return HeronError(f"an update of {name} is under way: wait until it is done")
+
+
+def _requester() -> Requester:
+    user = os.environ.get("USER") or str(os.getuid())
+    return Requester(user, socket.gethostname(), os.getpid())

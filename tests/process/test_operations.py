@@ -1,0 +1,238 @@
+"""Whoever asks for an operation is killed (-9) at some moment of it: the operation ends all the
+same or has not begun, and nothing is left over.
+
+The moments are those at which a request is seen in the state store to be what it was not before,
+and the chance of a seed picks which of them; "never asked" is the moment before there is a request.
+"""
+
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from heron_core.operations import Kind, Operation, State
+from heron_core.plans import TopologyState, physical_from_json
+from heron_core.state_tree import (
+    execution_path,
+    master_path,
+    packing_path,
+    physical_path,
+    topology_path,
+)
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.operations import Requests
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
+
+FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever")
+SEEDS = (1, 2)
+OPERATION_SECS = 90.0
+"""For what takes a second on an idle machine."""
+MOMENTS_MAX = 4
+"""An operation's request is seen in about so many different states."""
+
+
+class Asker:
+    """A topology that runs, and commands on it that are killed."""
+
+    def __init__(self, place: Place, url: str) -> None:
+        self.place = place
+        self.name = place.name
+        self.url = url
+        self.store: StateStore = open_store(url)
+        self.requests = Requests(self.store, self.name)
+
+    def newest(self) -> tuple[int, Operation | None]:
+        """The newest request; number 0 if there is none."""
+        requests = self.requests.all()
+        number = max(requests, default=0)
+        return number, requests.get(number)
+
+    def ask_and_die(self, moments: int, *words: object) -> int:
+        """Start a command, let its request be seen in `moments` states that are new, and kill the
+        command. The number of its request; 0 if it had not asked yet."""
+        before, _ = self.newest()
+        command = self.place.start(words[0], self.name, *words[1:])
+        seen: list[Operation] = []
+
+        def has_come_so_far() -> bool:
+            number, request = self.newest()
+            if number > before and request is not None and request not in seen:
+                seen.append(request)
+            over = self.has_ended() or command.process.poll() is not None
+            return len(seen) >= moments or over
+
+        until(has_come_so_far, "the request is under way", OPERATION_SECS)
+        if command.process.poll() is None:
+            command.signal(signal.SIGKILL)
+        command.wait()
+        number, _ = self.newest()
+        return number if number > before else 0
+
+    def has_ended(self) -> bool:
+        """Whether the topology is gone from the state store."""
+        return self.store.get(topology_path(self.name)) is None
+
+    def is_done(self, number: int) -> None:
+        """Wait until a request is, if there was one."""
+        if not number:
+            return
+
+        def is_over() -> Operation | None:
+            request = self.requests.get(number)
+            return request if request is not None and request.is_over else None
+
+        request = until(is_over, "the operation ends", OPERATION_SECS)
+        assert request.state is State.DONE, request
+
+    def state(self) -> str:
+        """RUNNING or PAUSED."""
+        return str((self.store.get(execution_path(self.name)) or {})["state"])
+
+    def flows(self) -> None:
+        """Tuples are processed from now on."""
+        with Master(self.url, self.name) as master:
+            before = master.processed("add")
+            until(lambda: master.processed("add") > before, "tuples are processed", OPERATION_SECS)
+
+
+@contextmanager
+def submitted(place: Place, *options: object, url: str = "") -> Iterator[Asker]:
+    """The endless topology in the background."""
+    place.heronpy("submit", *FOREVER, "-N", place.name, *options).succeeded()
+    asker = Asker(place, url or place.store_url)
+    try:
+        yield asker
+    finally:
+        asker.store.close()
+
+
+def killed_at(asker: Asker, moments: int) -> None:
+    """Ask for the end, die at that moment: it ends, or a kill that lives ends it."""
+    number = asker.ask_and_die(moments, "kill")
+    if not number and not asker.has_ended():
+        asker.flows()
+        asker.place.heronpy("kill", asker.name).succeeded()
+    until(asker.has_ended, "the topology ends", OPERATION_SECS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_kill_whose_asker_dies(place: Place, seed: int) -> None:
+    """Nothing of the topology is left, and its outcome says who killed it."""
+    moments = random.Random(seed).randrange(MOMENTS_MAX)
+    with submitted(place) as asker:
+        killed_at(asker, moments)
+    place.nothing_is_left(GONE_SECS)
+    outcome = (place.home / "topologies" / place.name / "outcome.json").read_text("utf-8")
+    assert TopologyState.KILLED in outcome
+    assert "killed by" in outcome
+
+
+def is_in_state(asker: Asker, wanted: str) -> bool:
+    """Whether the state store says so."""
+    return asker.state() == wanted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
+    """Paused and let go again and again; each time it is one or the other, and it goes on."""
+    chance = random.Random(seed)
+    with submitted(place) as asker:
+        for command, state in 2 * (("deactivate", "PAUSED"), ("activate", "RUNNING")):
+            before = asker.state()
+            number = asker.ask_and_die(chance.randrange(MOMENTS_MAX), command)
+            asker.is_done(number)
+            wanted = state if number else before
+            until(partial(is_in_state, asker, wanted), "it is so", OPERATION_SECS)
+        asker.place.heronpy("activate", asker.name).succeeded()
+        asker.flows()
+        place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_update_whose_asker_dies(place: Place, seed: int) -> None:
+    """More containers and fewer: the topology runs by the one plan or by the other."""
+    chance = random.Random(seed)
+    with submitted(place, "--containers", 1) as asker:
+        for containers in (2, 1):
+            before = asker.store.get(packing_path(asker.name))
+            number = asker.ask_and_die(
+                chance.randrange(MOMENTS_MAX), "update", "--container-number", containers
+            )
+            asker.is_done(number)
+            physical = physical_from_json(asker.store.get(physical_path(asker.name)) or {})
+            if number:
+                assert len(physical.packing.containers) == containers
+            else:
+                assert asker.store.get(packing_path(asker.name)) == before
+            asker.flows()
+        place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_restart_whose_asker_dies(place: Place, seed: int) -> None:
+    """All containers are others in the end, or none is."""
+    chance = random.Random(seed)
+    with submitted(place, "--containers", 2) as asker:
+        before = asker.store.get(master_path(asker.name))
+        number = asker.ask_and_die(chance.randrange(MOMENTS_MAX), "restart")
+        asker.is_done(number)
+        now = asker.store.get(master_path(asker.name))
+        assert (now == before) == (number == 0)
+        asker.flows()
+        place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_an_update_and_a_kill_whose_askers_die_under_zookeeper(
+    place: Place, running_zookeeper: EmbeddedZooKeeper
+) -> None:
+    """The same with the state in ZooKeeper, each at the moment at which it runs."""
+    at = f"{running_zookeeper.address}/{place.name}"
+    place.environment["HERONPY_ZOOKEEPER"] = at
+    with submitted(place, "--containers", 1, "--zookeeper", at, url=f"zk://{at}") as asker:
+        asker.is_done(asker.ask_and_die(2, "update", "--container-number", 2))
+        physical = physical_from_json(asker.store.get(physical_path(asker.name)) or {})
+        assert len(physical.packing.containers) == 2
+        asker.flows()
+        killed_at(asker, 1)
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_the_process_that_carries_it_out_dies_too(place: Place) -> None:
+    """Asker and runner are killed in the middle of an update: its successor goes on with it."""
+    with submitted(place, "--containers", 1) as asker:
+        number = asker.ask_and_die(2, "update", "--container-number", 2)
+        (runner,) = (
+            each for each in place.processes()
+            if " ".join(each.cmdline()).startswith("heron: operations")
+        )  # fmt: skip
+        runner.kill()
+        asker.is_done(number)
+        request = asker.requests.get(number)
+        assert request is not None
+        assert request.kind is Kind.UPDATE
+        asker.flows()
+        place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)
+
+
+def test_a_second_update_is_refused_in_one_line(place: Place) -> None:
+    """The first one waits for a container meanwhile, or is done."""
+    with submitted(place, "--containers", 1) as asker:
+        first = asker.ask_and_die(1, "update", "--container-number", 2)
+        request = asker.requests.get(first)
+        assert request is not None
+        refused = place.heronpy("update", place.name, "--container-number", 3)
+        if refused.code:
+            (line,) = refused.errors
+            assert f"an update of {place.name} is under way" in line
+        asker.is_done(first)
+        place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left(GONE_SECS)

@@ -1,0 +1,166 @@
+"""The answer of `stats`: its JSON is what other programs read, and is checked when it is read."""
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from heron_core.errors import ProtocolError
+from heron_core.stats import (
+    ComponentLatencies,
+    ComponentStats,
+    InstanceStats,
+    LatencyStats,
+    PauseStats,
+    QueryStats,
+    RegisteredStats,
+    StreamManagerStats,
+    TopologyStats,
+    UpdateStats,
+)
+
+NO_SAMPLES = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
+COMPONENT = ComponentStats(
+    type="bolt", instances=2, up=1, emitted=1, executed=2, acked=3, failed=4, expired=5, ticks=6,
+    errors=7, fenced=8, late=9, pending=0, queue_bytes=10, emitted_per_sec=0.5, executed_per_sec=1,
+    capacity=0.25,
+    latency=ComponentLatencies(
+        execute=LatencyStats(mean_ms=1.5, p50_ms=1.0, p99_ms=2.0),
+        process=NO_SAMPLES, complete=NO_SAMPLES,
+    ),
+    last_error=None, user={"seen": 7},
+)  # fmt: skip
+INSTANCE = InstanceStats(
+    task=4, container=1, pid=None, restarts=0, emitted_per_sec=0.0, executed_per_sec=0.0,
+    capacity=0.0, queue_bytes=0, executed=0, acked=0, failed=0, expired=0, ticks=0, errors=0,
+    fenced=0, late=0, pending=0, user={},
+)  # fmt: skip
+STATS = TopologyStats(
+    topology="t", state="RUNNING", epoch=3, phase="running", drained=False, lost=0,
+    update=UpdateStats(
+        number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
+    ),
+    containers=(1,), containers_expected=(1, 2),
+    registered={1: RegisteredStats(host="here", pid=70, secs=1.5)},
+    components={"count": COMPONENT},
+    paused={
+        3: PauseStats(
+            instance="lines[0]", causes=(4,), paused_secs=2.0, this_pause_secs=1.0, share=0.5,
+            because_of=("count[0]",),
+        )
+    },
+    stream_managers={
+        1: StreamManagerStats(waiting_bytes={4: 10}, dropped=2, counters={"forwarded": 5})
+    },
+    master={"malformed": 0}, errors={4: "no module"}, instances=(INSTANCE,),
+)  # fmt: skip
+QUERY = QueryStats(
+    **{each.name: getattr(STATS, each.name) for each in fields(STATS)} | {"update": None},
+    batch=None, batch_secs=0.0, ready=False,
+)  # fmt: skip
+
+LATENCY = {"mean_ms": None, "p50_ms": None, "p99_ms": None}
+COUNTERS = dict.fromkeys(
+    ("executed", "acked", "failed", "expired", "ticks", "errors", "fenced", "late", "pending"), 0
+)
+JSON: dict[str, Any] = {
+    "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
+    "update": {
+        "number": 1, "under_way": True, "reason": "", "uncounted": 0, "step": "drain",
+        "waiting_for": ["count[0]"],
+    },
+    "containers": [1], "containers_expected": [1, 2],
+    "registered": {1: {"host": "here", "pid": 70, "secs": 1.5}},
+    "components": {
+        "count": {
+            "type": "bolt", "instances": 2, "up": 1, "emitted": 1, "executed": 2, "acked": 3,
+            "failed": 4, "expired": 5, "ticks": 6, "errors": 7, "fenced": 8, "late": 9,
+            "pending": 0, "queue_bytes": 10, "emitted_per_sec": 0.5, "executed_per_sec": 1,
+            "capacity": 0.25,
+            "latency": {
+                "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0},
+                "process": LATENCY, "complete": LATENCY,
+            },
+            "last_error": None, "user": {"seen": 7},
+        }
+    },
+    "paused": {
+        3: {
+            "instance": "lines[0]", "causes": [4], "paused_secs": 2.0, "this_pause_secs": 1.0,
+            "share": 0.5, "because_of": ["count[0]"],
+        }
+    },
+    "stream_managers": {1: {"waiting_bytes": {4: 10}, "dropped": 2, "forwarded": 5}},
+    "master": {"malformed": 0}, "errors": {4: "no module"},
+    "instances": [
+        {
+            "task": 4, "container": 1, "pid": None, "restarts": 0, "emitted_per_sec": 0.0,
+            "executed_per_sec": 0.0, "capacity": 0.0, "queue_bytes": 0, **COUNTERS, "user": {},
+        }
+    ],
+}  # fmt: skip
+
+
+def test_the_json_has_the_keys_that_other_programs_read() -> None:
+    """Somebody's dashboard reads `heronpy stats --json`: its keys stay, whatever we call things."""
+    assert STATS.to_json() == JSON
+    assert list(STATS.to_json()) == list(JSON)
+
+
+def test_what_is_written_is_read_again() -> None:
+    """Over the wire numbers are keys, in JSON they are text."""
+    assert TopologyStats.from_json(STATS.to_json()) == STATS
+    assert TopologyStats.from_json(json.loads(json.dumps(STATS.to_json()))) == STATS
+
+
+def test_without_a_component_there_are_no_instances() -> None:
+    data = replace(STATS, instances=None).to_json()
+    assert "instances" not in data
+    assert TopologyStats.from_json(data).instances is None
+
+
+def test_a_query_of_spark_has_batches_and_no_update() -> None:
+    data = QUERY.to_json()
+    assert data["batch"] is None
+    assert "update" not in data
+    found = TopologyStats.from_json(data)
+    assert isinstance(found, QueryStats)
+    assert found == QUERY
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "error"),
+    [
+        (("epoch",), "3", "stats.epoch is '3'"),
+        (("quiet",), 1, "stats.quiet is 1"),
+        (("lost",), True, "stats.lost is True"),
+        (("update", "step"), 1, "stats.update.step is 1"),
+        (("components", "count", "emitted"), 1.5, "stats.components.count.emitted is 1.5"),
+        (("components", "count", "latency"), {}, "stats.components.count.latency has no complete"),
+        (("components",), [], r"stats.components is \[\]"),
+        (("containers",), 7, "stats.containers is 7"),
+        (("containers",), [1, None], r"stats.containers\[1\] is None"),
+        (("paused",), {"x": {}}, "a key of stats.paused is 'x'"),
+        (("components",), {7: {}}, "a key of stats.components is 7"),
+    ],
+)
+def test_what_is_wrong_is_named(path: tuple[str, ...], value: Any, error: str) -> None:
+    """A master of another version answers, or one that has a bug."""
+    data = json.loads(json.dumps(STATS.to_json()))
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(ProtocolError, match=error):
+        TopologyStats.from_json(data)
+
+
+def test_a_field_that_is_missing_is_named() -> None:
+    data = {key: value for key, value in JSON.items() if key != "phase"}
+    with pytest.raises(ProtocolError, match="stats has no phase"):
+        TopologyStats.from_json(data)
+
+
+def test_a_newer_masters_fields_are_ignored() -> None:
+    assert TopologyStats.from_json({**JSON, "weather": "fine"}) == STATS

@@ -1,0 +1,117 @@
+"""What the agent of one container decides, with a clock of its own."""
+
+import pytest
+
+from scheduler.container.agent_core import (
+    STORY_EVENTS_MAX,
+    AgentCore,
+    ContainerEnd,
+    Ended,
+    Event,
+    Heartbeat,
+    Instruction,
+    Kill,
+    KillRequested,
+    Phase,
+    StopRequested,
+    Terminate,
+    Timer,
+)
+from scheduler.container.grace import (
+    CONTAINER_GRACE_SECS,
+    INSTANCE_GRACE_SECS,
+    SERVICE_GRACE_SECS,
+)
+
+SILENT_SECS = 15.0
+BEGAN = 100.0
+
+
+class Agent:
+    """A core and a clock; the core is validated after each event."""
+
+    def __init__(self, silent_secs: float = SILENT_SECS) -> None:
+        self.core = AgentCore(BEGAN, silent_secs)
+        self.now = BEGAN
+
+    def does(self, event: Event, after_secs: float = 0.0) -> list[Instruction]:
+        """What follows from an event."""
+        self.now += after_secs
+        instructions = self.core.handle(event, self.now)
+        self.core.validate()
+        return instructions
+
+
+@pytest.fixture
+def agent() -> Agent:
+    """One whose container runs."""
+    return Agent()
+
+
+def test_how_a_container_ended_is_known_with_what_it_said(agent: Agent) -> None:
+    assert agent.does(Ended(4, "a bolt kept failing"), 60.0) == []
+    assert agent.core.end == ContainerEnd(4, "a bolt kept failing", 60.0)
+
+
+def test_a_container_ends_in_order(agent: Agent) -> None:
+    assert agent.does(StopRequested("kill")) == [Terminate()]
+    assert agent.does(StopRequested("again")) == []
+    agent.does(Ended(0), 3.0)
+    assert agent.core.end == ContainerEnd(0, "", 3.0, "kill")
+
+
+def test_one_that_does_not_end_is_killed(agent: Agent) -> None:
+    # User code hangs in its close method, and the executor is stuck as well.
+    agent.does(StopRequested("kill"))
+    agent.does(Heartbeat(), CONTAINER_GRACE_SECS)
+    assert agent.does(Timer()) == []
+    assert agent.does(Timer(), 0.1) == [Kill()]
+    agent.does(Ended(-9))
+    end = agent.core.end
+    assert end is not None
+    assert (end.stop_reason, end.reason) == ("kill", "it did not end and was killed")
+
+
+def test_a_silent_one_is_killed_once(agent: Agent) -> None:
+    agent.does(Heartbeat(), 5.0)
+    assert agent.does(Timer(), SILENT_SECS) == []
+    assert agent.does(Timer(), 0.1) == [Kill()]
+    assert agent.does(Timer(), 60.0) == []
+    agent.does(Ended(-9, "half a sen"))
+    assert agent.core.end is not None
+    assert agent.core.end.reason == "it was silent for 15 s and was killed"
+
+
+def test_where_the_cluster_looks_after_silence_it_kills_nobody() -> None:
+    # Aurora's own health check does.
+    agent = Agent(float("inf"))
+    assert agent.does(Timer(), 1e9) == []
+
+
+def test_when_nobody_is_left_to_wait_it_is_killed_at_once(agent: Agent) -> None:
+    agent.does(StopRequested("end"))
+    assert agent.does(KillRequested("the driver is gone")) == [Kill()]
+    assert agent.does(KillRequested("the driver is gone")) == []
+    assert agent.does(StopRequested("end")) == []
+    assert agent.core.phase is Phase.KILLED
+
+
+def test_what_comes_after_its_end_does_nothing(agent: Agent) -> None:
+    agent.does(Ended(0))
+    assert agent.does(KillRequested("late")) == []
+    assert agent.does(StopRequested("late")) == []
+    assert agent.core.phase is Phase.ENDED
+
+
+def test_the_story_has_a_bound_and_no_heartbeats(agent: Agent) -> None:
+    for _ in range(2 * STORY_EVENTS_MAX):
+        agent.does(Heartbeat())
+        agent.does(Timer())
+    assert agent.core.story() == []
+    for _ in range(2 * STORY_EVENTS_MAX):
+        agent.does(StopRequested("kill"))
+    assert len(agent.core.story()) == STORY_EVENTS_MAX
+
+
+def test_a_container_has_longer_than_its_processes() -> None:
+    assert CONTAINER_GRACE_SECS > INSTANCE_GRACE_SECS + SERVICE_GRACE_SECS

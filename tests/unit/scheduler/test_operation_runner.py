@@ -1,0 +1,345 @@
+"""Requests in a real state store, carried out against a master and containers that are fakes."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import HeronError, StateStoreError
+from heron_core.operations import Kind, Operation, State
+from heron_core.plans import PackingPlan, PhysicalPlan, packing_to_json, physical_to_json
+from heron_core.state_tree import (
+    execution_path,
+    operation_path,
+    operations_path,
+    packing_path,
+    physical_path,
+    topology_path,
+)
+from heron_io.master_client import NoAnswer
+from heron_io.state_store.file_store import FileStore
+from scheduler.operation_runner import HISTORY_MAX, Killed, OperationRunner
+from scheduler.operation_steps import SILENT_SECS, OperationSteps, Service
+from scheduler.operations import Requests
+
+NAME = "t"
+OLD, NEW, OTHER = (PackingPlan(each, ()) for each in (NAME, "new", "other"))
+
+
+@dataclass
+class FakeMaster:
+    """Does what it is asked at once, as far as the test lets it."""
+
+    store: FileStore
+    paused: bool = False
+    quiet: bool = True
+    answers: bool = True
+    commands: list[str] = field(default_factory=list)
+    update: dict[str, Any] = field(
+        default_factory=lambda: {
+            "number": 0, "under_way": False, "reason": "", "step": None, "waiting_for": [],
+        }
+    )  # fmt: skip
+    registered: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def ask(
+        self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
+    ) -> dict[str, Any]:
+        if not self.answers:
+            raise NoAnswer("nobody answers")
+        self.commands.append(command)
+        return dict(getattr(self, "on_" + command)(arguments or {}))
+
+    def try_ask(
+        self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
+    ) -> dict[str, Any] | None:
+        try:
+            return self.ask(command, arguments, wait_secs)
+        except HeronError:
+            return None
+
+    def on_activate(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        changed, self.paused = self.paused, False
+        return {"changed": changed}
+
+    def on_deactivate(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        changed, self.paused = not self.paused, True
+        return {"changed": changed}
+
+    def on_drain(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def on_update(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self.store.put(packing_path(NAME), arguments["packing"])
+        self.update |= {
+            "number": self.update["number"] + 1, "under_way": True, "step": "drain", "reason": "",
+            "waiting_for": ["words[0]"],
+        }  # fmt: skip
+        return {"number": self.update["number"]}
+
+    def on_stats(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "quiet": self.quiet,
+            "update": self.update,
+            "registered": self.registered,
+            "containers": sorted(self.registered),
+            "containers_expected": sorted(self.registered),
+            "components": {},
+        }
+
+    def end_update(self, running: PackingPlan, reason: str = "") -> None:
+        """What the master does at the end of an update."""
+        run_by(self.store, running)
+        self.update |= {"under_way": False, "reason": reason}
+
+
+@dataclass
+class FakeContainers:
+    """A container that is restarted is another process at once."""
+
+    master: FakeMaster
+    back_secs: float = 30.0
+    restarted: list[int] = field(default_factory=list)
+
+    def restart(self, container: int, service: Service) -> None:
+        self.restarted.append(container)
+        self.master.registered[container] = {"host": service[0], "pid": service[1] + 1000}
+
+    def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
+        pass
+
+    def end(self, reason: str) -> None:
+        raise Killed(reason)
+
+
+def run_by(store: FileStore, packing: PackingPlan) -> None:
+    store.put(packing_path(NAME), packing_to_json(packing))
+    store.put(physical_path(NAME), physical_to_json(PhysicalPlan(NAME, 1, "RUNNING", packing, {})))
+
+
+@dataclass
+class World:
+    """A topology that runs, and its runner, which may be replaced."""
+
+    store: FileStore
+    master: FakeMaster
+    containers: FakeContainers
+    requests: Requests
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """A runner that knows nothing but the state store, as after a kill -9."""
+        steps = OperationSteps(
+            self.store,
+            NAME,
+            self.master,  # type: ignore[arg-type]
+            self.containers,
+            lambda: self.now,
+        )
+        self.runner = OperationRunner(self.requests, steps)
+
+    def ask(self, kind: Kind, **arguments: Any) -> Callable[[], Operation]:
+        number = self.requests.ask(kind, arguments)
+
+        def now() -> Operation:
+            found = self.requests.get(number)
+            assert found is not None
+            return found
+
+        return now
+
+    def poll(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.runner.poll()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with FileStore(str(tmp_path)) as store:
+        store.put(topology_path(NAME), {})
+        store.put(execution_path(NAME), {"state": "RUNNING"})
+        run_by(store, OLD)
+        master = FakeMaster(store)
+        yield World(store, master, FakeContainers(master), Requests(store, NAME))
+
+
+def test_changes_of_the_state_come_in_the_order_in_which_they_were_asked(world: World) -> None:
+    """Also if nobody answers for a while: the later one must not come first."""
+    world.master.answers = False
+    paused, active = world.ask(Kind.DEACTIVATE), world.ask(Kind.ACTIVATE)
+    world.poll(3)
+    assert (paused().state, active().state) == (State.RUNNING, State.PENDING)
+    assert paused().progress == "waiting for the topology master"
+    world.master.answers = True
+    world.poll(3)
+    assert paused().result == active().result == {"changed": True}
+    assert not world.master.paused
+
+
+def test_a_master_that_never_answers_is_told(world: World) -> None:
+    world.master.answers = False
+    paused = world.ask(Kind.DEACTIVATE)
+    world.poll()
+    world.now += SILENT_SECS + 1
+    world.poll()
+    assert (paused().state, paused().reason) == (State.FAILED, "nobody answers")
+
+
+def test_a_kill_drains_and_ends(world: World) -> None:
+    world.master.quiet = False
+    world.ask(Kind.KILL, wait_secs=5.0)
+    world.poll(3)
+    assert "drain" in world.master.commands
+    world.master.quiet = True
+    with pytest.raises(Killed, match="killed by"):
+        world.poll()
+
+
+def test_a_kill_goes_on_under_another_runner(world: World) -> None:
+    world.master.quiet = False
+    kill = world.ask(Kind.KILL, wait_secs=5.0)
+    world.poll(2)
+    world.start()
+    world.poll()
+    assert kill().state is State.RUNNING
+    world.now += 6.0
+    world.poll()
+    assert kill().notes == ("still busy after 5 s: ending anyway",)
+    with pytest.raises(Killed):
+        world.poll()
+
+
+def test_an_impatient_kill_does_not_wait_for_a_patient_one(world: World) -> None:
+    world.master.quiet = False
+    world.ask(Kind.KILL, wait_secs=600.0)
+    world.poll(2)
+    world.ask(Kind.KILL, wait_secs=0)
+    with pytest.raises(Killed):
+        world.poll()
+
+
+def test_what_has_ended_is_killed_without_a_drain(world: World) -> None:
+    world.store.put(execution_path(NAME), {"state": "ENDED"})
+    world.ask(Kind.KILL, wait_secs=5.0)
+    with pytest.raises(Killed):
+        world.poll()
+    assert world.master.commands == []
+
+
+def test_an_update_says_what_it_waits_for_and_is_done(world: World) -> None:
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    assert update().progress == "waiting until what is in flight is processed: words[0]"
+    world.master.end_update(NEW)
+    world.poll()
+    assert update().state is State.DONE
+
+
+def test_an_update_goes_on_under_another_runner_and_is_asked_once(world: World) -> None:
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    world.start()
+    world.poll()
+    assert world.master.commands.count("update") == 1
+    world.master.end_update(NEW)
+    world.start()
+    world.poll()
+    assert update().state is State.DONE
+    assert world.master.commands.count("update") == 1
+
+
+def test_an_update_that_is_given_up_says_why(world: World) -> None:
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    world.master.end_update(OLD, "no room")
+    world.poll()
+    assert (update().state, update().reason) == (State.FAILED, "t is not updated: no room")
+
+
+def test_a_master_that_dies_with_its_answer_is_not_asked_again(world: World) -> None:
+    """Its successor goes on with what it had stored."""
+    world.master.answers = False
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    assert update().progress == "waiting for the topology master"
+    world.store.put(packing_path(NAME), packing_to_json(NEW))
+    world.master.answers = True
+    world.master.end_update(NEW)
+    world.poll()
+    assert update().state is State.DONE
+    assert "update" not in world.master.commands
+
+
+def test_a_second_update_is_refused(world: World) -> None:
+    world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    with pytest.raises(HeronError, match="an update of t is under way: wait until it is done"):
+        world.ask(Kind.UPDATE, packing=packing_to_json(OTHER))
+
+
+def test_of_two_updates_asked_at_once_the_second_fails(world: World) -> None:
+    """Each asker saw none when it looked."""
+    first = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    asked = world.store.get(operation_path(NAME, 1))
+    world.store.put(operation_path(NAME, 2), asked)
+    world.poll(2)
+    second = world.requests.get(2)
+    assert second is not None
+    assert (first().state, second.state) == (State.RUNNING, State.FAILED)
+    assert "under way" in second.reason
+
+
+def test_containers_restart_one_by_one_and_not_twice_under_another_runner(world: World) -> None:
+    world.master.registered = {each: {"host": "h", "pid": each} for each in (1, 2)}
+    restart = world.ask(Kind.RESTART, containers=[1, 2])
+    world.poll()
+    assert restart().result == {"restarted": [1]}
+    world.start()
+    world.poll(3)
+    assert restart().state is State.DONE
+    assert world.containers.restarted == [1, 2]
+
+
+def test_a_request_of_a_topology_that_has_ended_is_taken_back(world: World) -> None:
+    world.store.delete(topology_path(NAME))
+    with pytest.raises(HeronError, match="t has just ended"):
+        world.ask(Kind.ACTIVATE)
+    assert world.store.children(operations_path(NAME)) == []
+
+
+def test_nonsense_is_taken_away_or_fails(world: World) -> None:
+    empty = world.ask(Kind.UPDATE)
+    world.store.put(operation_path(NAME, 2), {"kind": "explode"})
+    world.poll(2)
+    assert world.requests.get(2) is None
+    assert empty().state is State.FAILED
+    assert "makes no sense" in empty().reason
+
+
+def test_old_requests_are_forgotten(world: World) -> None:
+    for _ in range(HISTORY_MAX + 3):
+        world.ask(Kind.ACTIVATE)
+    world.poll(HISTORY_MAX + 4)
+    assert sorted(world.requests.all()) == list(range(4, HISTORY_MAX + 4))
+
+
+def test_a_state_store_that_is_away_stops_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    with monkeypatch.context() as away:
+        away.setattr(world.store, "put", _unreachable)
+        with pytest.raises(StateStoreError):
+            world.poll()
+    world.poll()
+    world.master.end_update(NEW)
+    world.poll()
+    assert update().state is State.DONE
+
+
+def _unreachable(*_: object) -> None:
+    raise StateStoreError("away")

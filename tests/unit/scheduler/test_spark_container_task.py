@@ -1,0 +1,66 @@
+"""What follows from the end of a container, and how long a task waits before it fails."""
+
+import pytest
+
+from heron_core.exit_codes import ExitCode
+from scheduler.backends.spark.container_task import NextStep, next_step, pause_secs
+from scheduler.backends.spark.session import reason_of
+from scheduler.container.agent_core import ContainerEnd
+
+
+@pytest.mark.parametrize(
+    ("code", "attempt", "first", "requested", "expected"),
+    [
+        (0, 0, True, "end", NextStep.OVER),
+        (-9, 0, True, "end", NextStep.OVER),
+        (0, 0, True, "", NextStep.RETRY),
+        (-9, 0, True, "", NextStep.RETRY),
+        (1, 7, False, "", NextStep.RETRY),
+        (0, 0, True, "restart", NextStep.RESTART),
+        (-9, 2, False, "restart", NextStep.RESTART),
+        (0, 0, False, "end restart", NextStep.OVER),
+        (ExitCode.ENDED, 0, False, "restart", NextStep.FINAL),
+        (ExitCode.GAVE_UP, 0, True, "", NextStep.FINAL),
+        (ExitCode.GAVE_UP, 3, False, "", NextStep.FINAL),
+        (ExitCode.UNSTARTED, 0, True, "", NextStep.FINAL),
+        (ExitCode.UNSTARTED, 1, True, "", NextStep.RETRY),
+        (ExitCode.UNSTARTED, 0, False, "", NextStep.RETRY),
+    ],
+)
+def test_what_follows(
+    code: int, attempt: int, first: bool, requested: str, expected: NextStep
+) -> None:
+    """A container that never began ends the topology only at its very first start."""
+    step = next_step(
+        ContainerEnd(code, ""),
+        attempt,
+        first=first,
+        end_requested="end" in requested,
+        restart_requested="restart" in requested,
+    )
+    assert step is expected
+
+
+@pytest.mark.parametrize(
+    ("ran_secs", "attempt", "expected"),
+    [(0.1, 0, 0.0), (0.1, 1, 0.2), (0.1, 2, 0.4), (0.1, 20, 10.0), (10.0, 20, 0.0)],
+)
+def test_pauses(ran_secs: float, attempt: int, expected: float) -> None:
+    """As everywhere: at once the first time, then ever later; at once again after a stable run."""
+    assert pause_secs(ContainerEnd(-9, "", ran_secs), attempt) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "no reason given"),
+        ("one line\nanother", "one line"),
+        ("An error occurred.\n\tat x\nCaused by: a: b\n\tat y\nCaused by: c:  d\n\tat z", "c: d"),
+        (
+            "Job aborted\npyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] 3.9\nx",
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] 3.9",
+        ),
+    ],
+)
+def test_the_line_of_an_error_of_spark_s(text: str, expected: str) -> None:
+    assert reason_of(text) == expected
