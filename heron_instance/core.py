@@ -124,7 +124,7 @@ class InstanceCore:
         }
 
     def handle(self, event: Event, now: float) -> Out:
-        """What to do about `event`, in order; `now` on the clock of the world."""
+        """What to do about `event`, in order; `now` on the environment's clock."""
         return self._by_event[type(event)](event, now)
 
     @property
@@ -142,10 +142,13 @@ class InstanceCore:
     # --- the control thread -------------------------------------------------------------------
 
     def _control_received(self, event: ControlReceived, now: float) -> Out:
-        return self._noted(event, now, self.control.received(event, now))
+        out = self.control.received(event, now)
+        # A probe changes nothing, and comes many times a second while a topology drains.
+        probed = type(event.message) is messages.QuiescenceProbe
+        return out if probed else self._noted(event, now, out)
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
-        self.story.add(now, name_of(event), instructions=tuple(out))
+        self.story.add(now, name_of(event), instructions=tuple(map(name_of, out)))
         return out
 
     # --- the main loop ------------------------------------------------------------------------

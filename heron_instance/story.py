@@ -18,7 +18,7 @@ class StoryEntry:
     event: str
     cause: str
     """The event that this one follows from; empty for one that came from outside."""
-    instructions: tuple[Instruction, ...] = ()
+    instructions: tuple[str, ...] = ()
 
 
 class Story:
@@ -28,7 +28,7 @@ class Story:
         self._entries: deque[StoryEntry] = deque(maxlen=STORY_LENGTH)
 
     def add(
-        self, at: float, event: str, cause: str = "", instructions: tuple[Instruction, ...] = ()
+        self, at: float, event: str, cause: str = "", instructions: tuple[str, ...] = ()
     ) -> None:
         """Remember one entry."""
         self._entries.append(StoryEntry(at, event, cause, instructions))
@@ -39,6 +39,6 @@ class Story:
         return list(self._entries)
 
 
-def name_of(event: Event) -> str:
-    """An event in a word: its message's class for a message, its own otherwise."""
-    return type(getattr(event, "message", event)).__name__
+def name_of(step: Event | Instruction) -> str:
+    """An event or an instruction in a word: its message's class if it has one, or its own."""
+    return type(getattr(step, "message", step)).__name__

@@ -102,13 +102,9 @@ class Instance:
         identity = Identity(self.task, self.incarnation, 0)
         try:
             return InstanceCore(
-                shared.topology,
-                shared.packing,
-                identity,
-                environment,
-                SharedState(),
+                shared.topology, shared.packing, identity, environment, SharedState(),
                 CONSUMED_BYTES,
-            )
+            )  # fmt: skip
         except Exception as error:
             error.add_note(f"raised at the start of {self.name}[{self.task}]")
             raise

@@ -14,7 +14,13 @@ from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import Track, each_its, own_tracks, run_tracks
-from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
+from heron_instance.input.driver import (
+    LOOK_UP_EVERY,
+    SLOW_SECS,
+    Clock,
+    ComponentDriver,
+    Report,
+)
 from heron_instance.input.tuples import HeronTuple, tick_tuple
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
@@ -45,12 +51,8 @@ class BoltDriver(ComponentDriver):
         packing: PackingPlan,
         hooks: Any,
         metrics: Metrics,
-        tick_secs: float | None,
     ) -> None:
-        """`tick_secs`: seconds between ticks, by the config as `initialize` left it (a window bolt
-        sets them there); None for no ticks."""
         super().__init__(component, outbox, options, clock, report)
-        self._tick_secs = tick_secs
         self.collector = collector
         self.metrics = metrics
         self._decode = decode
@@ -88,8 +90,8 @@ class BoltDriver(ComponentDriver):
     def begin(self, active: bool, now: float) -> None:
         """The plan is there: ticks begin (first one after a full interval), also in a topology
         that is paused."""
-        if self._tick_secs is not None and self._next_tick == NEVER:
-            self._next_tick = now + self._tick_secs
+        if self.options.tick_secs is not None and self._next_tick == NEVER:
+            self._next_tick = now + self.options.tick_secs
 
     @property
     def next_tick(self) -> float:
@@ -218,9 +220,9 @@ class BoltDriver(ComponentDriver):
 
     def tick(self, now: float) -> None:
         """Give the bolt a tick if one is due."""
-        if now < self._next_tick or self._tick_secs is None:
+        if now < self._next_tick or self.options.tick_secs is None:
             return
-        self._next_tick = max(self._next_tick + self._tick_secs, now)
+        self._next_tick = max(self._next_tick + self.options.tick_secs, now)
         self.run_tick(now)
 
     def run_tick(self, now: float) -> None:
@@ -317,7 +319,8 @@ class BoltDriver(ComponentDriver):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         assert not self._busy, "busy between two messages"
-        assert self._next_tick == NEVER or self._tick_secs is not None, "a tick that nobody wants"
+        ticks = self.options.tick_secs is not None
+        assert ticks or self._next_tick == NEVER, "a tick that nobody asked for"
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; the batch under way counts as busy up to now."""

@@ -216,8 +216,8 @@ class SpoutDriver(ComponentDriver):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         collector = self.collector
-        strangers = collector.started.keys() - collector.pending.keys()
-        assert not strangers, f"timed, but not pending: roots {strangers}"
+        unknown = collector.started.keys() - collector.pending.keys()
+        assert not unknown, f"timed, but not pending: roots {unknown}"
         assert not self.active or self._planned, "active without a plan"
 
     def statistics(self) -> dict[str, Any]:

@@ -125,9 +125,10 @@ def _bolt(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
+    options = replace(options, tick_secs=context.tick_secs)
     driver = BoltDriver(component, setting.outbox, options, environment.clock,
                         environment.logger.error, collector, decode, setting.topology,
-                        setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
+                        setting.packing, hooks, Metrics())  # fmt: skip
     calls.attach(driver)
     return Instance(driver, component, context, hooks)
 

@@ -125,8 +125,8 @@ def test_tuples_cross_tcp_between_containers(place: Place) -> None:
     assert {(1, 2), (2, 1)} <= senders
     with Master(place.store_url, "Groupings") as master:
         stats = running.until(master.stats, "the master answers")
-    assert set(stats["stream_managers"]) == {1, 2}
-    assert all(each["forwarded"] > 0 for each in stats["stream_managers"].values())
+    assert set(stats.stream_managers) == {1, 2}
+    assert all(each.counters["forwarded"] > 0 for each in stats.stream_managers.values())
     first = running.until(
         lambda: running.process_called("heron: stream manager 1 "), "stream manager 1"
     )

@@ -99,6 +99,7 @@ def test_the_tick_interval_that_a_window_bolt_requests_is_the_one_that_counts() 
     """The component's config says a tick every 50 s, and goes on to say so."""
     run = Windows(Sliding, {DURATION: 4, SLIDE: "2", TICK: 50})
     assert run.cluster.instances[2].context.get_cluster_config()[TICK] == 50
+    assert run.core.options.tick_secs == 2.0
     run.cluster.tick(1)
     assert run.core.metrics.ticks == 0
     run.cluster.tick(1)
