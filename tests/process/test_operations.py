@@ -8,8 +8,9 @@ and the chance of a seed picks which of them; "never asked" is the moment before
 import random
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import psutil
 import pytest
 
 from heron_core.operations import Kind, Operation, State
@@ -208,14 +209,20 @@ def test_an_update_and_a_kill_whose_askers_die_under_zookeeper(
     place.nothing_is_left(GONE_SECS)
 
 
+def runner_of(place: Place) -> psutil.Process | None:
+    """The process that carries out operations."""
+    for each in place.processes():
+        with suppress(psutil.Error):
+            if " ".join(each.cmdline()).startswith("heron: operations"):
+                return each
+    return None
+
+
 def test_the_process_that_carries_it_out_dies_too(place: Place) -> None:
     """Asker and runner are killed in the middle of an update: its successor goes on with it."""
     with submitted(place, "--containers", 1) as asker:
         number = asker.ask_and_die(2, "update", "--container-number", 2)
-        (runner,) = (
-            each for each in place.processes()
-            if " ".join(each.cmdline()).startswith("heron: operations")
-        )  # fmt: skip
+        runner = until(lambda: runner_of(place), "there is a runner")
         runner.kill()
         asker.is_done(number)
         request = asker.requests.get(number)
