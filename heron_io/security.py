@@ -16,7 +16,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 log = logging.getLogger("security")
 
-TOLD_EVERY_SECS = 60.0
+LOG_EVERY_SECS = 60.0
 """An intruder that tries again and again must not fill the log."""
 _FAILED = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -80,7 +80,7 @@ class CurveAuthenticator:
         self.disconnected = 0
         """Connections that have ended: of processes that died or were refused, and those that zmq
         cut for bytes of another protocol or for a frame that is too long."""
-        self._told_at = float("-inf")
+        self._logged_at = float("-inf")
         self._last = "?"
 
     def guard(self, sock: "zmq.Socket[bytes]") -> None:
@@ -115,8 +115,8 @@ class CurveAuthenticator:
 
     def _refuse(self, who: str, now: float) -> None:
         self.refused += 1
-        if now - self._told_at >= TOLD_EVERY_SECS:
-            self._told_at = now
+        if now - self._logged_at >= LOG_EVERY_SECS:
+            self._logged_at = now
             log.warning(
                 "refused a connection without this topology's key (last address %s, %d so far)",
                 who,

@@ -52,13 +52,13 @@ def tcp_router(
     host: str,
     hwm: int,
     bytes_max: int,
-    door: CurveAuthenticator,
+    authenticator: CurveAuthenticator,
 ) -> "tuple[zmq.Socket[bytes], str]":
     """A ROUTER on a free port of `host`, and its address; `bytes_max` limits one frame."""
     router = context.socket(zmq.ROUTER)
     router.set_hwm(hwm)
     router.setsockopt(zmq.MAXMSGSIZE, bytes_max)
-    door.guard(router)
+    authenticator.guard(router)
     port = router.bind_to_random_port(f"tcp://{host}")
     return router, f"tcp://{host}:{port}"
 

@@ -71,7 +71,7 @@ class SparkQueryBackend:
             ProcessSpec(
                 "Spark query",
                 f"heron: Spark query ({launch.topology.name})",
-                lambda ties: self._run(launch, sockets, ties),
+                lambda link: self._run(launch, sockets, link),
                 GRACE_SECS,
                 killed_with_parent=True,
                 final_codes=FINAL_CODES,
@@ -97,7 +97,7 @@ class SparkQueryBackend:
             f", continued after batch {done}" if done >= 0 else ""
         )
 
-    def _run(self, launch: "Submission", sockets: str, ties: SupervisorLink) -> int:
+    def _run(self, launch: "Submission", sockets: str, link: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
         from heron_spark.command_server import ServerArguments
         from heron_spark.detached import Ending, run_detached
@@ -105,7 +105,7 @@ class SparkQueryBackend:
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
-        start_heartbeat_thread(ties)
+        start_heartbeat_thread(link)
         options = with_archives(self.options, topology, launch.home, sockets)
         arguments = ServerArguments(launch.store_url, launch.keys)
         result = run_detached(
@@ -118,7 +118,7 @@ class SparkQueryBackend:
         )
         if result.ending is Ending.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        ties.report(result.reason)
+        link.report(result.reason)
         return {
             Ending.ENDED: ExitCode.ENDED,
             Ending.FAILED: ExitCode.GAVE_UP,

@@ -62,7 +62,7 @@ class Runner:
         self._printed = printed
         self._lines = printed.lines = Lines()
         self._log = logging.getLogger(self.label)
-        self._todo = CallbackQueue(time.monotonic)
+        self._callbacks = CallbackQueue(time.monotonic)
         self._outgoing = OutgoingBlocks(places)
         self._unacked: list[Any] = []
         self._own_ack: Callable[[Any], None] | None = None
@@ -86,8 +86,8 @@ class Runner:
             self._outgoing.add,
             lambda: None,
             self._log,
-            self._todo.soon,
-            self._todo.later,
+            self._callbacks.soon,
+            self._callbacks.later,
             self._construct,
         )
         identity = Identity(self.task, incarnation_number(), os.getpid())
@@ -147,7 +147,7 @@ class Runner:
         metrics = self.driver.metrics
         self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
         self._ack()
-        self._todo.run()
+        self._callbacks.run()
 
     def _ack(self) -> None:
         if self._own_ack is None:
@@ -206,7 +206,7 @@ class Runner:
 
     def _wait_until_idle(self) -> None:
         """Until nothing is in the works of a component's own threads."""
-        self._todo.run()
+        self._callbacks.run()
         driver = self.driver
         deadline = time.monotonic() + IDLE_WAIT_SECS
         while isinstance(driver, BoltDriver) and not driver.component_is_idle:
@@ -214,7 +214,7 @@ class Runner:
                 self._log.warning("still at work after %.0f s: the batch goes on", IDLE_WAIT_SECS)
                 return
             time.sleep(LOOK_AGAIN_SECS)
-            self._todo.run()
+            self._callbacks.run()
 
     def _facts(self, finished: bool, state_bytes: int) -> dict[str, Any]:
         metrics, marks = self.driver.metrics, self._marks

@@ -73,9 +73,9 @@ class PartitionRows:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            dealt, rows = batch.column(batch.num_columns - 1), _without_last(batch)
-            for index in pc.unique(dealt).to_pylist():
-                payload = pack_rows(self.tasks[index], rows.filter(pc.equal(dealt, index)))
+            assigned, rows = batch.column(batch.num_columns - 1), _without_last(batch)
+            for index in pc.unique(assigned).to_pylist():
+                payload = pack_rows(self.tasks[index], rows.filter(pc.equal(assigned, index)))
                 place = self.partitions[index]
                 yield rows_of_blocks([(0, place, payload)], place + 1)
 

@@ -33,7 +33,7 @@ from heron_instance.input.bolt import NEVER, BoltDriver
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
-from heron_tester.instance import Instance, Surroundings
+from heron_tester.instance import Instance, SharedContext
 from stream_manager import core as stream_manager
 from stream_manager import events
 from stream_manager.options import Options
@@ -67,10 +67,10 @@ def packed(topology: TopologySpec) -> PackingPlan:
 
 
 class Cluster:
-    """The running topology; it implements instance.Outside."""
+    """The running topology; it implements instance.ClusterCallbacks."""
 
     def __init__(
-        self, shared: Surroundings, seed: int, random_order: bool, steps_max: int, wait_secs: float
+        self, shared: SharedContext, seed: int, random_order: bool, steps_max: int, wait_secs: float
     ) -> None:
         self.shared = shared
         self.clock = shared.clock

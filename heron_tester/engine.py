@@ -12,7 +12,7 @@ from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.cluster import Cluster, packed
 from heron_tester.errors import TesterError
 from heron_tester.faults import Faults
-from heron_tester.instance import Instance, Surroundings
+from heron_tester.instance import Instance, SharedContext
 from heron_tester.records import Journal
 from heron_tester.run_settings import RunSettings
 from heron_tester.sources import own_search_path
@@ -23,10 +23,10 @@ _PROBLEMS_TOLD = 3
 class Engine:
     """A running cluster, its journal, and user code that reads the virtual clock meanwhile."""
 
-    def __init__(self, make_topology: Callable[[], TopologySpec], manners: RunSettings) -> None:
-        self.seed = manners.settled_seed()
-        self.manners = manners
-        self.clock = VirtualClock(manners.start_time)
+    def __init__(self, make_topology: Callable[[], TopologySpec], settings: RunSettings) -> None:
+        self.seed = settings.settled_seed()
+        self.settings = settings
+        self.clock = VirtualClock(settings.start_time)
         self.journal = Journal()
         self.faults = Faults()
         self._patched = PatchedTime(self.clock)
@@ -35,13 +35,13 @@ class Engine:
         try:
             topology = self.topology = make_topology()
             sys.path[:0] = [each for each in topology.search_paths if each not in sys.path]
-            shared = Surroundings(
+            shared = SharedContext(
                 topology, packed(topology), self.clock, self._patched, self.journal, self.faults
             )
             with self.running():
                 self.cluster = Cluster(
-                    shared, self.seed, manners.order == "random", manners.steps_max,
-                    manners.wait_secs,
+                    shared, self.seed, settings.order == "random", settings.steps_max,
+                    settings.wait_secs,
                 )  # fmt: skip
         except BaseException:
             self._open.close()
@@ -50,7 +50,7 @@ class Engine:
     @contextmanager
     def running(self) -> Iterator[None]:
         """While user code runs: the time module's functions read the virtual clock."""
-        if not self.manners.patch_time:
+        if not self.settings.patch_time:
             yield
             return
         with self._patched.patched():
@@ -82,7 +82,7 @@ class Engine:
 
     def explain(self, error: BaseException) -> None:
         """Add to the exception that ends a test how to run it again, and what components raised."""
-        how = f"order={self.manners.order!r}, seed={self.seed}"
+        how = f"order={self.settings.order!r}, seed={self.seed}"
         error.add_note(f"tester of {self.topology.name}: {how}")
         for problem in self.journal.unseen()[:_PROBLEMS_TOLD]:
             if problem.error is not error:

@@ -30,7 +30,7 @@ CONSUMED_BYTES = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SharedContext:
     """What all instances of one tester share."""
 
     topology: TopologySpec
@@ -41,7 +41,7 @@ class Surroundings:
     faults: Faults
 
 
-class Outside(Protocol):
+class ClusterCallbacks(Protocol):
     """Where an instance's messages and calls go."""
 
     def sent(self, instance: "Instance", frames: Frames) -> None:
@@ -61,7 +61,12 @@ class Instance:
     """
 
     def __init__(
-        self, shared: Surroundings, outside: Outside, task: int, incarnation: int, rng: Random
+        self,
+        shared: SharedContext,
+        callbacks: ClusterCallbacks,
+        task: int,
+        incarnation: int,
+        rng: Random,
     ) -> None:
         self.shared = shared
         self.task = task
@@ -80,11 +85,11 @@ class Instance:
         environment = Environment(
             shared.clock,
             rng,
-            partial(outside.sent, self),
+            partial(callbacks.sent, self),
             _admit,
             own_logger(self.name, self.watch, debug),
-            call_soon=partial(outside.call_soon, self),
-            call_later=partial(outside.call_later, self),
+            call_soon=partial(callbacks.call_soon, self),
+            call_later=partial(callbacks.call_later, self),
             construct=self._construct,
             wrap=self.watch.around,
         )

@@ -63,24 +63,5 @@ REPLACED: dict[str, str] = {
 }
 """A word that is no name here -> the term of the field that says it. Add a word when it is gone."""
 
-STANDING: dict[str, frozenset[str]] = {
-    "careful": frozenset({"heron_instance"}),
-    "dealt": frozenset({"scheduler", "heron_spark"}),
-    "door": frozenset({"heron_io"}),
-    "fitted": frozenset({"scheduler"}),
-    "lane": frozenset({"heron_instance"}),
-    "lanes": frozenset({"heron_instance"}),
-    "manners": frozenset({"heron_tester"}),
-    "outside": frozenset({"heron_tester"}),
-    "place": frozenset({"heron_io", "heronpy_compat", "scheduler", "heron_spark"}),
-    "places": frozenset({"heronpy_compat", "scheduler", "heron_spark"}),
-    "placing": frozenset({"scheduler"}),
-    "rivals": frozenset({"heron_instance"}),
-    "shortcut": frozenset({"heron_instance"}),
-    "surroundings": frozenset({"heron_tester"}),
-    "ties": frozenset({"heron_spark"}),
-    "todo": frozenset({"heron_spark"}),
-    "told": frozenset({"heron_core", "heron_io", "heronpy_compat", "heron_tester"}),
-    "tracks": frozenset({"heron_instance"}),
-}
+STANDING: dict[str, frozenset[str]] = {}
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""

@@ -2,7 +2,7 @@
 
 A default stream that goes to one consumer by shuffle or by one field gets an `emit` made for it;
 whatever else is asked for (other streams, several consumers, direct tasks, several anchors, task
-ids wanted) takes the careful way of `emit_general`. Both pack the values at once, so a list that
+ids wanted) takes the general way of `emit_general`. Both pack the values at once, so a list that
 user code changes after its emit does no harm, and a value that cannot travel fails that very emit.
 
 Ack trees are Storm's: each delivery has a random 64-bit edge; what a tuple's ack reports is the xor
@@ -15,9 +15,9 @@ from typing import Any
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
-from heron_instance.emit.output_buffers import NO_RUN, Lane, Outbox
+from heron_instance.emit.output_buffers import NO_RUN, Outbox, OutputBuffer
 from heron_instance.emit.routing import Route, Router
-from heron_instance.input.anchors import SharedTrack
+from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.options import Options
 
 Emit = Callable[..., Any]
@@ -31,7 +31,7 @@ class Collector:
     """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
 
     shares_edges = False
-    """Whether tuples of one root that follow each other in a lane have one edge."""
+    """Whether tuples of one root that follow each other in a buffer have one edge."""
 
     def __init__(
         self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
@@ -82,18 +82,20 @@ class Collector:
                 f"(declared: {known})"
             ) from None
 
-    def lanes_for(self, values: Sequence[Any], route: Route, direct_task: int | None) -> list[Lane]:
-        """All lanes a tuple goes into: the groupings' choice and the direct task (heronpy adds)."""
+    def buffers_for(
+        self, values: Sequence[Any], route: Route, direct_task: int | None
+    ) -> list[OutputBuffer]:
+        """All buffers of a tuple: the groupings' choice, and the direct task (heronpy adds it)."""
         if route.spec.direct and direct_task is None:
             raise RuntimeError(
                 f"{self.component}.{route.spec.name} is a direct stream: emit with direct_task"
             )
-        lanes = [lane for choose in route.choosers for lane in choose(values)]
+        buffers = [buffer for choose in route.choosers for buffer in choose(values)]
         if direct_task is not None:
-            lanes.append(self._direct_lane(route, direct_task))
-        return lanes
+            buffers.append(self._direct_buffer(route, direct_task))
+        return buffers
 
-    def _direct_lane(self, route: Route, task: object) -> Lane:
+    def _direct_buffer(self, route: Route, task: object) -> OutputBuffer:
         if isinstance(task, bool) or not isinstance(task, int):
             raise TypeError(f"{self.component}: direct_task must be a task id, not {task!r}")
         if task not in route.reachable:
@@ -101,55 +103,57 @@ class Collector:
                 f"{self.component}.{route.spec.name}: task {task} does not read this stream "
                 f"(its readers: {sorted(route.reachable)})"
             )
-        return self.router.lane_to(task)
+        return self.router.buffer_to(task)
 
-    def put(self, lanes: Sequence[Lane], route: Route, data: bytes, roots: Sequence[int]) -> int:
-        """Append one packed tuple to its lanes; returns the xor of the edges it was given.
+    def put(
+        self, buffers: Sequence[OutputBuffer], route: Route, data: bytes, roots: Sequence[int]
+    ) -> int:
+        """Append one packed tuple to its buffers; returns the xor of the edges it was given.
 
         It flushes at the end only: a tree has to begin with all of its edges, before any of its
         tuples leave.
         """
         outbox = self.outbox
         total = 0
-        for rival in {rival for lane in lanes for rival in lane.rivals if rival.parts}:
+        for rival in {rival for buffer in buffers for rival in buffer.conflicting if rival.parts}:
             outbox.flush_acks()  # a report of what was processed rides on this message
-            outbox.flush_lane(rival)
-        for lane in lanes:
-            if len(roots) > 1 and lane.has_runs:  # a batch has either runs or further roots
+            outbox.flush_buffer(rival)
+        for buffer in buffers:
+            if len(roots) > 1 and buffer.has_runs:  # a batch has either runs or further roots
                 outbox.flush_acks()
-                outbox.flush_lane(lane)
-            position = len(lane.parts)
-            lane.parts.append(data)
-            if lane.streams is not None:
-                lane.streams.append(route.index)
+                outbox.flush_buffer(buffer)
+            position = len(buffer.parts)
+            buffer.parts.append(data)
+            if buffer.streams is not None:
+                buffer.streams.append(route.index)
             if outbox.tracked:
-                total ^= self._track(lane, position, roots)
+                total ^= self._anchor_state(buffer, position, roots)
             outbox.room -= len(data) + outbox.overhead
-        if not route.shortcut:
+        if not route.fast_path:
             route.emits[0] += 1
         return total
 
-    def _track(self, lane: Lane, position: int, roots: Sequence[int]) -> int:
+    def _anchor_state(self, buffer: OutputBuffer, position: int, roots: Sequence[int]) -> int:
         """Give each delivery an edge; the same edge counts for each of the tuple's roots, and for
         the tuples of one root that follow each other."""
         root, single = roots[0] if roots else 0, len(roots) < 2
-        if single and root == lane.run:
+        if single and root == buffer.run:
             return 0
-        lane.run = root if single and self.shares_edges and lane.is_plain else NO_RUN
-        lane.starts.append(position)
+        buffer.run = root if single and self.shares_edges and buffer.is_plain else NO_RUN
+        buffer.starts.append(position)
         total = 0
-        for block in lane.blocks:
+        for block in buffer.blocks:
             edge = self.next_edge() if roots else 0
             total ^= edge
             block.extend((root, edge))
         for further in roots[1:]:
-            lane.extras.extend((position, further))
+            buffer.extras.extend((position, further))
         return total
 
 
-def tasks_of(lanes: Sequence[Lane]) -> list[int]:
-    """The tasks that lanes lead to."""
-    return [task for lane in lanes for task in lane.targets or (lane.destination,)]
+def tasks_of(buffers: Sequence[OutputBuffer]) -> list[int]:
+    """The tasks that buffers lead to."""
+    return [task for buffer in buffers for task in buffer.targets or (buffer.destination,)]
 
 
 class BoltCollector(Collector):
@@ -168,18 +172,18 @@ class BoltCollector(Collector):
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
     def emit_of(
-        self, careful: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
+        self, general: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
     ) -> Emit:
-        """`careful` with a shortcut for the default stream: `unnamed` is what it is called then.
+        """`general` with a fast path for the default stream: `unnamed` is what it is called then.
 
         Of a pystorm bolt `user`, what is emitted without anchors is anchored to its _current_tups
         if its auto_anchor says so; all else, and what comes when `thread` tells another number than
-        now, is left to `careful`.
+        now, is left to `general`.
         """
         route = self.router.routes.get(DEFAULT_STREAM)
-        if route is None or not route.shortcut:
-            return careful
-        return self._fast_emit(route, careful, unnamed, user, thread)
+        if route is None or not route.fast_path:
+            return general
+        return self._fast_emit(route, general, unnamed, user, thread)
 
     def emit_general(
         self,
@@ -189,16 +193,16 @@ class BoltCollector(Collector):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit in the careful way; returns the task ids if they were asked for."""
+        """Emit in the general way; returns the task ids if they were asked for."""
         route = self.route_of(stream)
         values = self.checked(tup, route)
-        lanes = self.lanes_for(values, route, direct_task)
-        tracks = _tracks(anchors) if self.outbox.tracked and anchors else {}
-        total = self.put(lanes, route, self.packed(values, route), list(tracks))
-        for root, track in tracks.items():
-            track[track.index(root) + 1] ^= total
+        buffers = self.buffers_for(values, route, direct_task)
+        anchor_states = _anchors(anchors) if self.outbox.tracked and anchors else {}
+        total = self.put(buffers, route, self.packed(values, route), list(anchor_states))
+        for root, anchor_state in anchor_states.items():
+            anchor_state[anchor_state.index(root) + 1] ^= total
         self.outbox.flush_if_full()
-        return tasks_of(lanes) if need_task_ids else None
+        return tasks_of(buffers) if need_task_ids else None
 
     def _fast_emit(
         self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber
@@ -206,7 +210,7 @@ class BoltCollector(Collector):
         outbox, width, pack = self.outbox, route.width, self._pack
         most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
         next_edge, main_thread = self.next_edge, thread()
-        position, keyed, next_lane = route.pick()
+        position, keyed, next_buffer = route.pick()
 
         def emit(
             tup: Any,
@@ -226,27 +230,27 @@ class BoltCollector(Collector):
                 size = len(data)
                 if type(tup) is not list or len(tup) != width or size > most:
                     return general(tup, stream, anchors)
-                root, track = 0, None
+                root, anchor_state = 0, None
                 if tracked and anchors:
                     (anchor,) = anchors
-                    if (track := anchor.roots) is not None:
-                        root, value = track
-                # The lane is taken last: who leaves for `general` would skip one, and with two
+                    if (anchor_state := anchor.roots) is not None:
+                        root, value = anchor_state
+                # The buffer is taken last: who leaves for `general` would skip one, and with two
                 # tasks the same one each time.
-                lane = next_lane() if keyed is None else keyed[tup[position]]
-                if lane.run is not root and tracked and lane.run != root:
+                buffer = next_buffer() if keyed is None else keyed[tup[position]]
+                if buffer.run is not root and tracked and buffer.run != root:
                     # What follows of this root shares the edge; not beside tuples of several roots.
-                    lane.run = NO_RUN if lane.extras else root
-                    lane.starts.append(len(lane.parts))
-                    if track is None:
-                        lane.ids += NO_ROOT
+                    buffer.run = NO_RUN if buffer.extras else root
+                    buffer.starts.append(len(buffer.parts))
+                    if anchor_state is None:
+                        buffer.ids += NO_ROOT
                     else:
                         edge = next_edge()
-                        lane.ids += (root, edge)
-                        track[1] = value ^ edge
+                        buffer.ids += (root, edge)
+                        anchor_state[1] = value ^ edge
             except Exception:  # several anchors or roots, settled ones, values that need care
                 return general(tup, stream, anchors)
-            lane.parts.append(data)
+            buffer.parts.append(data)
             outbox.room -= size + overhead
             if outbox.room < 0:
                 outbox.flush()
@@ -258,24 +262,24 @@ class BoltCollector(Collector):
         """The tuple is not processed: its roots fail at once and their spouts are told."""
         outbox = self.outbox
         outbox.settle()  # an ack of the same tuple came first, and the first one counts
-        track = tup.roots
-        if track is not None:
-            shared = type(track) is SharedTrack
-            if not (track.settles(tup.key) if shared else track):
+        anchor_state = tup.roots
+        if anchor_state is not None:
+            shared = type(anchor_state) is SharedAnchorState
+            if not (anchor_state.first_settle(tup.key) if shared else anchor_state):
                 outbox.late += 1
                 return
-            outbox.fails.extend(track[::2])
-            track.clear()
+            outbox.fails.extend(anchor_state[::2])
+            anchor_state.clear()
         self.failed += 1
 
 
-def _tracks(anchors: Sequence[Any]) -> dict[int, list[int]]:
-    """root -> the one track that takes the new edges: a root that two anchors share counts once."""
+def _anchors(anchors: Sequence[Any]) -> dict[int, list[int]]:
+    """root -> the one anchor state that takes the new edges; a root of two anchors counts once."""
     found: dict[int, list[int]] = {}
     for anchor in anchors:
-        track: list[int] = anchor.roots or []
-        for root in track[::2]:
-            found.setdefault(root, track)
+        anchor_state: list[int] = anchor.roots or []
+        for root in anchor_state[::2]:
+            found.setdefault(root, anchor_state)
     return found
 
 
@@ -304,19 +308,19 @@ class SpoutCollector(Collector):
         self._stamps_all = False
         # With one delivery for each tuple, a batch's ids are the beginnings of its trees as well.
         outbox.ids_begin_trees = outbox.tracked and all(
-            route.shortcut for route in router.routes.values()
+            route.fast_path for route in router.routes.values()
         )
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
-    def emit_of(self, careful: Emit, unnamed: str | None, thread: NextNumber | None = None) -> Emit:
-        """`careful` with a shortcut for the default stream: `unnamed` is what it is called then.
+    def emit_of(self, general: Emit, unnamed: str | None, thread: NextNumber | None = None) -> Emit:
+        """`general` with a fast path for the default stream: `unnamed` is what it is called then.
 
-        What comes when `thread` tells another number than now is left to `careful`.
+        What comes when `thread` tells another number than now is left to `general`.
         """
         route = self.router.routes.get(DEFAULT_STREAM)
-        if route is None or not route.shortcut:
-            return careful
-        return self._fast_emit(route, careful, unnamed, thread)
+        if route is None or not route.fast_path:
+            return general
+        return self._fast_emit(route, general, unnamed, thread)
 
     def stamp_every_root(self) -> None:
         """Task hooks want the latency of every tuple, not of a sample."""
@@ -336,37 +340,39 @@ class SpoutCollector(Collector):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit in the careful way; returns the task ids if they were asked for."""
+        """Emit in the general way; returns the task ids if they were asked for."""
         route = self.route_of(stream)
         values = self.checked(tup, route)
-        lanes = self.lanes_for(values, route, direct_task)
+        buffers = self.buffers_for(values, route, direct_task)
         data = self.packed(values, route)
-        if tup_id is None or not self.outbox.tracked or not lanes:
+        if tup_id is None or not self.outbox.tracked or not buffers:
             if tup_id is not None:
                 self.done_at_once.append(tup_id)
-            self.put(lanes, route, data, ())
+            self.put(buffers, route, data, ())
         else:
-            self._put_root(lanes, route, data, tup_id)
+            self._put_root(buffers, route, data, tup_id)
         self.outbox.flush_if_full()
-        return tasks_of(lanes) if need_task_ids else None
+        return tasks_of(buffers) if need_task_ids else None
 
-    def _put_root(self, lanes: list[Lane], route: Route, data: bytes, tup_id: Any) -> None:
+    def _put_root(
+        self, buffers: list[OutputBuffer], route: Route, data: bytes, tup_id: Any
+    ) -> None:
         root = self._next_root()
         self.pending[root] = tup_id
         if self._stamps_all:
             self.started[root] = self._clock()
         outbox = self.outbox
         if not outbox.ids_begin_trees:
-            total = self.put(lanes, route, data, (root,))
+            total = self.put(buffers, route, data, (root,))
             outbox.inits.extend((root, total))
-        elif len(lanes) == 1:
-            self.put(lanes, route, data, (root,))
+        elif len(buffers) == 1:
+            self.put(buffers, route, data, (root,))
         else:
             # A direct task beside the grouping: this tree begins with several edges, so it leaves
             # alone, with its beginning in front.
             outbox.flush()
             outbox.ids_begin_trees = False
-            outbox.inits.extend((root, self.put(lanes, route, data, (root,))))
+            outbox.inits.extend((root, self.put(buffers, route, data, (root,))))
             outbox.flush()
             outbox.ids_begin_trees = True
 
@@ -379,7 +385,7 @@ class SpoutCollector(Collector):
         main_thread = thread() if thread else 0
         pending, done_at_once = self.pending, self.done_at_once
         inits = None if outbox.ids_begin_trees else outbox.inits
-        position, keyed, next_lane = route.pick()
+        position, keyed, next_buffer = route.pick()
 
         def emit(
             tup: Any,
@@ -394,8 +400,8 @@ class SpoutCollector(Collector):
                 return general(tup, tup_id, stream)
             try:
                 data = pack(tup)
-                # Taken last: who leaves for `general` would skip a lane.
-                lane = next_lane() if keyed is None else keyed[tup[position]]
+                # Taken last: who leaves for `general` would skip a buffer.
+                buffer = next_buffer() if keyed is None else keyed[tup[position]]
             except Exception:
                 return general(tup, tup_id, stream)
             size = len(data)
@@ -403,16 +409,16 @@ class SpoutCollector(Collector):
                 return general(tup, tup_id, stream)
             if tracked:
                 if tup_id is None:
-                    lane.ids += NO_ROOT
+                    buffer.ids += NO_ROOT
                 else:
                     root, edge = next_root(), next_edge()
-                    lane.ids += (root, edge)
+                    buffer.ids += (root, edge)
                     if inits is not None:
                         inits.extend((root, edge))
                     pending[root] = tup_id
             elif tup_id is not None:
                 done_at_once.append(tup_id)
-            lane.parts.append(data)
+            buffer.parts.append(data)
             outbox.room -= size + overhead
             if outbox.room < 0:
                 outbox.flush()

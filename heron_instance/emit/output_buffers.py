@@ -1,10 +1,10 @@
-"""What an instance is about to send: lanes of packed tuples, acks, and the rule when they go.
+"""What an instance is about to send: buffers of packed tuples, acks, and the rule when they go.
 
-A lane collects the tuples for one destination task (or, for an ALL grouping, for all tasks of one
+A buffer collects the tuples for one destination task (or, for an ALL grouping, for all tasks of one
 container: they travel once and are fanned out by its stream manager). Everything goes through one
 socket in the order of `flush`, so tuples stay FIFO for each (source task, destination task). Where
-a fan-out lane and a plain lane lead to the same task they are rivals: each flushes the other
-before it takes a tuple.
+a fan-out buffer and a plain buffer lead to the same task they are conflicting: each flushes the
+other before it takes a tuple.
 """
 
 from array import array
@@ -16,30 +16,42 @@ from typing import Any
 from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
-from heron_instance.input.anchors import SharedTrack, Track, are_untouched
+from heron_instance.input.anchors import AnchorState, SharedAnchorState, are_untouched
 
 Send = Callable[[Frames], object]
 Admit = Callable[[], object]
 
-LANES_COUNTED = 4
-"""The buffer grows with the number of lanes, so that each fills its batch, but not beyond 1 MiB."""
+BUFFERS_COUNTED = 4
+"""The room grows with the number of buffers, so that each fills its batch, up to 1 MiB."""
 
 NO_RUN = -1
-"""No root: the next tuple of a lane gets an edge of its own."""
+"""No root: the next tuple of a buffer gets an edge of its own."""
 
 
-class Lane:
+class OutputBuffer:
     """Tuples on their way to one destination, packed one by one in order of their emit."""
 
-    __slots__ = ("blocks", "destination", "emits", "extras", "ids", "parts", "rivals", "run",
-                 "starts", "stream", "streams", "targets")  # fmt: skip
+    __slots__ = (
+        "blocks",
+        "conflicting",
+        "destination",
+        "emits",
+        "extras",
+        "ids",
+        "parts",
+        "run",
+        "starts",
+        "stream",
+        "streams",
+        "targets",
+    )  # fmt: skip
 
     def __init__(self, destination: int, targets: tuple[int, ...] = ()) -> None:
         self.destination = destination
         self.targets = targets
         self.stream = 0
         self.streams: list[int] | None = None
-        """Stream index of each tuple; None as long as only one stream uses the lane."""
+        """Stream index of each tuple; None as long as only one stream uses the buffer."""
         self.parts: list[bytes] = []
         self.blocks: list[list[int]] = [[] for _ in targets or (destination,)]
         """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
@@ -50,7 +62,7 @@ class Lane:
         """In a bolt that tracks: the position of each pair's first tuple."""
         self.extras: list[int] = []
         """position, root, … of tuples with more roots than one"""
-        self.rivals: list[Lane] = []
+        self.conflicting: list[OutputBuffer] = []
         self.emits: list[int] | None = None
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
 
@@ -81,7 +93,7 @@ class Lane:
 
 
 class Outbox:
-    """The lanes, acks and inits of one instance; `send` is what puts a message on the wire."""
+    """The buffers, acks and inits of one instance; `send` is what puts a message on the wire."""
 
     def __init__(
         self, task: int, tracked: bool, tuples: int, size_bytes: int, send: Send, admit: Admit
@@ -92,7 +104,7 @@ class Outbox:
         self.send = send
         self.admit = admit
         """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
-        self.lanes: list[Lane] = []
+        self.buffers: list[OutputBuffer] = []
         self.inits: list[int] = []
         self.ids_begin_trees = False
         """A spout's batches tell the beginnings of trees by their ids: no INIT is needed."""
@@ -105,36 +117,40 @@ class Outbox:
         self.fails: list[int] = []
         self.overhead = max(1, size_bytes // tuples)
         """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
-        self._lane_room = size_bytes
+        self._buffer_room = size_bytes
         self.budget = size_bytes
         self.room = size_bytes
         self.flushes = 0
         self.sent = 0
         """Deliveries handed over for sending since the start; see `deliveries`."""
 
-    def add_lane(self, lane: Lane) -> Lane:
-        """Take a new lane in."""
-        self.lanes.append(lane)
-        self.budget = self.room = self._lane_room * min(LANES_COUNTED, len(self.lanes))
-        return lane
+    def add_buffer(self, buffer: OutputBuffer) -> OutputBuffer:
+        """Take a new buffer in."""
+        self.buffers.append(buffer)
+        self.budget = self.room = self._buffer_room * min(BUFFERS_COUNTED, len(self.buffers))
+        return buffer
 
     @property
     def deliveries(self) -> int:
         """Deliveries so far, those still buffered included."""
-        return self.sent + sum(len(lane.parts) * len(lane.blocks) for lane in self.lanes)
+        return self.sent + sum(len(buffer.parts) * len(buffer.blocks) for buffer in self.buffers)
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits to be sent."""
         return not (
-            self.acked or self.acks or self.fails or self.inits or any(x.parts for x in self.lanes)
+            self.acked
+            or self.acks
+            or self.fails
+            or self.inits
+            or any(x.parts for x in self.buffers)
         )
 
     def validate(self) -> None:
         """AssertionError with a text if the buffers do not fit together; between two emits."""
         assert self.room <= self.budget, f"room for {self.room} bytes of {self.budget}"
-        for lane in self.lanes:
-            lane.validate(self.tracked)
+        for buffer in self.buffers:
+            buffer.validate(self.tracked)
 
     def flush_if_full(self) -> None:
         """Flush when the buffer is full."""
@@ -144,9 +160,9 @@ class Outbox:
     def flush(self) -> None:
         """Send all that is buffered: acks first, for tuples may have to wait for back-pressure."""
         self.flush_acks()
-        for lane in self.lanes:
-            if lane.parts:
-                self.flush_lane(lane)
+        for buffer in self.buffers:
+            if buffer.parts:
+                self.flush_buffer(buffer)
         self.room = self.budget
         self.flushes += 1
 
@@ -158,24 +174,24 @@ class Outbox:
         if self.tracked:
             value_of = acks.get
             for tup in acked[:count]:
-                track = tup.roots
-                if track is None:
+                anchor_state = tup.roots
+                if anchor_state is None:
                     continue
-                if type(track) is not list:
-                    self._settle_one_of(track, tup.key)
+                if type(anchor_state) is not list:
+                    self._settle_one_of(anchor_state, tup.key)
                     continue
                 try:
-                    root, value = track
+                    root, value = anchor_state
                 except ValueError:  # several roots, or settled before
-                    self._settle_other(track)
+                    self._settle_other(anchor_state)
                     continue
                 acks[root] = value_of(root, 0) ^ value
-                track.clear()
+                anchor_state.clear()
         # What another thread acked meanwhile stays for the next time.
         del acked[:count]
 
-    def settle_batch(self, rows: Sequence[Any], runs: Sequence[Track]) -> None:
-        """As `settle`, after a batch of tuples; `runs` are their tracks if they share any.
+    def settle_batch(self, rows: Sequence[Any], runs: Sequence[AnchorState]) -> None:
+        """As `settle`, after a batch of tuples; `runs` are their anchor states if they share any.
 
         If what was acked is this batch, each tuple once, that is one xor for each run.
         """
@@ -185,32 +201,32 @@ class Outbox:
             self.settle()
             return
         value_of = acks.get
-        for track in runs:
-            if track is not None:
-                root, value = track
+        for anchor_state in runs:
+            if anchor_state is not None:
+                root, value = anchor_state
                 acks[root] = value_of(root, 0) ^ value
-                track.clear()
-                if type(track) is SharedTrack:
-                    track.left = 0
+                anchor_state.clear()
+                if type(anchor_state) is SharedAnchorState:
+                    anchor_state.left = 0
         self.acks_counted += len(rows)
         del acked[: len(rows)]
 
-    def _settle_one_of(self, track: SharedTrack, key: int) -> None:
-        if not track.settles(key):
+    def _settle_one_of(self, anchor_state: SharedAnchorState, key: int) -> None:
+        if not anchor_state.first_settle(key):
             self.late += 1
             self.acks_counted -= 1
-        elif track and not track.left:
-            root, value = track
+        elif anchor_state and not anchor_state.left:
+            root, value = anchor_state
             self.acks[root] = self.acks.get(root, 0) ^ value
-            track.clear()
+            anchor_state.clear()
 
-    def _settle_other(self, track: list[int]) -> None:
-        if not track:
+    def _settle_other(self, anchor_state: list[int]) -> None:
+        if not anchor_state:
             self.late += 1
             self.acks_counted -= 1
-        for at in range(0, len(track), 2):
-            self.acks[track[at]] = self.acks.get(track[at], 0) ^ track[at + 1]
-        track.clear()
+        for at in range(0, len(anchor_state), 2):
+            self.acks[anchor_state[at]] = self.acks.get(anchor_state[at], 0) ^ anchor_state[at + 1]
+        anchor_state.clear()
 
     def flush_acks(self) -> None:
         """Send acks and fails alone: back-pressure does not hold them."""
@@ -221,43 +237,43 @@ class Outbox:
         if self.fails:
             self._send_fails()
 
-    def flush_lane(self, lane: Lane) -> None:
-        """Send what one lane holds."""
+    def flush_buffer(self, buffer: OutputBuffer) -> None:
+        """Send what one buffer holds."""
         self.admit()
         if self.inits:
             self._send_pairs(Kind.INIT, self.task, self.inits)
             self.inits.clear()
-        frames = self._batch(lane)
-        count = len(lane.parts)
-        if lane.emits is not None:
-            lane.emits[0] += count
-        # Counted before the lane is emptied: `deliveries` may be read by another thread, and may
+        frames = self._batch(buffer)
+        count = len(buffer.parts)
+        if buffer.emits is not None:
+            buffer.emits[0] += count
+        # Counted before the buffer is emptied: `deliveries` may be read by another thread, and may
         # say too many for a moment but never too few.
-        self.sent += count * len(lane.blocks)
-        lane.parts.clear()
-        for block in lane.blocks:
+        self.sent += count * len(buffer.blocks)
+        buffer.parts.clear()
+        for block in buffer.blocks:
             block.clear()
-        if lane.streams:
-            lane.streams.clear()
-        lane.extras.clear()
-        lane.starts.clear()
-        lane.run = NO_RUN
+        if buffer.streams:
+            buffer.streams.clear()
+        buffer.extras.clear()
+        buffer.starts.clear()
+        buffer.run = NO_RUN
         self.send(frames)
 
-    def _batch(self, lane: Lane) -> Frames:
+    def _batch(self, buffer: OutputBuffer) -> Frames:
         tracked = self.tracked
         return encode_batch(
             self.epoch,
             self.task,
-            lane.destination,
-            lane.parts,
-            lane.stream,
+            buffer.destination,
+            buffer.parts,
+            buffer.stream,
             self.ids_begin_trees,
-            lane.targets,
-            lane.blocks if tracked else None,
-            lane.run_sizes() if tracked and lane.has_runs else None,
-            lane.streams,
-            lane.extras,
+            buffer.targets,
+            buffer.blocks if tracked else None,
+            buffer.run_sizes() if tracked and buffer.has_runs else None,
+            buffer.streams,
+            buffer.extras,
         )
 
     def _send_pairs(self, kind: Kind, destination: int, pairs: list[int]) -> None:
@@ -288,12 +304,12 @@ def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:
     return owners
 
 
-def make_rivals(lanes: Sequence[Lane]) -> None:
-    """Let lanes that lead to the same task know each other (see the module's first lines)."""
-    for lane in lanes:
-        reached = set(lane.targets or (lane.destination,))
-        lane.rivals = [
+def find_conflicting(buffers: Sequence[OutputBuffer]) -> None:
+    """Let buffers that lead to the same task know each other (see the module's first lines)."""
+    for buffer in buffers:
+        reached = set(buffer.targets or (buffer.destination,))
+        buffer.conflicting = [
             other
-            for other in lanes
-            if other is not lane and reached & set(other.targets or (other.destination,))
+            for other in buffers
+            if other is not buffer and reached & set(other.targets or (other.destination,))
         ]

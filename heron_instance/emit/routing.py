@@ -1,10 +1,10 @@
-"""Groupings at work in the emitting instance: from a tuple's values to the lanes it goes into.
+"""Groupings at work in the emitting instance: from a tuple's values to the buffers it goes into.
 
 Rules: Storm's and Heron's groupings (heron.md 2.3, storm.md 2.1); task ids are sorted, so GLOBAL is
 the lowest. Each consumer of a stream has one chooser; a stream's tuple goes to all that they name.
 
 A chooser is aimed at its consumer's tasks when it is made, and again when the topology is scaled.
-The lists of lanes are changed in place, because the closures that user code emits by hold them.
+The lists of buffers are changed in place, because the closures that user code emits by hold them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,48 +15,48 @@ from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec, TopologySpec
-from heron_instance.emit.output_buffers import Lane, Outbox, make_rivals
+from heron_instance.emit.output_buffers import Outbox, OutputBuffer, find_conflicting
 from heronpy_compat.loading.class_loading import load_grouping
 
-Choose = Callable[[Sequence[Any]], Sequence[Lane]]
+Choose = Callable[[Sequence[Any]], Sequence[OutputBuffer]]
 Aim = Callable[[list[int]], None]
 """Takes the tasks of the consumer, sorted."""
 
-SHUFFLED_LANES = 256
+SHUFFLED_BUFFERS = 256
 """A shuffle goes round a list of about so many: that it begins anew costs 50 ns, once a round."""
 KEYS_REMEMBERED_MAX = 1 << 16
-"""Keys whose lane a fields grouping remembers: some 8 MiB at most, then it starts anew."""
+"""Keys whose buffer a fields grouping remembers: some 8 MiB at most, then it starts anew."""
 
 
-class KeyedLanes(dict[Any, Lane]):
-    """key -> lane of a fields grouping; an unknown key is hashed once."""
+class KeyedBuffers(dict[Any, OutputBuffer]):
+    """key -> buffer of a fields grouping; an unknown key is hashed once."""
 
-    def __init__(self, lanes: Sequence[Lane], where: str) -> None:
+    def __init__(self, buffers: Sequence[OutputBuffer], where: str) -> None:
         super().__init__()
-        self._lanes = lanes
+        self._buffers = buffers
         self._where = where
 
-    def aim(self, lanes: Sequence[Lane]) -> None:
-        """These are the lanes from now on."""
-        self._lanes = lanes
+    def aim(self, buffers: Sequence[OutputBuffer]) -> None:
+        """These are the buffers from now on."""
+        self._buffers = buffers
         self.clear()
 
-    def __missing__(self, key: Any) -> Lane:
+    def __missing__(self, key: Any) -> OutputBuffer:
         if len(self) >= KEYS_REMEMBERED_MAX:
             self.clear()
-        lane = self[key] = self.lane_of([key])
-        return lane
+        buffer = self[key] = self.buffer_of([key])
+        return buffer
 
-    def lane_of(self, values: Sequence[Any]) -> Lane:
-        """The lane of the grouped values, hashed anew."""
+    def buffer_of(self, values: Sequence[Any]) -> OutputBuffer:
+        """The buffer of the grouped values, hashed anew."""
         try:
-            return self._lanes[slot(stable_hash(values), len(self._lanes))]
+            return self._buffers[slot(stable_hash(values), len(self._buffers))]
         except NotHashable as error:
             raise ComponentError(f"{self._where}: {error}") from None
 
 
-def _no_next_lane() -> Lane:
-    raise AssertionError("a keyed route has no next lane")
+def _no_next_buffer() -> OutputBuffer:
+    raise AssertionError("a keyed route has no next buffer")
 
 
 class Route:
@@ -68,28 +68,28 @@ class Route:
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
-        self.next_lane: Callable[[], Lane] | None = None
-        """Set when the one consumer is shuffled: the lane for the next tuple."""
-        self.keyed: tuple[int, KeyedLanes] | None = None
-        """Set when the one consumer is grouped by one field: its position and the lanes."""
+        self.next_buffer: Callable[[], OutputBuffer] | None = None
+        """Set when the one consumer is shuffled: the buffer for the next tuple."""
+        self.keyed: tuple[int, KeyedBuffers] | None = None
+        """Set when the one consumer is grouped by one field: its position and the buffers."""
         self.reachable: set[int] = set()
         """Tasks that a direct emit may name."""
 
-    def pick(self) -> tuple[int, KeyedLanes | None, Callable[[], Lane]]:
-        """How a shortcut finds the lane: by the value at a position, or else whichever is next."""
+    def pick(self) -> tuple[int, KeyedBuffers | None, Callable[[], OutputBuffer]]:
+        """How a fast path finds the buffer: by the value at a position, or whichever is next."""
         if self.keyed is not None:
-            return *self.keyed, _no_next_lane
-        assert self.next_lane is not None
-        return 0, None, self.next_lane
+            return *self.keyed, _no_next_buffer
+        assert self.next_buffer is not None
+        return 0, None, self.next_buffer
 
     @property
-    def shortcut(self) -> bool:
-        """Whether each tuple goes to exactly one lane that no other stream uses."""
-        return self.next_lane is not None or self.keyed is not None
+    def fast_path(self) -> bool:
+        """Whether each tuple goes to exactly one buffer that no other stream uses."""
+        return self.next_buffer is not None or self.keyed is not None
 
 
 class Router:
-    """All routes of one emitting task, its lanes shared between them."""
+    """All routes of one emitting task, its buffers shared between them."""
 
     def __init__(
         self,
@@ -106,9 +106,9 @@ class Router:
         self._context = context
         self._first = first
         """Where shuffles begin, so that several emitters do not all start at the same task."""
-        self._single: dict[int, Lane] = {}
-        self._fanout: dict[tuple[int, ...], Lane] = {}
-        """(container, task, …) -> lane"""
+        self._single: dict[int, OutputBuffer] = {}
+        self._fanout: dict[tuple[int, ...], OutputBuffer] = {}
+        """(container, task, …) -> buffer"""
         self._aims: list[tuple[Route, str, Aim]] = []
         """What has to know the tasks of a consumer, by the route that leads there."""
         self.component = topology.by_name[packing.instances[task].component]
@@ -122,7 +122,7 @@ class Router:
     def repack(self, packing: PackingPlan) -> None:
         """The topology is scaled: from now on tuples go where the tasks are by this plan.
 
-        What a lane to a task that is gone still holds leaves at the next flush, and its roots fail.
+        What a buffer to a task that is gone holds leaves at the next flush, and its roots fail.
         """
         self._packing = packing
         self._single = {task: each for task, each in self._single.items()
@@ -130,8 +130,8 @@ class Router:
         self._fanout.clear()
         self._aim()
         used = {id(each) for each in (*self._single.values(), *self._fanout.values())}
-        self._outbox.lanes[:] = [
-            each for each in self._outbox.lanes if each.parts or id(each) in used
+        self._outbox.buffers[:] = [
+            each for each in self._outbox.buffers if each.parts or id(each) in used
         ]
 
     def _aim(self) -> None:
@@ -142,28 +142,28 @@ class Router:
             route.reachable.update(tasks)
             aim(tasks)
         if self._fanout:
-            make_rivals(self._outbox.lanes)
-        self._allow_shortcuts()
+            find_conflicting(self._outbox.buffers)
+        self._allow_fast_path()
 
-    def lane_to(self, task: int) -> Lane:
-        """The lane to one task, made when first asked for."""
-        lane = self._single.get(task)
-        if lane is None:
-            lane = self._single[task] = self._outbox.add_lane(Lane(task))
+    def buffer_to(self, task: int) -> OutputBuffer:
+        """The buffer to one task, made when first asked for."""
+        buffer = self._single.get(task)
+        if buffer is None:
+            buffer = self._single[task] = self._outbox.add_buffer(OutputBuffer(task))
             if self._fanout:
-                make_rivals(self._outbox.lanes)
+                find_conflicting(self._outbox.buffers)
             if self.routes:  # a direct emit leads where no grouping does
-                self._tell_streams(lane)
-        return lane
+                self._tell_streams(buffer)
+        return buffer
 
-    def _tell_streams(self, lane: Lane) -> None:
-        """A batch's header names its stream; on a lane that several share each tuple names its."""
-        tasks = set(lane.targets or (lane.destination,))
+    def _tell_streams(self, buffer: OutputBuffer) -> None:
+        """A batch's header names its stream; in a buffer that several share each tuple does."""
+        tasks = set(buffer.targets or (buffer.destination,))
         indexes = {route.index for route in self.routes.values() if route.reachable & tasks}
         if len(indexes) == 1:
-            (lane.stream,) = indexes
-        elif lane.streams is None:
-            lane.streams = []
+            (buffer.stream,) = indexes
+        elif buffer.streams is None:
+            buffer.streams = []
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
         route = Route(index, spec)
@@ -187,22 +187,24 @@ class Router:
             case GroupingKind.PARTIAL_KEY:
                 return self._by_partial_key(route, consumer, grouping.fields)
             case GroupingKind.ALL:
-                return self._to_lanes(self._all)
+                return self._to_buffers(self._all)
             case GroupingKind.GLOBAL:
-                return self._to_lanes(lambda tasks: [self.lane_to(tasks[0])])
+                return self._to_buffers(lambda tasks: [self.buffer_to(tasks[0])])
             case GroupingKind.DIRECT:
                 return lambda values: (), lambda tasks: None
             case GroupingKind.CUSTOM:
                 return self._custom(route, consumer, grouping.custom)
 
-    def _to_lanes(self, lanes_of: Callable[[list[int]], list[Lane]]) -> tuple[Choose, Aim]:
-        """All tuples go into the same lanes."""
-        lanes: list[Lane] = []
+    def _to_buffers(
+        self, buffers_of: Callable[[list[int]], list[OutputBuffer]]
+    ) -> tuple[Choose, Aim]:
+        """All tuples go into the same buffers."""
+        buffers: list[OutputBuffer] = []
 
         def aim(tasks: list[int]) -> None:
-            lanes[:] = lanes_of(tasks)
+            buffers[:] = buffers_of(tasks)
 
-        return lambda values: lanes, aim
+        return lambda values: buffers, aim
 
     def _local(self, tasks: list[int]) -> list[int]:
         home = self._packing.container_of
@@ -211,75 +213,77 @@ class Router:
     def _shuffle(
         self, route: Route, chosen: Callable[[list[int]], list[int]]
     ) -> tuple[Choose, Aim]:
-        lanes: list[Lane] = []
-        # As itertools.cycle, which would keep a copy of the lanes.
-        route.next_lane = next_lane = chain.from_iterable(repeat(lanes)).__next__
+        buffers: list[OutputBuffer] = []
+        # As itertools.cycle, which would keep a copy of the buffers.
+        route.next_buffer = next_buffer = chain.from_iterable(repeat(buffers)).__next__
 
         def aim(tasks: list[int]) -> None:
             among = chosen(tasks)
             start = self._first % len(among)
-            lap = [self.lane_to(task) for task in among[start:] + among[:start]]
-            lanes[:] = lap * max(1, SHUFFLED_LANES // len(lap))
+            lap = [self.buffer_to(task) for task in among[start:] + among[:start]]
+            buffers[:] = lap * max(1, SHUFFLED_BUFFERS // len(lap))
 
-        return lambda values: (next_lane(),), aim
+        return lambda values: (next_buffer(),), aim
 
     def _by_fields(
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
     ) -> tuple[Choose, Aim]:
         positions = [route.spec.fields.index(field) for field in fields]
-        keyed = KeyedLanes([], self._where(route, consumer, fields))
+        keyed = KeyedBuffers([], self._where(route, consumer, fields))
         if len(positions) == 1:
             route.keyed = (positions[0], keyed)
 
-        def choose(values: Sequence[Any]) -> Sequence[Lane]:
-            return (keyed.lane_of([values[position] for position in positions]),)
+        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
+            return (keyed.buffer_of([values[position] for position in positions]),)
 
-        return choose, lambda tasks: keyed.aim([self.lane_to(task) for task in tasks])
+        return choose, lambda tasks: keyed.aim([self.buffer_to(task) for task in tasks])
 
     def _by_partial_key(
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
     ) -> tuple[Choose, Aim]:
         """Two candidates by the key, the one sent less to is taken (Storm PartialKeyGrouping)."""
         positions = [route.spec.fields.index(field) for field in fields]
-        first = KeyedLanes([], self._where(route, consumer, fields))
-        sent: dict[Lane, int] = {}
+        first = KeyedBuffers([], self._where(route, consumer, fields))
+        sent: dict[OutputBuffer, int] = {}
 
         def aim(tasks: list[int]) -> None:
-            lanes = [self.lane_to(task) for task in tasks]
-            first.aim(lanes)
+            buffers = [self.buffer_to(task) for task in tasks]
+            first.aim(buffers)
             sent.clear()
-            sent.update(dict.fromkeys(lanes, 0))
+            sent.update(dict.fromkeys(buffers, 0))
 
-        def choose(values: Sequence[Any]) -> Sequence[Lane]:
+        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
             key = [values[position] for position in positions]
-            lane, other = first.lane_of(key), first.lane_of(["second choice", *key])
-            if sent[other] < sent[lane]:
-                lane = other
-            sent[lane] += 1
-            return (lane,)
+            buffer, other = first.buffer_of(key), first.buffer_of(["second choice", *key])
+            if sent[other] < sent[buffer]:
+                buffer = other
+            sent[buffer] += 1
+            return (buffer,)
 
         return choose, aim
 
-    def _all(self, tasks: list[int]) -> list[Lane]:
-        """One lane a container: fanned out where the container has several of the tasks."""
+    def _all(self, tasks: list[int]) -> list[OutputBuffer]:
+        """One buffer a container: fanned out where the container has several of the tasks."""
         containers: dict[int, list[int]] = {}
         for task in tasks:
             containers.setdefault(self._packing.container_of[task], []).append(task)
         return [
-            self.lane_to(here[0]) if len(here) == 1 else self._fanout_lane(container, tuple(here))
+            self.buffer_to(here[0])
+            if len(here) == 1
+            else self._fanout_buffer(container, tuple(here))
             for container, here in containers.items()
         ]
 
-    def _fanout_lane(self, container: int, tasks: tuple[int, ...]) -> Lane:
+    def _fanout_buffer(self, container: int, tasks: tuple[int, ...]) -> OutputBuffer:
         key = (container, *tasks)
-        lane = self._fanout.get(key)
-        if lane is None:
-            known = (each for each in self._outbox.lanes
+        buffer = self._fanout.get(key)
+        if buffer is None:
+            known = (each for each in self._outbox.buffers
                      if (each.destination, *each.targets) == key)  # fmt: skip
-            lane = self._fanout[key] = next(known, None) or self._outbox.add_lane(
-                Lane(container, tasks)
+            buffer = self._fanout[key] = next(known, None) or self._outbox.add_buffer(
+                OutputBuffer(container, tasks)
             )
-        return lane
+        return buffer
 
     def _custom(
         self, route: Route, consumer: ComponentSpec, custom: bytes | None
@@ -287,24 +291,24 @@ class Router:
         """The user's own; a new one is made and prepared each time that its tasks change."""
         names: list[str] = []
         grouping: Any = None
-        lanes: dict[int, Lane] = {}
+        buffers: dict[int, OutputBuffer] = {}
 
         def aim(tasks: list[int]) -> None:
             nonlocal grouping
             grouping = load_grouping(custom or b"")
             names[:] = [type(grouping).__name__]
             grouping.prepare(self._context, self.component.name, route.spec.name, list(tasks))
-            lanes.clear()
-            lanes.update((task, self.lane_to(task)) for task in tasks)
+            buffers.clear()
+            buffers.update((task, self.buffer_to(task)) for task in tasks)
 
-        def choose(values: Sequence[Any]) -> Sequence[Lane]:
+        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
             chosen = grouping.choose_tasks(list(values))
             try:
-                return [lanes[task] for task in chosen]
+                return [buffers[task] for task in chosen]
             except (TypeError, KeyError):
                 raise ComponentError(
                     f"{self._where(route, consumer, names)}: choose_tasks must return a list of "
-                    f"task ids out of {list(lanes)}, not {chosen!r}"
+                    f"task ids out of {list(buffers)}, not {chosen!r}"
                 ) from None
 
         return choose, aim
@@ -313,15 +317,15 @@ class Router:
         grouped = ", ".join(names)
         return f"{self.component.name}.{route.spec.name} grouped by {grouped} for {consumer.name}"
 
-    def _allow_shortcuts(self) -> None:
-        """Streams that share a lane or have several targets go the careful way."""
-        for lane in (*self._single.values(), *self._fanout.values()):
-            self._tell_streams(lane)
+    def _allow_fast_path(self) -> None:
+        """Streams that share a buffer or have several targets go the general way."""
+        for buffer in (*self._single.values(), *self._fanout.values()):
+            self._tell_streams(buffer)
         for route in self.routes.values():
-            lanes = [self._single[task] for task in route.reachable if task in self._single]
-            shared = any(lane.rivals or lane.streams is not None for lane in lanes)
+            buffers = [self._single[task] for task in route.reachable if task in self._single]
+            shared = any(buffer.conflicting or buffer.streams is not None for buffer in buffers)
             if len(route.choosers) > 1 or shared:
-                route.next_lane = route.keyed = None
-            elif route.shortcut:
-                for lane in lanes:
-                    lane.emits = route.emits
+                route.next_buffer = route.keyed = None
+            elif route.fast_path:
+                for buffer in buffers:
+                    buffer.emits = route.emits

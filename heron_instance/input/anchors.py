@@ -1,20 +1,20 @@
-"""What acks are worked out from: a tuple's track, [root, ack value] for each of its roots in turn.
+"""A tuple's anchor state, from which acks are made: [root, ack value] for each root in turn.
 
 The ack value is the xor of the tuple's own edge and of all edges that were emitted anchored to it;
-it is told when the tuple is acked, and the track is emptied then. Neighbours of one root that came
-with one edge (frames: RUNS) share a track: what it holds is told when all of them are acked.
+it is sent when the tuple is acked, and the anchor state is emptied then. Neighbours of one root
+that came with one edge (RUNS) share an anchor state, which is sent when all of them are acked.
 """
 
 from array import array
 from collections.abc import Iterable
 from itertools import chain, repeat
 
-Track = list[int] | None
+AnchorState = list[int] | None
 """None for a tuple that nobody tracks."""
 
 
-class SharedTrack(list[int]):
-    """The track of several tuples, which are known by their keys."""
+class SharedAnchorState(list[int]):
+    """The anchor state of several tuples, which are known by their keys."""
 
     __slots__ = ("left", "settled")
 
@@ -23,7 +23,7 @@ class SharedTrack(list[int]):
     settled: set[int] | None
     """Keys of those that were; None before the first, and if all of them were at once."""
 
-    def settles(self, key: int) -> bool:
+    def first_settle(self, key: int) -> bool:
         """Whether this is the first ack or fail of the tuple with that key."""
         if self.settled is None:
             self.settled = set()
@@ -34,14 +34,14 @@ class SharedTrack(list[int]):
         return True
 
 
-def own_tracks(ids: "array[int]") -> list[Track]:
-    """A track for each pair of root and edge."""
+def own_anchors(ids: "array[int]") -> list[AnchorState]:
+    """An anchor state for each pair of root and edge."""
     pairs = iter(ids)
     return [[root, edge] if root else None for root, edge in zip(pairs, pairs, strict=True)]
 
 
-def run_tracks(ids: "array[int]", sizes: "array[int]") -> list[Track]:
-    """A track for each pair, shared if its run has several tuples."""
+def run_anchors(ids: "array[int]", sizes: "array[int]") -> list[AnchorState]:
+    """An anchor state for each pair, shared if its run has several tuples."""
     pairs = iter(ids)
     return [
         _shared(root, edge, size) if root and size > 1 else [root, edge] if root else None
@@ -49,23 +49,25 @@ def run_tracks(ids: "array[int]", sizes: "array[int]") -> list[Track]:
     ]
 
 
-def each_its(tracks: Iterable[Track], sizes: "array[int]") -> Iterable[Track]:
-    """The track of each tuple of runs with these tracks and sizes."""
-    return chain.from_iterable(map(repeat, tracks, sizes))
+def each_its(anchor_states: Iterable[AnchorState], sizes: "array[int]") -> Iterable[AnchorState]:
+    """The anchor state of each tuple of runs with these tracks and sizes."""
+    return chain.from_iterable(map(repeat, anchor_states, sizes))
 
 
-def are_untouched(tracks: Iterable[Track]) -> bool:
-    """Whether no tuple with one of these tracks was acked or failed yet."""
-    for track in tracks:
-        if track is None:
+def are_untouched(anchor_states: Iterable[AnchorState]) -> bool:
+    """Whether no tuple with one of these anchor states was acked or failed yet."""
+    for anchor_state in anchor_states:
+        if anchor_state is None:
             continue
-        if not track or (isinstance(track, SharedTrack) and track.settled is not None):
+        if not anchor_state or (
+            isinstance(anchor_state, SharedAnchorState) and anchor_state.settled is not None
+        ):
             return False
     return True
 
 
-def _shared(root: int, edge: int, size: int) -> SharedTrack:
-    track = SharedTrack((root, edge))
-    track.left = size
-    track.settled = None
-    return track
+def _shared(root: int, edge: int, size: int) -> SharedAnchorState:
+    anchor_state = SharedAnchorState((root, edge))
+    anchor_state.left = size
+    anchor_state.settled = None
+    return anchor_state

@@ -13,7 +13,7 @@ from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.input.anchors import Track, each_its, own_tracks, run_tracks
+from heron_instance.input.anchors import AnchorState, each_its, own_anchors, run_anchors
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.tuples import HeronTuple, tick_tuple
 from heron_instance.options import Options
@@ -130,9 +130,9 @@ class BoltDriver(ComponentDriver):
     def _run_batch(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
     ) -> None:
-        runs: list[Track] = []
+        runs: list[AnchorState] = []
         if batch.streams is not None or batch.extras is not None:
-            rows = self._careful(head, batch, values, started)
+            rows = self._general(head, batch, values, started)
         else:
             rows, runs = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
@@ -140,24 +140,24 @@ class BoltDriver(ComponentDriver):
 
     def _rows(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
-    ) -> tuple[list[HeronTuple], list[Track]]:
-        """The tuples of a plain batch, and the tracks of its runs if they share any."""
+    ) -> tuple[list[HeronTuple], list[AnchorState]]:
+        """The tuples of a plain batch, and the anchor states of its runs if they share any."""
         component, stream = self._origin(head, values)
         if self._values_maker is not None:
             values = _with_values(values, self._values_maker(component, stream))
         keys: Iterable[int] = repeat(0)
-        tracks: Iterable[Track] = repeat(None)
-        runs: list[Track] = []
+        anchor_states: Iterable[AnchorState] = repeat(None)
+        runs: list[AnchorState] = []
         ids, sizes = batch.ids, batch.run_sizes
         if ids is not None and sizes is not None:
-            runs = run_tracks(ids, sizes)
-            keys, tracks = self._keys, each_its(runs, sizes)
+            runs = run_anchors(ids, sizes)
+            keys, anchor_states = self._keys, each_its(runs, sizes)
         elif ids is not None:
-            keys, tracks = ids[1::2], own_tracks(ids)
+            keys, anchor_states = ids[1::2], own_anchors(ids)
         # All tuples at once, without any Python code for each.
         items = zip(
             keys, repeat(component), repeat(stream), repeat(head.source), values, repeat(started),
-            tracks,
+            anchor_states,
         )  # fmt: skip
         return list(map(self._tuple, items)), runs
 
@@ -199,7 +199,7 @@ class BoltDriver(ComponentDriver):
             self.look_up(now)
         return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
 
-    def _count(self, rows: list[HeronTuple], runs: list[Track], started: float) -> None:
+    def _count(self, rows: list[HeronTuple], runs: list[AnchorState], started: float) -> None:
         now = self.clock()
         if self.outbox.acked:
             self.metrics.process.add(now - started)
@@ -254,14 +254,14 @@ class BoltDriver(ComponentDriver):
             raise ProtocolError(f"a body that is no list of {head.items} tuples")
         return component, stream
 
-    def _careful(
+    def _general(
         self, head: Header, batch: Batch, values: list[list[Any]], now: float
     ) -> list[HeronTuple]:
         """The tuples of a batch of several streams, or with tuples of several roots."""
         component, _ = self._origin(head, values)
         names = self._sources[head.source][1]
         try:
-            rows = _careful_rows(head, batch, values, component, names, now)
+            rows = _general_rows(head, batch, values, component, names, now)
             return rows if self._values_maker is None else self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
@@ -345,7 +345,7 @@ def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> li
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
 
 
-def _careful_rows(
+def _general_rows(
     head: Header,
     batch: Batch,
     values: list[list[Any]],
@@ -358,21 +358,31 @@ def _careful_rows(
     IndexError if one of its streams is none of `names`.
     """
     streams: Iterable[int] = repeat(head.stream) if batch.streams is None else batch.streams
-    tracks: Iterable[Track] = repeat(None) if batch.ids is None else _tracks_of(batch)
+    anchor_states: Iterable[AnchorState] = repeat(None) if batch.ids is None else _anchors_of(batch)
     return [
         HeronTuple(
-            (track[1] if track else 0, component, names[stream], head.source, value, now, track)
+            (
+                anchor_state[1] if anchor_state else 0,
+                component,
+                names[stream],
+                head.source,
+                value,
+                now,
+                anchor_state,
+            )
         )
-        for value, stream, track in zip(values, streams, tracks, strict=False)
+        for value, stream, anchor_state in zip(values, streams, anchor_states, strict=False)
     ]
 
 
-def _tracks_of(batch: Batch) -> list[Track]:
-    """A track for each tuple of a tracked batch; those of several roots have them all."""
-    tracks = own_tracks(batch.ids or array("Q"))
+def _anchors_of(batch: Batch) -> list[AnchorState]:
+    """An anchor state for each tuple of a tracked batch; those of several roots have them all."""
+    anchor_states = own_anchors(batch.ids or array("Q"))
     extras = iter(batch.extras or ())
     for position, root in zip(extras, extras, strict=True):
-        track = tracks[position]
-        assert track is not None, "decode_batch lets no further root pass without a first one"
-        track.extend((root, track[1]))
-    return tracks
+        anchor_state = anchor_states[position]
+        assert anchor_state is not None, (
+            "decode_batch lets no further root pass without a first one"
+        )
+        anchor_state.extend((root, anchor_state[1]))
+    return anchor_states

@@ -13,7 +13,7 @@ SERVERS = "kafka.bootstrap.servers"
 METADATA_SECS = 6.0
 """How long the brokers may take to tell of a topic before they count as absent."""
 
-TOLD_EVERY_SECS = 60.0
+LOG_EVERY_SECS = 60.0
 """librdkafka logs each try to connect: twenty lines a second while a broker is away."""
 
 
@@ -23,14 +23,14 @@ class SparingLog:
     def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger = logger
         self._clock = clock
-        self._told: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
         """Kind -> when; there are some dozens, such as FAIL and GETPID."""
 
     def log(self, level: int, form: str, kind: str, *rest: Any) -> None:
         """As logging.Logger.log; confluent_kafka calls nothing else."""
         now = self._clock()
-        if now >= self._told.get(kind, -TOLD_EVERY_SECS) + TOLD_EVERY_SECS:
-            self._told[kind] = now
+        if now >= self._logged_at.get(kind, -LOG_EVERY_SECS) + LOG_EVERY_SECS:
+            self._logged_at[kind] = now
             self._logger.log(level, form, kind, *rest)
 
 

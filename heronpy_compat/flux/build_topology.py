@@ -1,4 +1,4 @@
-"""From a complete definition to the topology; problems are told with the line they come from."""
+"""From a complete definition to the topology; problems are text with the line they come from."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -98,9 +98,9 @@ def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
 
 
 def _place(problem: str, definition: TopologyDefinition) -> FilePosition:
-    told = problem.removeprefix("config of ")
+    text = problem.removeprefix("config of ")
     for origin in _origins(definition):
-        if told.startswith(origin.start):
+        if text.startswith(origin.start):
             return origin.place
     return definition.place if definition.source is None else definition.source.object.place
 

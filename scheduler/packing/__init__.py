@@ -21,8 +21,8 @@ _ALGORITHMS: Mapping[str, Callable[[TopologySpec], PackingPlan]] = {
 _AGAIN: Mapping[
     str, Callable[[TopologySpec, PackingPlan, Mapping[str, int], int | None], PackingPlan]
 ] = {
-    ROUND_ROBIN: repacking.dealt_again,
-    FIRST_FIT_DECREASING: repacking.fitted_again,
+    ROUND_ROBIN: repacking.repack_round_robin,
+    FIRST_FIT_DECREASING: repacking.repack_first_fit,
 }
 _HERON_CLASSES = {
     "RoundRobinPacking": ROUND_ROBIN,

@@ -85,10 +85,10 @@ def pack(topology: TopologySpec) -> PackingPlan:
         for each in topology.components
         for index in range(each.parallelism)
     ]
-    return fitted(topology, {}, instances)
+    return packed_first_fit(topology, {}, instances)
 
 
-def fitted(
+def packed_first_fit(
     topology: TopologySpec, placed: Mapping[int, Sequence[Placed]], added: Iterable[Placed]
 ) -> PackingPlan:
     """`placed` (container -> its instances) stay where they are, `added` come along, the biggest

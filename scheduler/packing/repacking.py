@@ -21,33 +21,33 @@ Placing = dict[int, list[Placed]]
 """container -> what runs in it"""
 
 
-def dealt_again(
+def repack_round_robin(
     topology: TopologySpec,
     current: PackingPlan,
     parallelism: Mapping[str, int],
     containers: int | None,
 ) -> PackingPlan:
     """By round robin. TopologyError if there are not so many instances."""
-    placing, added = _changed(current, parallelism)
-    total = sum(map(len, placing.values())) + len(added)
+    assignment, added = _changed(current, parallelism)
+    total = sum(map(len, assignment.values())) + len(added)
     if containers is None:
         plans = (current, round_robin.pack(topology))  # the spec has the numbers of its submit
         most = max(len(each.instances) for plan in plans for each in plan.containers)
         for each in added:
-            container = _emptiest(placing)
-            if len(placing[container]) >= most:
-                container = max(placing) + 1
-            placing.setdefault(container, []).append(each)
+            container = _emptiest(assignment)
+            if len(assignment[container]) >= most:
+                container = max(assignment) + 1
+            assignment.setdefault(container, []).append(each)
     else:
         if not 1 <= containers <= total:
             raise TopologyError(
                 f"{containers} containers for {total} instances: use {_range(total)}"
             )
-        _spread(placing, added, containers)
-    return _plan(current, round_robin.sized(topology, placing))
+        _spread(assignment, added, containers)
+    return _plan(current, round_robin.sized(topology, assignment))
 
 
-def fitted_again(
+def repack_first_fit(
     topology: TopologySpec,
     current: PackingPlan,
     parallelism: Mapping[str, int],
@@ -59,13 +59,13 @@ def fitted_again(
             "first_fit_decreasing finds the number of containers itself: leave --container-number "
             "out, or use topology.packing.algorithm: round_robin"
         )
-    placing, added = _changed(current, parallelism)
-    return _plan(current, first_fit.fitted(topology, placing, added))
+    assignment, added = _changed(current, parallelism)
+    return _plan(current, first_fit.packed_first_fit(topology, assignment, added))
 
 
 def _changed(current: PackingPlan, parallelism: Mapping[str, int]) -> tuple[Placing, list[Placed]]:
     """What stays where it is, and what is new."""
-    placing = {
+    assignment = {
         container.id: [
             Placed(each.component, each.index, each.task)
             for each in container.instances
@@ -80,32 +80,32 @@ def _changed(current: PackingPlan, parallelism: Mapping[str, int]) -> tuple[Plac
         for index in range(first, number):
             task += 1
             added.append(Placed(component, index, task))
-    return placing, added
+    return assignment, added
 
 
-def _spread(placing: Placing, added: Iterable[Placed], containers: int) -> None:
+def _spread(assignment: Placing, added: Iterable[Placed], containers: int) -> None:
     """Evenly over so many containers; as little as possible moves."""
     homeless = list(added)
-    while len(placing) > containers:
-        homeless = placing.pop(max(placing)) + homeless
-    while len(placing) < containers:
-        placing[max(placing) + 1] = []
+    while len(assignment) > containers:
+        homeless = assignment.pop(max(assignment)) + homeless
+    while len(assignment) < containers:
+        assignment[max(assignment) + 1] = []
     for each in homeless:
-        placing[_emptiest(placing)].append(each)
-    while len(placing[_fullest(placing)]) > len(placing[_emptiest(placing)]) + 1:
-        full = placing[_fullest(placing)]
+        assignment[_emptiest(assignment)].append(each)
+    while len(assignment[_fullest(assignment)]) > len(assignment[_emptiest(assignment)]) + 1:
+        full = assignment[_fullest(assignment)]
         # The newest moves: what has run longest has gathered most.
         moving = max(full, key=lambda each: each.task)
         full.remove(moving)
-        placing[_emptiest(placing)].append(moving)
+        assignment[_emptiest(assignment)].append(moving)
 
 
-def _emptiest(placing: Placing) -> int:
-    return min(placing, key=lambda each: (len(placing[each]), each))
+def _emptiest(assignment: Placing) -> int:
+    return min(assignment, key=lambda each: (len(assignment[each]), each))
 
 
-def _fullest(placing: Placing) -> int:
-    return max(placing, key=lambda each: (len(placing[each]), -each))
+def _fullest(assignment: Placing) -> int:
+    return max(assignment, key=lambda each: (len(assignment[each]), -each))
 
 
 def _range(total: int) -> str:

@@ -1,6 +1,6 @@
-"""Round robin: topology.stmgrs containers, the instances dealt out like cards.
+"""Round robin: topology.stmgrs containers, the instances assigned out like cards.
 
-Heron's RoundRobinPacking.java. Components with the most memory in the rammap are dealt first, so
+Heron's RoundRobinPacking.java. Components with the most memory in the rammap are assigned first, so
 that the big ones spread. An instance gets what the rammap or cpumap says; else, if the container's
 size is set, an even share of what padding and the others leave of it; else the default. As its
 documentation says and unlike its last code, that default does not grow in a container that has
@@ -88,12 +88,12 @@ def pack(topology: TopologySpec) -> PackingPlan:
     return sized(topology, dict(enumerate(_deal(instances, containers), 1)))
 
 
-def sized(topology: TopologySpec, dealt: Mapping[int, Sequence[Placed]]) -> PackingPlan:
-    """The plan with what each instance and container gets; `dealt`: container -> its instances.
+def sized(topology: TopologySpec, assigned: Mapping[int, Sequence[Placed]]) -> PackingPlan:
+    """The plan with what each instance and container gets; `assigned`: container -> its instances.
     Containers without any are left out. TopologyError if something is too small for what is in
     it."""
     config = with_defaults(topology.config)
-    filled = {number: instances for number, instances in sorted(dealt.items()) if instances}
+    filled = {number: instances for number, instances in sorted(assigned.items()) if instances}
     ram, cpu = _ram(topology, config), _cpu(topology, config)
     disk = _Disk.read(topology, config, filled)
     return PackingPlan(
@@ -202,20 +202,20 @@ class _Disk:
 
     @staticmethod
     def read(
-        topology: TopologySpec, config: Mapping[str, Any], dealt: Mapping[int, Sequence[Placed]]
+        topology: TopologySpec, config: Mapping[str, Any], assigned: Mapping[int, Sequence[Placed]]
     ) -> "_Disk":
-        """From the config, and how the instances were dealt."""
+        """From the config, and how the instances were assigned."""
         wanted = resources.component_bytes(topology, resources.COMPONENT_DISK_MAP)
         default = resources.INSTANCE_DEFAULT.disk_bytes
         limit = resources.byte_count(config, resources.CONTAINER_DISK)
         if limit is None:
             fullest = max(
                 sum(wanted.get(placed.component, default) for placed in each)
-                for each in dealt.values()
+                for each in assigned.values()
             )
             return _Disk(wanted, default, fullest + DISK_PADDING_BYTES)
         # Heron lets the default exceed a small container; an even share of it is never more.
-        for number, instances in dealt.items():
+        for number, instances in assigned.items():
             names = [each.component for each in instances]
             used = sum(wanted.get(name, 0) for name in names)
             if used > limit:

@@ -172,7 +172,7 @@ def test_bytes_are_no_exception_of_user_code() -> None:
 def test_emits_anchored_to_a_tuple_that_nobody_tracks_take_the_fast_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An unreliable spout in a topology that tracks (streamparse's quickstart)."""
+    """An unreliable spout in a topology that anchor states (streamparse's quickstart)."""
     general: list[Any] = []
     monkeypatch.setattr(BoltCollector, "emit_general", lambda *each: general.append(each))
     made = make(Comfortable, reads(SHUFFLE))

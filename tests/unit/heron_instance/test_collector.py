@@ -1,4 +1,4 @@
-"""emit, ack and fail: the fast way and the careful way come to the same, and nothing is lost."""
+"""emit, ack and fail: the fast way and the general way come to the same, and nothing is lost."""
 
 import threading
 from typing import Any
@@ -33,11 +33,11 @@ values_lists = st.lists(
 
 
 def pair(kind: type, grouping: Any, tracked: bool) -> tuple[Made, Made]:
-    """Twice the same instance; the second one emits in the careful way only."""
-    fast, careful = (make(kind, reads(grouping), tracked=tracked) for _ in range(2))
-    careful.component.emit = careful.core.collector.emit_general
+    """Twice the same instance; the second one emits in the general way only."""
+    fast, general = (make(kind, reads(grouping), tracked=tracked) for _ in range(2))
+    general.component.emit = general.core.collector.emit_general
     assert fast.component.emit != fast.core.collector.emit_general
-    return fast, careful
+    return fast, general
 
 
 @pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
@@ -46,16 +46,16 @@ def pair(kind: type, grouping: Any, tracked: bool) -> tuple[Made, Made]:
 def test_spouts_fast_and_careful_emits_are_the_same_bytes(
     grouping: Any, tracked: bool, tuples: list[tuple[Any, Any]], with_ids: bool
 ) -> None:
-    fast, careful = pair(Source, grouping, tracked)
-    for made in (fast, careful):
+    fast, general = pair(Source, grouping, tracked)
+    for made in (fast, general):
         for number, values in enumerate(tuples):
             made.component.emit(list(values), tup_id=number if with_ids else None)
         made.core.flush()
-    assert fast.sent == careful.sent
-    assert fast.core.collector.pending == careful.core.collector.pending
-    assert fast.core.collector.done_at_once == careful.core.collector.done_at_once
+    assert fast.sent == general.sent
+    assert fast.core.collector.pending == general.core.collector.pending
+    assert fast.core.collector.done_at_once == general.core.collector.done_at_once
     assert fast.core.statistics()["emitted"] == {"default": len(tuples)}
-    assert careful.core.statistics()["emitted"] == {"default": len(tuples)}
+    assert general.core.statistics()["emitted"] == {"default": len(tuples)}
 
 
 @pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
@@ -64,15 +64,15 @@ def test_spouts_fast_and_careful_emits_are_the_same_bytes(
 def test_bolts_fast_and_careful_emits_are_the_same_bytes(
     grouping: Any, tracked: bool, tuples: list[tuple[Any, Any]], anchored: list[bool]
 ) -> None:
-    fast, careful = pair(Middle, grouping, tracked)
-    for made in (fast, careful):
+    fast, general = pair(Middle, grouping, tracked)
+    for made in (fast, general):
         deliver(made, batch(["x"], roots=[(ROOT, 7)]) if tracked else batch(["x"]))
         (tup,) = made.component.received
         for values, anchor in zip(tuples, anchored, strict=False):
             made.component.emit(list(values), anchors=[tup] if anchor else None)
         made.component.ack(tup)
         made.core.flush()
-    assert fast.sent == careful.sent
+    assert fast.sent == general.sent
 
 
 def deliver(made: Made, frames: list[bytes]) -> None:

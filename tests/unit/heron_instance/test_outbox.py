@@ -30,7 +30,7 @@ def per_task(made: Made) -> dict[int, list[int]]:
     ),
     size_bytes=st.sampled_from([60, 65536]),
 )
-def test_order_holds_over_all_streams_and_lanes(
+def test_order_holds_over_all_streams_and_buffers(
     first: GroupingSpec,
     second: GroupingSpec,
     steps: list[tuple[str, int | None]],

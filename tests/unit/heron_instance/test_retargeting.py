@@ -96,7 +96,7 @@ def test_local_or_shuffle_follows_who_is_here() -> None:
     assert set(spread(made)) == {2}
 
 
-def test_two_streams_that_shared_lanes_still_do() -> None:
+def test_two_streams_that_shared_buffers_still_do() -> None:
     made = make(
         Source,
         reads(grouped(GroupingKind.SHUFFLE)),
@@ -123,7 +123,7 @@ def test_a_custom_grouping_is_prepared_for_the_new_tasks() -> None:
         made.component.emit([[NEW], 0])
 
 
-def test_what_a_lane_to_a_removed_task_holds_still_leaves() -> None:
+def test_what_a_buffer_to_a_removed_task_holds_still_leaves() -> None:
     # Its stream manager fails it, so that it is emitted again; kept back it would wait for ever.
     made = make(Source, reads(grouped(GroupingKind.SHUFFLE)))
     for number in range(4):
@@ -132,7 +132,7 @@ def test_what_a_lane_to_a_removed_task_holds_still_leaves() -> None:
     assert {task for task, _ in made.emitted()} == {2, 3, 4, 5}
     assert made.core.outbox.empty
     made.instance.repack(packing())
-    assert len(made.core.outbox.lanes) == 4
+    assert len(made.core.outbox.buffers) == 4
 
 
 def test_the_context_tells_the_tasks_of_now_and_direct_emits_reach_them() -> None:

@@ -191,7 +191,7 @@ def test_direct_emit_beside_an_all_grouping_keeps_stream_and_order() -> None:
 
 @pytest.mark.parametrize("odd", [(1, 2), [1, 1 << 70], [1, "\ud800"]], ids=repr)
 def test_tuples_that_take_the_careful_way_are_shuffled_evenly(odd: list[object]) -> None:
-    # Found by tests/sim, seed 9: each careful emit skipped a task, so with an even number of tasks
+    # Found by tests/sim, seed 9: each general emit skipped a task, so with an even number of tasks
     # half of them never got anything from an emitter of Python tuples.
     for kind in (Source, Middle):
         made = make(kind, reads(grouped(GroupingKind.SHUFFLE)))
