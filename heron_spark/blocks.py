@@ -23,36 +23,36 @@ Block = tuple[int, int, bytes]
 class OutgoingBlocks:
     """Collects the messages of one task as blocks for the places where they go."""
 
-    def __init__(self, places: Mapping[int, LevelPartition]) -> None:
-        self._places = places
+    def __init__(self, partition_of: Mapping[int, LevelPartition]) -> None:
+        self._partition_of = partition_of
         self._parts: dict[LevelPartition, list[bytes]] = {}
         self._sizes: dict[LevelPartition, int] = {}
         self._closed: list[Block] = []
 
     def add(self, frames: Frames) -> None:
         """Take one DATA message."""
-        place = self._places[destination_of(frames)]
-        parts = self._parts.setdefault(place, [])
+        target = self._partition_of[destination_of(frames)]
+        parts = self._parts.setdefault(target, [])
         parts.append(NUMBER.pack(len(frames)))
-        size = self._sizes.get(place, 0) + NUMBER.size
+        size = self._sizes.get(target, 0) + NUMBER.size
         for frame in frames:
             parts += (NUMBER.pack(len(frame)), frame)
             size += NUMBER.size + len(frame)
-        self._sizes[place] = size
+        self._sizes[target] = size
         if size >= BLOCK_BYTES:
-            self._close(place)
+            self._close(target)
 
     def take(self) -> list[Block]:
         """All blocks since the last call, in order of closing."""
-        for place in [place for place, parts in self._parts.items() if parts]:
-            self._close(place)
+        for target in [target for target, parts in self._parts.items() if parts]:
+            self._close(target)
         closed, self._closed = self._closed, []
         return closed
 
-    def _close(self, place: LevelPartition) -> None:
-        self._closed.append((*place, b"".join(self._parts[place])))
-        self._parts[place] = []
-        self._sizes[place] = 0
+    def _close(self, target: LevelPartition) -> None:
+        self._closed.append((*target, b"".join(self._parts[target])))
+        self._parts[target] = []
+        self._sizes[target] = 0
 
 
 def messages(block: bytes) -> Iterator[Frames]:

@@ -61,7 +61,7 @@ class Plan:
         """The tasks that one partition of a level runs."""
         return self.levels[level][partition :: self.partitions(level, slots)]
 
-    def places(self, slots: int) -> dict[int, tuple[int, int]]:
+    def partition_of(self, slots: int) -> dict[int, tuple[int, int]]:
         """task -> (level, partition)."""
         return {
             task: (level, position % self.partitions(level, slots))

@@ -96,11 +96,11 @@ class Level:
 
 def rows_of_blocks(blocks: list[Block], partitions: int) -> pa.RecordBatch:
     """Rows for a next level of so many partitions."""
-    levels, places, payloads = zip(*blocks, strict=True)
+    levels, numbers, payloads = zip(*blocks, strict=True)
     columns = [
-        pa.array([each % partitions for each in places], pa.int32()),
+        pa.array([number % partitions for number in numbers], pa.int32()),
         pa.array(levels, pa.int32()),
-        pa.array(places, pa.int32()),
+        pa.array(numbers, pa.int32()),
         pa.array(payloads, pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
@@ -135,12 +135,12 @@ def _answer(host: socket.socket) -> list[int]:
 
 def _connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
     """A connection to the partition's host, which is started if there is none."""
-    place = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    if os.stat(place).st_uid != os.getuid():
-        raise Failed(f"{place} belongs to somebody else")
+    sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
+    os.makedirs(sockets_folder, mode=0o700, exist_ok=True)
+    if os.stat(sockets_folder).st_uid != os.getuid():
+        raise Failed(f"{sockets_folder} belongs to somebody else")
     daemon = os.getppid()
-    address = os.path.join(place, f"{daemon}-{partition}")
+    address = os.path.join(sockets_folder, f"{daemon}-{partition}")
     with open(f"{address}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         host = _try(address)

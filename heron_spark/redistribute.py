@@ -14,27 +14,29 @@ from heron_spark.compile import Plan
 
 def move_blocks(folder: CheckpointDir, plan: Plan, slots: int) -> None:
     """Bring the files of the batch that is to be repeated, if there is one, into line."""
-    batch, places = folder.batches_done(), plan.places(slots)
+    batch, partition_of = folder.batches_done(), plan.partition_of(slots)
     if batch == folder.committed():
         return
-    for task in places:
+    for task in partition_of:
         if not folder.has(task, batch):
             continue
         blocks = list(folder.blocks(task, batch))
-        if any(_is_misplaced(each, places) for each in blocks):
+        if any(_is_misplaced(each, partition_of) for each in blocks):
             facts, state = folder.facts(task, batch), folder.state(task, batch)
-            folder.replace(task, batch, Outcome(facts, redistributed(blocks, places), state))
+            folder.replace(task, batch, Outcome(facts, redistributed(blocks, partition_of), state))
 
 
-def redistributed(blocks: Iterable[Block], places: Mapping[int, LevelPartition]) -> list[Block]:
+def redistributed(
+    blocks: Iterable[Block], partition_of: Mapping[int, LevelPartition]
+) -> list[Block]:
     """The same messages as blocks for where their tasks are now."""
-    outgoing = OutgoingBlocks(places)
+    outgoing = OutgoingBlocks(partition_of)
     for _, _, block in blocks:
         for frames in messages(block):
             outgoing.add(frames)
     return outgoing.take()
 
 
-def _is_misplaced(block: Block, places: Mapping[int, LevelPartition]) -> bool:
+def _is_misplaced(block: Block, partition_of: Mapping[int, LevelPartition]) -> bool:
     level, partition, data = block
-    return any(places[destination_of(each)] != (level, partition) for each in messages(data))
+    return any(partition_of[destination_of(each)] != (level, partition) for each in messages(data))

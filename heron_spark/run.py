@@ -141,15 +141,15 @@ def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[CheckpointDir]:
 
 def _await_hosts(run: str) -> None:
     """Hosts on this machine end by themselves; wait until they have."""
-    place = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
+    sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     deadline = time.monotonic() + HOSTS_END_SECS
-    while time.monotonic() < deadline and _sockets(place):
+    while time.monotonic() < deadline and _sockets(sockets_folder):
         time.sleep(LOOK_SECS)
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(sockets_folder, ignore_errors=True)
 
 
-def _sockets(place: str) -> list[str]:
-    names = os.listdir(place) if os.path.isdir(place) else []
+def _sockets(sockets_folder: str) -> list[str]:
+    names = os.listdir(sockets_folder) if os.path.isdir(sockets_folder) else []
     return [each for each in names if not each.endswith(".lock")]
 
 

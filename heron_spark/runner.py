@@ -51,7 +51,7 @@ class Runner:
     """One task of a topology in this process."""
 
     def __init__(
-        self, plan: Plan, task: int, places: dict[int, LevelPartition], printed: Printed
+        self, plan: Plan, task: int, partition_of: dict[int, LevelPartition], printed: Printed
     ) -> None:
         instance_plan = plan.packing.instances[task]
         self.task = task
@@ -63,7 +63,7 @@ class Runner:
         self._lines = printed.lines = Lines()
         self._log = logging.getLogger(self.label)
         self._callbacks = CallbackQueue(time.monotonic)
-        self._outgoing = OutgoingBlocks(places)
+        self._outgoing = OutgoingBlocks(partition_of)
         self._unacked: list[Any] = []
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()

@@ -76,8 +76,8 @@ class PartitionRows:
             assigned, rows = batch.column(batch.num_columns - 1), _without_last(batch)
             for index in pc.unique(assigned).to_pylist():
                 payload = pack_rows(self.tasks[index], rows.filter(pc.equal(assigned, index)))
-                place = self.partitions[index]
-                yield rows_of_blocks([(0, place, payload)], place + 1)
+                partition = self.partitions[index]
+                yield rows_of_blocks([(0, partition, payload)], partition + 1)
 
 
 def _without_last(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -111,9 +111,9 @@ class Tables:
         partition = functions.pmod(driving.value, functions.lit(count)).cast("int")
         nothing = functions.lit(b"").alias("payload")
         rows = driving.select(partition.alias("id"), mark, partition.alias("partition"), nothing)
-        places = self._plan.places(slots)
+        partition_of = self._plan.partition_of(slots)
         for each in self._tables:
-            rows = rows.union(_blocks(each.frame, self._tasks(each), places))
+            rows = rows.union(_blocks(each.frame, self._tasks(each), partition_of))
         return rows.repartitionById(count, "id")
 
     def _tasks(self, table: Table) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
 
 
 def _blocks(
-    frame: "DataFrame", tasks: tuple[int, ...], places: Mapping[int, LevelPartition]
+    frame: "DataFrame", tasks: tuple[int, ...], partition_of: Mapping[int, LevelPartition]
 ) -> "DataFrame":
     from pyspark.sql import functions
 
@@ -150,7 +150,7 @@ def _blocks(
     if columns and len(tasks) > 1:
         values = functions.hash(*(frame[f"`{each}`"] for each in columns))
         chosen = functions.pmod(values, functions.lit(len(tasks)))
-    partitions = tuple(places[task][1] for task in tasks)
+    partitions = tuple(partition_of[task][1] for task in tasks)
     return frame.withColumn(DEAL, chosen).mapInArrow(PartitionRows(tasks, partitions), SCHEMA)
 
 

@@ -52,7 +52,7 @@ class Host:
         self._plan = plan
         self._slots = job.slots
         self._printed = printed
-        self._places = plan.places(job.slots)
+        self._partition_of = plan.partition_of(job.slots)
         self._live: dict[int, Runner] = {}
         self._controller = RateController(job.max_batch // len(plan.spout_tasks), job.batch_secs)
         self._busy_secs = job.batch_secs / 2
@@ -101,7 +101,7 @@ class Host:
         if runner is None or runner.batch != before:
             if runner is not None:
                 runner.close()
-            runner = Runner(self._plan, task, self._places, self._printed)
+            runner = Runner(self._plan, task, self._partition_of, self._printed)
             if before >= 0:
                 runner.restore(before, self._folder.state(task, before))
             self._live[task] = runner

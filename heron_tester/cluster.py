@@ -42,7 +42,7 @@ CONTAINER = 1
 EPOCH = 1
 ADDRESS = "tester"
 _NOTHING = Resource(0.0, 0, 0)
-_BUSIEST_TOLD = 3
+BUSIEST_SHOWN = 3
 _ENDED = "the process ended"
 _LOOK_SECS = 0.02
 """Not every component that becomes idle says so by a call."""
@@ -184,7 +184,7 @@ class Cluster:
         lengths = Counter({task: len(each.waiting) for task, each in self._incoming.items()})
         return ", ".join(
             f"{number} messages for {self.instances[task].name}[{task}]"
-            for task, number in lengths.most_common(_BUSIEST_TOLD)
+            for task, number in lengths.most_common(BUSIEST_SHOWN)
             if number
         ) or "calls of components"  # fmt: skip
 

@@ -17,7 +17,7 @@ from heron_tester.records import Journal
 from heron_tester.run_settings import RunSettings
 from heron_tester.sources import own_search_path
 
-_PROBLEMS_TOLD = 3
+PROBLEMS_SHOWN = 3
 
 
 class Engine:
@@ -84,7 +84,7 @@ class Engine:
         """Add to the exception that ends a test how to run it again, and what components raised."""
         how = f"order={self.settings.order!r}, seed={self.seed}"
         error.add_note(f"tester of {self.topology.name}: {how}")
-        for problem in self.journal.unseen()[:_PROBLEMS_TOLD]:
+        for problem in self.journal.unseen()[:PROBLEMS_SHOWN]:
             if problem.error is not error:
                 error.add_note(str(problem))
 

@@ -23,8 +23,8 @@ def format_error(error: BaseException) -> str:
     elif not isinstance(error, HeronError):
         kind = type(error).__name__
         message = f"{kind}: {message}" if message else kind
-    place = _place(error.__traceback__)
-    return f"{place}: {message}" if place else message
+    location = _location(error.__traceback__)
+    return f"{location}: {message}" if location else message
 
 
 def display_path(path: str) -> str:
@@ -33,15 +33,15 @@ def display_path(path: str) -> str:
     return path if relative.startswith(os.pardir) else relative
 
 
-def _place(traceback: TracebackType | None) -> str | None:
+def _location(traceback: TracebackType | None) -> str | None:
     """file:line of the innermost frame in the user's own files."""
-    place = None
+    location = None
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename
         if is_users(path):
-            place = f"{display_path(path)}:{traceback.tb_lineno}"
+            location = f"{display_path(path)}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
-    return place
+    return location
 
 
 def is_users(path: str) -> bool:

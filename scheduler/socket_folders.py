@@ -10,8 +10,8 @@ SOCKETS_PARENT_BYTES_MAX = 60
 
 def sockets_folder() -> str:
     """A new folder for socket files that only its owner may enter, with a short path."""
-    places = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
-    short = (each for each in places if each and len(os.fsencode(each)) < SOCKETS_PARENT_BYTES_MAX)
+    parents = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
+    short = (each for each in parents if each and len(os.fsencode(each)) < SOCKETS_PARENT_BYTES_MAX)
     return tempfile.mkdtemp(prefix="heronpy-", dir=next(filter(os.path.isdir, short), None))
 
 

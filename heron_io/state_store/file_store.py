@@ -82,7 +82,7 @@ class FileStore:
             held = self._read(path)
             if held is not None:
                 raise name_in_use(path, decode_value(self._name_of(path), held))
-            self._check_place(path, ephemeral)
+            self._check_node(path, ephemeral)
             self._publish(path, data, ephemeral)
 
     def put(self, path: str, value: Any) -> None:
@@ -93,7 +93,7 @@ class FileStore:
             ephemeral = self._read_ephemeral(path)
             if ephemeral is not None and not self._is_mine(path):
                 raise name_in_use(path, decode_value(self._name_of(path), ephemeral))
-            self._check_place(path, False)
+            self._check_node(path, False)
             self._publish(path, data, ephemeral is not None)
 
     def delete(self, path: str) -> bool:
@@ -237,7 +237,7 @@ class FileStore:
                 )
             time.sleep(LOCK_POLL_SECS)
 
-    def _check_place(self, path: str, ephemeral: bool) -> None:
+    def _check_node(self, path: str, ephemeral: bool) -> None:
         parent = os.path.dirname(path)
         if parent != "/" and self._read_ephemeral(parent) is not None:
             raise StateStoreError(f"{path} cannot stand below {parent}, which is ephemeral")

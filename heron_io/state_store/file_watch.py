@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class _Watch:
     path: str
-    place: str
+    location: str
     callback: Watcher
     signature: Signature | None
     data: bytes | None
@@ -44,10 +44,10 @@ class FileWatches:
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def add(self, path: str, place: str, callback: Watcher) -> Callable[[], None]:
+    def add(self, path: str, location: str, callback: Watcher) -> Callable[[], None]:
         """Call back with the value now and start watching; returns the cancel function."""
-        watch = _Watch(path, place, callback, self._sign(path), self._read(path))
-        _call(watch, None if watch.data is None else decode_value(place, watch.data))
+        watch = _Watch(path, location, callback, self._sign(path), self._read(path))
+        _call(watch, None if watch.data is None else decode_value(location, watch.data))
         with self._mutex:
             self._watches.append(watch)
             if self._thread is None:
@@ -85,9 +85,9 @@ class FileWatches:
             if signature == watch.signature and data == watch.data:
                 return
             watch.signature, watch.data = signature, data
-            value = None if data is None else decode_value(watch.place, data)
+            value = None if data is None else decode_value(watch.location, data)
         except (OSError, StateStoreError) as error:
-            _log.warning("watch of %s: %s", watch.place, error)
+            _log.warning("watch of %s: %s", watch.location, error)
             return
         _call(watch, value)
 
@@ -102,4 +102,4 @@ def _call(watch: _Watch, value: Any | None) -> None:
     try:
         watch.callback(value)
     except Exception:
-        _log.exception("the watch callback of %s failed", watch.place)
+        _log.exception("the watch callback of %s failed", watch.location)

@@ -88,12 +88,12 @@ def encode_value(path: str, value: Any) -> bytes:
         raise StateStoreError(f"{path} can only hold JSON values: {error}") from error
 
 
-def decode_value(place: str, data: bytes) -> Any:
-    """The inverse of `encode_value`; `place` is what an error names."""
+def decode_value(location: str, data: bytes) -> Any:
+    """The inverse of `encode_value`; `location` is what an error names."""
     try:
         return json.loads(data)
     except ValueError as error:
-        raise StateStoreError(f"{place} is not JSON ({error}): mend or delete it") from error
+        raise StateStoreError(f"{location} is not JSON ({error}): mend or delete it") from error
 
 
 def name_in_use(path: str, holder: Any) -> NameInUse:

@@ -67,10 +67,10 @@ class FrameSpout(TableSpout):
         Its fields are `columns`, or all of the first file's where pyarrow can tell them. Without
         `follow` it ends with the table. TopologyError if the columns cannot be learnt.
         """
-        place = None if path is None else _absolute(os.fspath(path))
+        absolute = None if path is None else _absolute(os.fspath(path))
         config: dict[str, Any] = {SPARK_FORMAT: format, FOLLOW: follow}
-        if place is not None:
-            config[PATH] = place
+        if absolute is not None:
+            config[PATH] = absolute
         if format in LEARNED - {"delta"}:
             config[FORMAT] = format
         if options:
@@ -78,9 +78,9 @@ class FrameSpout(TableSpout):
         if schema is not None:
             config[SCHEMA] = schema
         if columns is None:
-            if place is None or format not in LEARNED or _is_remote(place):
-                raise TopologyError(f"which columns of {place or format}? Give columns=[...]")
-            columns = columns_of_first_file(Table(place, config.get(FORMAT)))
+            if absolute is None or format not in LEARNED or _is_remote(absolute):
+                raise TopologyError(f"which columns of {absolute or format}? Give columns=[...]")
+            columns = columns_of_first_file(Table(absolute, config.get(FORMAT)))
         return _source(config, columns, rows_per_tuple)
 
     @staticmethod

@@ -56,14 +56,16 @@ def partitions_of(client: Any, servers: str, topics: Iterable[str]) -> list[tupl
             described = client.list_topics(topic, timeout=METADATA_SECS).topics[topic]
         except errors as error:
             raise ComponentError(
-                f"Kafka at {servers} does not answer: {told(error.args[0])}"
+                f"Kafka at {servers} does not answer: {error_text(error.args[0])}"
             ) from None
         if described.error is not None:
-            raise ComponentError(f"Kafka at {servers}: topic {topic!r}: {told(described.error)}")
+            raise ComponentError(
+                f"Kafka at {servers}: topic {topic!r}: {error_text(described.error)}"
+            )
         found += [(topic, number) for number in sorted(described.partitions)]
     return found
 
 
-def told(error: Any) -> str:
+def error_text(error: Any) -> str:
     """A KafkaError in a line."""
     return str(error.str()).partition("\n")[0]

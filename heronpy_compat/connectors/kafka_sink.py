@@ -10,10 +10,10 @@ from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.connectors.kafka_client import (
     SERVERS,
     SparingLog,
+    error_text,
     kafka,
     partitions_of,
     setting,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class KafkaSink(Bolt):
             except BufferError:
                 self._producer.poll(ROOM_SECS)
             except kafka().KafkaException as error:
-                raise ComponentError(f"topic {self._topic}: {told(error.args[0])}") from None
+                raise ComponentError(f"topic {self._topic}: {error_text(error.args[0])}") from None
         self._under_way += 1
         self._producer.poll(0)
         self._poll_later()
@@ -93,7 +93,8 @@ class KafkaSink(Bolt):
             return
         self.fail(tup)
         self.delegate.record_error(
-            "a record is not delivered", f"Kafka at {self._servers}: {self._topic}: {told(error)}"
+            "a record is not delivered",
+            f"Kafka at {self._servers}: {self._topic}: {error_text(error)}",
         )
 
     def _poll_later(self) -> None:

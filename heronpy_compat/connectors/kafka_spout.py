@@ -12,10 +12,10 @@ from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.connectors.kafka_client import (
     SERVERS,
     SparingLog,
+    error_text,
     kafka,
     partitions_of,
     setting,
-    told,
 )
 from heronpy_compat.connectors.offsets import OffsetLedger, PartitionKey
 
@@ -121,7 +121,7 @@ class KafkaSpout(Spout):
             },
             logger=SparingLog(self.logger),
         )
-        self._places = partitions_of(self._consumer, self._servers, self._topics)
+        self._all_partitions = partitions_of(self._consumer, self._servers, self._topics)
         self._subscribed = False
         self._positions: dict[PartitionKey, int] = {}
         """Where to begin if another process stopped there, by a state that it left."""
@@ -137,7 +137,7 @@ class KafkaSpout(Spout):
         """Begin to read; not before the first next_tuple, when a state that was left is there."""
         self._subscribed = True
         if self._is_fixed:
-            self._mine = self._places[self._index :: self._instances]
+            self._mine = self._all_partitions[self._index :: self._instances]
             self._consumer.assign(self._from_positions(self._mine))
         else:
             self._consumer.subscribe(
@@ -147,11 +147,13 @@ class KafkaSpout(Spout):
                 on_lost=self._lost,
             )
 
-    def _from_positions(self, places: Iterable[PartitionKey]) -> list[Any]:
+    def _from_positions(self, partition_keys: Iterable[PartitionKey]) -> list[Any]:
         """What was committed is where a partition without a position begins."""
         make = kafka().TopicPartition
         known = self._positions
-        return [make(*each, known[each]) if each in known else make(*each) for each in places]
+        return [
+            make(*each, known[each]) if each in known else make(*each) for each in partition_keys
+        ]
 
     # --- rebalances: librdkafka calls these inside poll() ---------------------------------------
 
@@ -201,34 +203,39 @@ class KafkaSpout(Spout):
         if error.code() == kafka().KafkaError._PARTITION_EOF:
             self._ended.add(_partition_of(record))
         elif error.fatal():
-            text = f"Kafka at {self._servers}: {told(error)}"
+            text = f"Kafka at {self._servers}: {error_text(error)}"
             self.delegate.call_soon(partial(self.delegate.leave, text))
         elif not error.retriable():
-            self.logger.warning("Kafka at %s: %s", self._servers, told(error))
+            self.logger.warning("Kafka at %s: %s", self._servers, error_text(error))
 
     def _take(self, record: Any) -> None:
-        place, offset = _partition_of(record), record.offset()
-        self._ledger.take(place, offset)
+        partition_key, offset = _partition_of(record), record.offset()
+        self._ledger.take(partition_key, offset)
         try:
             values = [read(record) for read in self._readers]
         except ValueError as error:
-            self._ledger.ack(place, offset)
-            raise ComponentError(f"{place[0]}[{place[1]}]@{offset} is left out: {error}") from None
-        if self._ledger.pending(place) >= self._pending_max:
-            self._paused.add(place)
-            self._consumer.pause([kafka().TopicPartition(*place)])
-        record_id = (*place, offset)
+            self._ledger.ack(partition_key, offset)
+            raise ComponentError(
+                f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {error}"
+            ) from None
+        if self._ledger.pending(partition_key) >= self._pending_max:
+            self._paused.add(partition_key)
+            self._consumer.pause([kafka().TopicPartition(*partition_key)])
+        record_id = (*partition_key, offset)
         self._values[record_id] = values
         self.emit(values, tup_id=record_id)
 
     def ack(self, tup_id: RecordId) -> None:
         """The record is done."""
-        place = tup_id[:2]
+        partition_key = tup_id[:2]
         self._values.pop(tup_id, None)
-        self._ledger.ack(place, tup_id[2])
-        if place in self._paused and self._ledger.pending(place) <= self._pending_max // 2:
-            self._paused.remove(place)
-            self._consumer.resume([kafka().TopicPartition(*place)])
+        self._ledger.ack(partition_key, tup_id[2])
+        if (
+            partition_key in self._paused
+            and self._ledger.pending(partition_key) <= self._pending_max // 2
+        ):
+            self._paused.remove(partition_key)
+            self._consumer.resume([kafka().TopicPartition(*partition_key)])
         self._commit_if_due()
 
     def fail(self, tup_id: RecordId) -> None:
@@ -249,14 +256,14 @@ class KafkaSpout(Spout):
         refused when the partition has moved."""
         make = kafka().TopicPartition
         safe = self._ledger.commits(everything=wait)
-        offsets = [make(*place, offset) for place, offset in safe.items()]
+        offsets = [make(*partition_key, offset) for partition_key, offset in safe.items()]
         if not offsets:
             return
         try:
             self._consumer.commit(offsets=offsets, asynchronous=not wait)
         except kafka().KafkaException as error:
             # The records come again, to whoever has their partitions.
-            self.logger.warning("offsets are not committed: %s", told(error.args[0]))
+            self.logger.warning("offsets are not committed: %s", error_text(error.args[0]))
 
     def _committed(self, error: Any, partitions: Any) -> None:
         """librdkafka calls this inside poll()."""
@@ -272,7 +279,9 @@ class KafkaSpout(Spout):
     def __getstate__(self) -> dict[str, Any]:
         """Where to read on; an engine that keeps state has what was emitted before."""
         ledger = self._ledger
-        read = {place: ledger.position(place) for place in ledger.places}
+        read = {
+            partition_key: ledger.position(partition_key) for partition_key in ledger.partition_keys
+        }
         return {"_positions": {**self._positions, **read}}
 
 

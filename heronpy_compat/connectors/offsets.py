@@ -37,52 +37,52 @@ class OffsetLedger:
     def __init__(self) -> None:
         self._partitions: dict[PartitionKey, _Partition] = {}
 
-    def take(self, place: PartitionKey, offset: int) -> None:
+    def take(self, partition_key: PartitionKey, offset: int) -> None:
         """A record was read; its partition is one of ours from now on."""
-        partition = self._partitions.setdefault(place, _Partition())
+        partition = self._partitions.setdefault(partition_key, _Partition())
         partition.taken.append(offset)
         partition.open.add(offset)
         partition.following = offset + 1
 
-    def ack(self, place: PartitionKey, offset: int) -> None:
+    def ack(self, partition_key: PartitionKey, offset: int) -> None:
         """A record is done; one that is not known, of a partition that moved, is nobody's."""
-        partition = self._partitions.get(place)
+        partition = self._partitions.get(partition_key)
         if partition is None:
             return
         partition.open.discard(offset)
         while partition.taken and partition.taken[0] not in partition.open:
             partition.taken.popleft()
 
-    def revoke(self, place: PartitionKey) -> None:
+    def revoke(self, partition_key: PartitionKey) -> None:
         """The partition is another consumer's."""
-        self._partitions.pop(place, None)
+        self._partitions.pop(partition_key, None)
 
-    def pending(self, place: PartitionKey) -> int:
+    def pending(self, partition_key: PartitionKey) -> int:
         """Records read and not acked."""
-        partition = self._partitions.get(place)
+        partition = self._partitions.get(partition_key)
         return len(partition.open) if partition else 0
 
-    def position(self, place: PartitionKey) -> int | None:
+    def position(self, partition_key: PartitionKey) -> int | None:
         """The offset after the newest one that was read; None if none was."""
-        partition = self._partitions.get(place)
+        partition = self._partitions.get(partition_key)
         return partition.following if partition else None
 
     @property
-    def places(self) -> list[PartitionKey]:
+    def partition_keys(self) -> list[PartitionKey]:
         """The partitions of which something was read."""
         return list(self._partitions)
 
-    def not_committed(self, place: PartitionKey) -> None:
+    def not_committed(self, partition_key: PartitionKey) -> None:
         """What was said to be committed was not: say it again."""
-        partition = self._partitions.get(place)
+        partition = self._partitions.get(partition_key)
         if partition is not None:
             partition.committed = None
 
     def commits(self, everything: bool = False) -> dict[PartitionKey, int]:
         """What can be committed and was not said before; or `everything` that can be."""
         found = {}
-        for place, partition in self._partitions.items():
+        for partition_key, partition in self._partitions.items():
             safe = partition.safe
             if safe is not None and (everything or safe != partition.committed):
-                found[place] = partition.committed = safe
+                found[partition_key] = partition.committed = safe
         return found

@@ -229,7 +229,7 @@ class ParquetSink(Bolt):
             self._not_before = time.monotonic() + RETRY_SECS
             for tup, _ in part.tuples:
                 self.fail(tup)
-            return self._told(error, len(part.rows))
+            return self._reported_once(error, len(part.rows))
         for position, row_id in enumerate(part.ids):
             if position not in problems:
                 self._committed.add(row_id)
@@ -248,7 +248,7 @@ class ParquetSink(Bolt):
             return error.strerror or str(error)
         return ""
 
-    def _told(self, error: str, rows: int) -> str:
+    def _reported_once(self, error: str, rows: int) -> str:
         """The error as a line; it is reported once, until a commit succeeds again."""
         text = (
             f"{self._name}: cannot write into {self._files.folder}: {error}; {rows} rows "

@@ -55,7 +55,7 @@ def _components(
 
 def _check_outputs(stream: StreamDefinition, found: ComponentSpec) -> None:
     if not found.outputs:
-        raise stream.place.wrong(
+        raise stream.position.wrong(
             f"{stream.target!r} reads {stream.source!r}, but its class {found.class_path} has no"
             " outputs: give it a class attribute, as in outputs = ['word']"
         )
@@ -87,22 +87,22 @@ class _Origin:
     """Where a problem comes from whose line starts so, perhaps after "config of"."""
 
     start: str
-    place: FilePosition
+    position: FilePosition
 
 
 def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
     found = problems(spec)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise _place(found[0], definition).wrong(f"{found[0]}{more}")
+        raise _position_of(found[0], definition).wrong(f"{found[0]}{more}")
 
 
-def _place(problem: str, definition: TopologyDefinition) -> FilePosition:
+def _position_of(problem: str, definition: TopologyDefinition) -> FilePosition:
     text = problem.removeprefix("config of ")
     for origin in _origins(definition):
         if text.startswith(origin.start):
-            return origin.place
-    return definition.place if definition.source is None else definition.source.object.place
+            return origin.position
+    return definition.position if definition.source is None else definition.source.object.position
 
 
 def _origins(definition: TopologyDefinition) -> Iterator[_Origin]:
@@ -110,8 +110,8 @@ def _origins(definition: TopologyDefinition) -> Iterator[_Origin]:
     for stream in reversed(definition.streams):
         reader = definition.vertices[stream.target].label
         whole = f"{stream.source}:{stream.stream}"
-        yield _Origin(f"{reader}: input {whole} ", stream.place)
-        yield _Origin(f"{reader} reads {stream.stream!r} of {stream.source!r}", stream.place)
-        yield _Origin(f"{reader} reads {whole} ", stream.place)
+        yield _Origin(f"{reader}: input {whole} ", stream.position)
+        yield _Origin(f"{reader} reads {stream.stream!r} of {stream.source!r}", stream.position)
+        yield _Origin(f"{reader} reads {whole} ", stream.position)
     for vertex in definition.vertices.values():
-        yield _Origin(vertex.label, vertex.place)
+        yield _Origin(vertex.label, vertex.position)

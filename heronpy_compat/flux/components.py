@@ -61,7 +61,7 @@ def _python(
     found = signature_check.loaded_class(definition)
     if not callable(getattr(found, _HOOK[vertex.is_spout], None)):
         kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.id!r}: {definition.class_name} is no {kind}, it has no method"
             f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
         )
@@ -81,13 +81,13 @@ def _equivalent(
     args = [each.value for each in definition.arguments]
     for each in definition.arguments:
         if each.references:
-            raise each.place.wrong(
+            raise each.position.wrong(
                 f"{definition.id!r}: {definition.class_name} takes no references here"
             )
     try:
         return java.resolve(definition.class_name, args, vertex.is_spout, vertex.id)
     except TopologyError as error:
-        raise definition.place.wrong(str(error)) from None
+        raise definition.position.wrong(str(error)) from None
 
 
 def _shell(vertex: VertexDefinition) -> tuple[str, dict[str, Any], list[StreamSpec]]:
@@ -118,7 +118,7 @@ def declared_outputs(definition: ObjectDefinition, found: type) -> list[StreamSp
     if isinstance(declared, dict):
         return [StreamSpec(str(name), tuple(fields)) for name, fields in declared.items()]
     if not isinstance(declared, (list, tuple, type(None))):
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.id!r}: outputs of {definition.class_name} must be a list of field names"
             f" and Streams, not {declared!r}"
         )
@@ -129,7 +129,7 @@ def _declared(definition: ObjectDefinition, found: type) -> Any:
     try:
         return getattr(found, _DECLARES)()
     except Exception as error:
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.id!r}: {definition.class_name}.{_DECLARES}() raises"
             f" {type(error).__name__}: {error}; it must be a class method without arguments"
         ) from error
@@ -140,7 +140,7 @@ def _streams(definition: ObjectDefinition, declared: Sequence[Any]) -> list[Stre
     for each in declared:
         fields = [each] if isinstance(each, str) else getattr(each, "fields", None)
         if fields is None:
-            raise definition.place.wrong(
+            raise definition.position.wrong(
                 f"{definition.id!r}: outputs of {definition.class_name} must be field names and"
                 f" Streams, not {each!r}"
             )

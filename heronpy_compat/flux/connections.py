@@ -27,11 +27,13 @@ def check_ends(stream: StreamDefinition, vertices: Mapping[str, VertexDefinition
         if name not in vertices:
             known = [each.id for each in vertices.values() if key == "from" or not each.is_spout]
             kinds = "components" if key == "from" else "bolts"
-            raise stream.place.wrong(
+            raise stream.position.wrong(
                 f"stream {key} {name!r}, which is no component; {choices(kinds, name, known)}"
             )
     if vertices[stream.target].is_spout:
-        raise stream.place.wrong(f"stream to {stream.target!r}, a spout: only bolts read streams")
+        raise stream.position.wrong(
+            f"stream to {stream.target!r}, a spout: only bolts read streams"
+        )
 
 
 def input_spec(
@@ -55,7 +57,7 @@ def _custom(definition: ObjectDefinition, components: object_definitions.Compone
     signature_check.check_object(definition, found)
     for name in _GROUPING_METHODS:
         if not callable(getattr(found, name, None)):
-            raise definition.place.wrong(
+            raise definition.position.wrong(
                 f"{definition.class_name} is no custom grouping: it has no method {name}"
             )
     if not object_definitions.needs_recipe(definition):
@@ -74,7 +76,7 @@ def _named_fields(
         values: Any = argument.value if isinstance(argument.value, list) else [argument.value]
         for each in values:
             if not isinstance(each, str):
-                raise argument.place.wrong(f"PartialKeyGrouping takes fields, not {each!r}")
+                raise argument.position.wrong(f"PartialKeyGrouping takes fields, not {each!r}")
             found.append(each)
     return tuple(found)
 

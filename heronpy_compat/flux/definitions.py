@@ -12,7 +12,7 @@ from heronpy_compat.flux.documents import FilePosition, Located
 class Argument:
     """A plain value, or one reference (`ref`) or several (`reflist`) to entries of `components`."""
 
-    place: FilePosition
+    position: FilePosition
     value: Any = None
     references: tuple[str, ...] = ()
     is_list: bool = False
@@ -28,7 +28,7 @@ class Argument:
 class Property:
     """An attribute or setter of an object, and what it is set to."""
 
-    place: FilePosition
+    position: FilePosition
     name: str
     argument: Argument
 
@@ -37,7 +37,7 @@ class Property:
 class ConfigMethod:
     """A method that is called once when the object has been made."""
 
-    place: FilePosition
+    position: FilePosition
     name: str
     arguments: tuple[Argument, ...]
 
@@ -46,7 +46,7 @@ class ConfigMethod:
 class ObjectDefinition:
     """How to make an object: an entry of `components`, a spout, a bolt, a custom grouping."""
 
-    place: FilePosition
+    position: FilePosition
     id: str
     class_name: str
     arguments: tuple[Argument, ...] = ()
@@ -84,9 +84,9 @@ class VertexDefinition:
         return self.object.id
 
     @property
-    def place(self) -> FilePosition:
+    def position(self) -> FilePosition:
         """Where it is defined."""
-        return self.object.place
+        return self.object.position
 
     @property
     def label(self) -> str:
@@ -98,7 +98,7 @@ class VertexDefinition:
 class StreamDefinition:
     """One connection: which bolt reads which stream of which component, and how it is grouped."""
 
-    place: FilePosition
+    position: FilePosition
     source: str
     target: str
     stream: str
@@ -119,7 +119,7 @@ class SourceDefinition:
 class IncludeDefinition:
     """Another file whose definitions are taken over, instead of existing ones if `override`."""
 
-    place: FilePosition
+    position: FilePosition
     file: str
     is_resource: bool
     override: bool
@@ -129,7 +129,7 @@ class IncludeDefinition:
 class TopologyDefinition:
     """Everything that a file defines, and its includes once they are merged in."""
 
-    place: FilePosition
+    position: FilePosition
     name: str | None = None
     config: dict[str, Located] = field(default_factory=dict)
     includes: tuple[IncludeDefinition, ...] = ()

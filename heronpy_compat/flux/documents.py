@@ -37,7 +37,7 @@ class Located:
     """A scalar, a list of Located or a dict of Located, and its place; an entry's is its key's."""
 
     value: Any
-    place: FilePosition
+    position: FilePosition
 
     def plain(self) -> Any:
         """The value without places, as YAML libraries give it."""
@@ -85,7 +85,7 @@ class _Reader:
     """Those that enclose the one being read."""
     values: int = 0
 
-    def located(self, node: yaml.Node, place: FilePosition | None = None) -> Located:
+    def located(self, node: yaml.Node, position: FilePosition | None = None) -> Located:
         """The node's value; its place is where it starts, unless given."""
         own = FilePosition(self.file, node.start_mark.line + 1)
         self.values += 1
@@ -96,48 +96,50 @@ class _Reader:
         self.open_nodes.add(id(node))
         value = self._value(node, own)
         self.open_nodes.discard(id(node))
-        return Located(value, place or own)
+        return Located(value, position or own)
 
-    def _value(self, node: yaml.Node, place: FilePosition) -> Any:
+    def _value(self, node: yaml.Node, position: FilePosition) -> Any:
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, place)
+            return self._scalar(node, position)
         if node.tag not in (f"{_TAG}seq", f"{_TAG}map"):
-            raise place.wrong(f"the tag {node.tag.replace(_TAG, '!!')} is not known here")
+            raise position.wrong(f"the tag {node.tag.replace(_TAG, '!!')} is not known here")
         if isinstance(node, yaml.SequenceNode):
             return [self.located(each) for each in node.value]
         return self._mapping(node)
 
-    def _scalar(self, node: yaml.Node, place: FilePosition) -> Any:
+    def _scalar(self, node: yaml.Node, position: FilePosition) -> Any:
         if undefined := undefined_in(node.value, self.undefined):
             raise FilePosition(self.file, undefined.line).wrong(undefined.reason)
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
-            raise place.wrong(f"{node.value!r}: {error}") from None
+            raise position.wrong(f"{node.value!r}: {error}") from None
 
     def _mapping(self, node: yaml.Node) -> dict[Any, Located]:
         own: dict[Any, Located] = {}
         merged: dict[Any, Located] = {}
         for key_node, value_node in node.value:
-            place = FilePosition(self.file, key_node.start_mark.line + 1)
+            position = FilePosition(self.file, key_node.start_mark.line + 1)
             if key_node.tag == _MERGE:
-                merged = {**self._merged(value_node, place), **merged}
+                merged = {**self._merged(value_node, position), **merged}
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
-                raise place.wrong("a key must be a word, not a list or a mapping")
-            key = self._scalar(key_node, place)
+                raise position.wrong("a key must be a word, not a list or a mapping")
+            key = self._scalar(key_node, position)
             if key in own:
-                raise place.wrong(f"the key {key!r} is given twice (first in {own[key].place})")
-            own[key] = self.located(value_node, place)
+                raise position.wrong(
+                    f"the key {key!r} is given twice (first in {own[key].position})"
+                )
+            own[key] = self.located(value_node, position)
         return {**merged, **own}
 
-    def _merged(self, node: yaml.Node, place: FilePosition) -> Mapping[Any, Located]:
+    def _merged(self, node: yaml.Node, position: FilePosition) -> Mapping[Any, Located]:
         """What `<<` brings: a mapping, or several of which the first wins."""
         found = self.located(node)
         parts = found.value if isinstance(found.value, list) else [found]
         merged: dict[Any, Located] = {}
         for each in parts:
             if not isinstance(each.value, dict):
-                raise place.wrong("<< takes a mapping or a list of mappings")
+                raise position.wrong("<< takes a mapping or a list of mappings")
             merged = {**each.value, **merged}
         return merged

@@ -50,7 +50,7 @@ def _text(file: str) -> str:
 
 
 def _path(include: IncludeDefinition, reading: Reading) -> str:
-    folders = [os.path.dirname(include.place.file)]
+    folders = [os.path.dirname(include.position.file)]
     name = include.file
     if include.is_resource:
         folders.extend(reading.search_paths)
@@ -60,7 +60,9 @@ def _path(include: IncludeDefinition, reading: Reading) -> str:
         if os.path.isfile(path):
             return path
     looked = ", ".join(dict.fromkeys(display_path(each) for each in folders))
-    raise include.place.wrong(f"included file {include.file} does not exist (looked in {looked})")
+    raise include.position.wrong(
+        f"included file {include.file} does not exist (looked in {looked})"
+    )
 
 
 def _merge(found: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:

@@ -15,13 +15,15 @@ class MappingReader:
     def __init__(self, found: Located, label: str, known: Collection[str]) -> None:
         """TopologyError if it is no mapping or has a key that is not known."""
         if not isinstance(found.value, dict):
-            raise found.place.wrong(f"{label} must be a mapping, not {shown_value(found)}")
+            raise found.position.wrong(f"{label} must be a mapping, not {shown_value(found)}")
         for key, each in found.value.items():
             if key not in known:
                 hint = choices("keys", str(key), known)
-                raise each.place.wrong(f"{label} has the key {key!r}, which is not known; {hint}")
+                raise each.position.wrong(
+                    f"{label} has the key {key!r}, which is not known; {hint}"
+                )
         self.label = label
-        self.place: FilePosition = found.place
+        self.position: FilePosition = found.position
         self._found: dict[str, Located] = found.value
 
     def __contains__(self, key: str) -> bool:
@@ -32,10 +34,10 @@ class MappingReader:
         found = self._found.get(key)
         return None if found is None or found.value is None else found
 
-    def place_of(self, key: str) -> FilePosition:
+    def position_of(self, key: str) -> FilePosition:
         """Where the entry stands, or the mapping if it is missing."""
         found = self._found.get(key)
-        return self.place if found is None else found.place
+        return self.position if found is None else found.position
 
     def text(self, key: str) -> str | None:
         """A word or a number as text."""
@@ -50,7 +52,7 @@ class MappingReader:
         """As `text`; TopologyError if it is missing."""
         found = self.text(key)
         if found is None:
-            raise self.place.wrong(f"{self.label} has no {key}")
+            raise self.position.wrong(f"{self.label} has no {key}")
         return found
 
     def flag(self, key: str) -> bool:
@@ -91,7 +93,9 @@ class MappingReader:
             raise self._wrong(key, "a mapping", found)
         for name, each in found.value.items():
             if not isinstance(name, str):
-                raise each.place.wrong(f"{self.label}: keys of {key} must be texts, not {name!r}")
+                raise each.position.wrong(
+                    f"{self.label}: keys of {key} must be texts, not {name!r}"
+                )
         return dict(found.value)
 
     def items(self, key: str) -> list[Located]:
@@ -107,13 +111,15 @@ class MappingReader:
         """A list of texts."""
         for each in self.items(key):
             if isinstance(each.value, (dict, list, bool, type(None))):
-                raise each.place.wrong(
+                raise each.position.wrong(
                     f"{self.label}: {key} must be a list of texts, but has {shown_value(each)}"
                 )
             yield str(each.value)
 
     def _wrong(self, key: str, wanted: str, found: Located) -> Exception:
-        return found.place.wrong(f"{self.label}: {key} must be {wanted}, not {shown_value(found)}")
+        return found.position.wrong(
+            f"{self.label}: {key} must be {wanted}, not {shown_value(found)}"
+        )
 
 
 def shown_value(found: Located) -> str:

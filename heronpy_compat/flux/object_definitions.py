@@ -55,7 +55,7 @@ def _follow(
             component = _component(argument, reference, components)
             if reference in path:
                 loop = " -> ".join([*path[path.index(reference) :], reference])
-                raise argument.place.wrong(f"components refer to each other in a loop: {loop}")
+                raise argument.position.wrong(f"components refer to each other in a loop: {loop}")
             if reference not in found:
                 _follow(component, components, [*path, reference], found)
                 found[reference] = component
@@ -66,16 +66,16 @@ def _follow(
 def _component(argument: Argument, name: str, components: Components) -> ObjectDefinition:
     if name not in components:
         hint = choices("components", name, components)
-        raise argument.place.wrong(f"reference to {name!r}, which is no component; {hint}")
+        raise argument.position.wrong(f"reference to {name!r}, which is no component; {hint}")
     return components[name]
 
 
 def _check_order(argument: Argument, component: ObjectDefinition, user: str) -> None:
     """Flux makes components from top to bottom, and takes null for what does not exist yet."""
-    same_file = component.place.file == argument.place.file
-    if same_file and component.place.line > argument.place.line:
-        raise argument.place.wrong(
-            f"{user!r} refers to {component.id!r}, which is only declared in {component.place}:"
+    same_file = component.position.file == argument.position.file
+    if same_file and component.position.line > argument.position.line:
+        raise argument.position.wrong(
+            f"{user!r} refers to {component.id!r}, which is only declared in {component.position}:"
             f" move {component.id!r} above {user!r}"
         )
 
@@ -83,7 +83,7 @@ def _check_order(argument: Argument, component: ObjectDefinition, user: str) -> 
 def _object(definition: ObjectDefinition, class_path: str) -> dict[str, Any]:
     return {
         "id": definition.id,
-        "place": str(definition.place),
+        "place": str(definition.position),
         "class": class_path,
         "args": [each.recipe() for each in definition.arguments],
         "factory": definition.factory,

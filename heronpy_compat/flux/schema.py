@@ -38,9 +38,9 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
     entries = MappingReader(document, "the topology", _TOPOLOGY_KEYS)
     if included:
         _check_included(document)
-    found = TopologyDefinition(document.place, entries.text("name"), entries.mapping("config"))
+    found = TopologyDefinition(document.position, entries.text("name"), entries.mapping("config"))
     if entries.items("workerHooks"):
-        raise entries.place_of("workerHooks").wrong(
+        raise entries.position_of("workerHooks").wrong(
             "workerHooks are not supported: there is a process for each instance, so use initialize"
             " and close of the component, or name task hooks in topology.auto.task.hooks"
         )
@@ -58,7 +58,7 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
     source = entries.get("topologySource")
     found.source = None if source is None else _source(source)
     if source is not None and (found.vertices or found.streams):
-        raise source.place.wrong(
+        raise source.position.wrong(
             "a topology has either a topologySource or spouts, bolts and streams, not both"
         )
     return found
@@ -67,7 +67,7 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
 def _check_included(document: Located) -> None:
     for key, each in document.value.items():
         if key not in INCLUDED_KEYS:
-            raise each.place.wrong(
+            raise each.position.wrong(
                 f"{key} of an included file is not taken over (nor is it by Flux): move it to the"
                 " file that includes this one"
             )
@@ -75,14 +75,14 @@ def _check_included(document: Located) -> None:
 
 def _add(found: dict[str, Any], name: str, each: Any) -> None:
     if name in found:
-        raise each.place.wrong(f"the id {name!r} is used already ({found[name].place})")
+        raise each.position.wrong(f"the id {name!r} is used already ({found[name].position})")
     found[name] = each
 
 
 def _include(found: Located) -> IncludeDefinition:
     entries = MappingReader(found, "an entry of includes", _INCLUDE_KEYS)
     return IncludeDefinition(
-        entries.place, entries.needed_text("file"), entries.flag("resource"),
+        entries.position, entries.needed_text("file"), entries.flag("resource"),
         entries.flag("override"),
     )  # fmt: skip
 
@@ -92,7 +92,7 @@ def _object(entries: MappingReader, kind: str, name: str | None = None) -> Objec
     name = name or entries.needed_text("id")
     entries.label = f"{kind} {name!r}" if kind else name
     return ObjectDefinition(
-        entries.place,
+        entries.position,
         name,
         entries.needed_text("className"),
         *_making(entries),
@@ -109,7 +109,7 @@ def _making(entries: MappingReader) -> tuple[tuple[Argument, ...], str | None]:
     )  # fmt: skip
     if other in entries:
         reason = "it is made by its factory" if factory else "it has no factory"
-        raise entries.place_of(other).wrong(f"{entries.label} has {other}, but {reason}")
+        raise entries.position_of(other).wrong(f"{entries.label} has {other}, but {reason}")
     return tuple(_argument(each) for each in entries.items(made_by)), factory
 
 
@@ -118,30 +118,30 @@ def _argument(found: Located) -> Argument:
     keys = tuple(found.value) if isinstance(found.value, dict) else ()
     if keys == ("ref",):
         reference = MappingReader(found, "a reference", keys).needed_text("ref")
-        return Argument(found.place, references=(reference,))
+        return Argument(found.position, references=(reference,))
     if keys == ("reflist",):
         references = tuple(MappingReader(found, "a reflist", keys).texts("reflist"))
-        return Argument(found.place, references=references, is_list=True)
-    return Argument(found.place, found.plain())
+        return Argument(found.position, references=references, is_list=True)
+    return Argument(found.position, found.plain())
 
 
 def _property(found: Located, owner: str) -> Property:
     entries = MappingReader(found, f"a property of {owner}", ("name", "value", "ref"))
     name, reference = entries.needed_text("name"), entries.text("ref")
     if (reference is None) == ("value" not in found.value):
-        raise entries.place.wrong(
+        raise entries.position.wrong(
             f"property {name!r} of {owner} must have a value or a ref, and not both"
         )
     if reference is not None:
-        return Property(entries.place, name, Argument(entries.place, references=(reference,)))
+        return Property(entries.position, name, Argument(entries.position, references=(reference,)))
     value = found.value["value"]
-    return Property(entries.place, name, Argument(value.place, value.plain()))
+    return Property(entries.position, name, Argument(value.position, value.plain()))
 
 
 def _method(found: Located, owner: str) -> ConfigMethod:
     entries = MappingReader(found, f"a configMethod of {owner}", ("name", "args"))
     arguments = tuple(_argument(each) for each in entries.items("args"))
-    return ConfigMethod(entries.place, entries.needed_text("name"), arguments)
+    return ConfigMethod(entries.position, entries.needed_text("name"), arguments)
 
 
 def _vertex(found: Located, is_spout: bool) -> VertexDefinition:
@@ -149,7 +149,7 @@ def _vertex(found: Located, is_spout: bool) -> VertexDefinition:
     entries = MappingReader(found, f"an entry of {kind}s", _VERTEX_KEYS)
     made = _object(entries, kind)
     if made.factory is not None:
-        raise entries.place_of("factory").wrong(
+        raise entries.position_of("factory").wrong(
             f"{entries.label} has a factory, but spouts and bolts are made by the engine: use"
             " constructorArgs, or a factory for an entry of components that it refers to"
         )
@@ -171,14 +171,14 @@ def _stream(found: Located) -> StreamDefinition:
     label = f"stream {source} --> {target}"
     grouping = entries.get("grouping")
     if grouping is None:
-        raise entries.place.wrong(f"{label} has no grouping, as in grouping: {{type: SHUFFLE}}")
+        raise entries.position.wrong(f"{label} has no grouping, as in grouping: {{type: SHUFFLE}}")
     how = MappingReader(grouping, f"the grouping of {label}", _GROUPING_KEYS)
     kind = _kind(how)
     fields = tuple(how.texts("args"))
     if kind in _KEYED and not fields:
-        raise how.place.wrong(f"{how.label} needs args, the fields: args: [word]")
+        raise how.position.wrong(f"{how.label} needs args, the fields: args: [word]")
     return StreamDefinition(
-        entries.place, source, target, how.text("streamId") or DEFAULT_STREAM, kind, fields,
+        entries.position, source, target, how.text("streamId") or DEFAULT_STREAM, kind, fields,
         _custom(how, kind),
     )  # fmt: skip
 
@@ -187,7 +187,7 @@ def _kind(entries: MappingReader) -> GroupingKind:
     name = entries.needed_text("type")
     kind = _KINDS.get(name.upper())
     if kind is None:
-        raise entries.place_of("type").wrong(
+        raise entries.position_of("type").wrong(
             f"{entries.label} has the type {name!r}; {choices('types', name.upper(), _KINDS)}"
         )
     return kind
@@ -196,7 +196,7 @@ def _kind(entries: MappingReader) -> GroupingKind:
 def _custom(entries: MappingReader, kind: GroupingKind) -> ObjectDefinition | None:
     found = entries.get("customClass")
     if (found is None) == (kind is GroupingKind.CUSTOM):
-        raise entries.place.wrong(
+        raise entries.position.wrong(
             f"{entries.label} must have a customClass if its type is CUSTOM, and only then"
         )
     if found is None:

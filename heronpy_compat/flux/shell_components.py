@@ -35,7 +35,7 @@ def configured(
     TopologyError for properties, for a method that shells do not have, or the wrong arguments.
     """
     if definition.properties:
-        raise definition.properties[0].place.wrong(
+        raise definition.properties[0].position.wrong(
             f"{definition.id!r}: a shell component has no properties, but configMethods:"
             f" {', '.join(_METHODS)}"
         )
@@ -58,7 +58,7 @@ def _arguments(definition: ObjectDefinition, method: ConfigMethod) -> list[Any]:
     kinds = _METHODS.get(method.name)
     if kinds is None:
         hint = choices("configMethods", method.name, _METHODS)
-        raise method.place.wrong(
+        raise method.position.wrong(
             f"{definition.id!r}: a shell component has no configMethod {method.name!r}; {hint}"
         )
     args = [each.value for each in method.arguments if not each.references]
@@ -66,14 +66,16 @@ def _arguments(definition: ObjectDefinition, method: ConfigMethod) -> list[Any]:
     if not good or not all(map(isinstance, args, kinds)):
         names = {list: "a list of fields", str: "a text", dict: "a mapping", object: "a value"}
         wanted = " and ".join(names[each] for each in kinds)
-        raise method.place.wrong(f"{definition.id!r}: {method.name} takes {wanted}, not {args!r}")
+        raise method.position.wrong(
+            f"{definition.id!r}: {method.name} takes {wanted}, not {args!r}"
+        )
     return args
 
 
 def _fields(method: ConfigMethod, names: list[Any]) -> tuple[str, ...]:
     for each in names:
         if not isinstance(each, str):
-            raise method.place.wrong(f"{method.name}: a field is a text, not {each!r}")
+            raise method.position.wrong(f"{method.name}: a field is a text, not {each!r}")
     return () if names == [NO_OUTPUTS] else tuple(names)
 
 

@@ -31,7 +31,7 @@ def python_class(definition: ObjectDefinition) -> type:
     try:
         return load_class(definition.class_name)
     except ComponentError as error:
-        raise definition.place.wrong(f"{definition.id!r}: {error}") from None
+        raise definition.position.wrong(f"{definition.id!r}: {error}") from None
 
 
 def loaded_class(definition: ObjectDefinition) -> type:
@@ -41,7 +41,7 @@ def loaded_class(definition: ObjectDefinition) -> type:
     except TopologyError:
         if java.looks_like_java(definition.class_name):
             message = f"{definition.id!r}: {java.unknown(definition.class_name)}"
-            raise definition.place.wrong(message) from None
+            raise definition.position.wrong(message) from None
         raise
 
 
@@ -60,7 +60,7 @@ def check_component(definition: ObjectDefinition, found: type) -> None:
     count = len(definition.arguments)
     parameters = _parameters(found)
     if parameters is not None and not _fits_component(found, parameters, count):
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.id!r}: the constructor of {definition.class_name} does not take"
             f" {_arguments(count)} and the engine's keywords: define it as"
             " __init__(self, ..., **engine) and call super().__init__(**engine)"
@@ -84,7 +84,7 @@ def _fits_component(found: type, parameters: inspect.Signature, count: int) -> b
 def _check_factory(definition: ObjectDefinition, found: type, factory: str) -> None:
     name = method_name(found, factory)
     if name is None:
-        raise _missing(definition, definition.place, "factory", factory, _callables(found))
+        raise _missing(definition, definition.position, "factory", factory, _callables(found))
     _check_call(definition, getattr(found, name), f"factory {factory!r}", len(definition.arguments))
 
 
@@ -92,14 +92,14 @@ def _check_methods(definition: ObjectDefinition, found: type) -> None:
     for each in definition.methods:
         name = method_name(found, each.name)
         if name is None:
-            raise _missing(definition, each.place, "configMethod", each.name, _callables(found))
+            raise _missing(definition, each.position, "configMethod", each.name, _callables(found))
         # Looked up in the class, a method still wants its `self`, unless it is a class method.
         bound = inspect.getattr_static(found, name)
         extra = 0 if isinstance(bound, (classmethod, staticmethod)) else 1
         count = len(each.arguments)
         parameters = _parameters(getattr(found, name))
         if parameters is not None and not _fits(parameters, count + extra, {}):
-            raise each.place.wrong(
+            raise each.position.wrong(
                 f"{definition.id!r}: configMethod {each.name!r} of {definition.class_name} does not"
                 f" take {_arguments(count)}: it is {name}{parameters}"
             )
@@ -111,7 +111,7 @@ def _check_properties(definition: ObjectDefinition, found: type) -> None:
             continue
         known = _attributes(found)
         if not known & {each.name, snake_case(each.name), *_DYNAMIC}:
-            raise _missing(definition, each.place, "property", each.name, known)
+            raise _missing(definition, each.position, "property", each.name, known)
 
 
 def _check_call(
@@ -119,18 +119,18 @@ def _check_call(
 ) -> None:
     parameters = _parameters(target)
     if parameters is not None and not _fits(parameters, count, {}):
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.id!r}: {what} of {definition.class_name} does not take"
             f" {_arguments(count)}: it is {definition.class_name.rpartition('.')[2]}{parameters}"
         )
 
 
 def _missing(
-    definition: ObjectDefinition, place: FilePosition, kind: str, name: str, known: Iterable[str]
+    definition: ObjectDefinition, position: FilePosition, kind: str, name: str, known: Iterable[str]
 ) -> TopologyError:
     close = did_you_mean(name, sorted(each for each in known if not each.startswith("_")))
     hint = f"; did you mean {close!r}?" if close else ""
-    return place.wrong(
+    return position.wrong(
         f"{definition.id!r}: class {definition.class_name} has no {kind} {name!r}{hint}"
     )
 

@@ -37,10 +37,12 @@ def source_topology(
     except (TopologyError, ComponentError):
         raise
     except (Exception, SystemExit) as error:
-        raise definition.place.wrong(f"{definition.class_name}: {format_error(error)}") from error
+        raise definition.position.wrong(
+            f"{definition.class_name}: {format_error(error)}"
+        ) from error
     topology = _as_topology(found) or (submitted[-1] if submitted else None)
     if topology is None:
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.class_name} returned {found!r}, not a topology: return a Topology class"
             " or a builder"
         )
@@ -63,7 +65,7 @@ def _source_result(
     maker = make_object(object_definitions.recipe(definition, definition.class_name, components))
     name = method_name(maker, source.method)
     if name is None:
-        raise definition.place.wrong(
+        raise definition.position.wrong(
             f"{definition.class_name} has no method {source.method!r}: name it with methodName"
         )
     return _call(getattr(maker, name), config)
@@ -104,4 +106,4 @@ def _check_classes(definition: ObjectDefinition, topology: TopologySpec) -> None
         try:
             load_class(component.class_path)
         except ComponentError as error:
-            raise definition.place.wrong(f"component {component.name!r}: {error}") from None
+            raise definition.position.wrong(f"component {component.name!r}: {error}") from None

@@ -97,14 +97,14 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._place = 0
+        self._position = 0
 
     def take(self, size: int) -> bytes:
         """The next `size` bytes."""
-        taken = self._data[self._place : self._place + size]
+        taken = self._data[self._position : self._position + size]
         if size < 0 or len(taken) < size:
             raise TopologyError("these bytes are no Storm topology: they end too soon")
-        self._place += size
+        self._position += size
         return taken
 
     def number(self, form: str) -> int:

@@ -50,7 +50,7 @@ def container_job(
 ) -> ProcessSpec:
     """A container on this machine, as a job of the scheduler."""
     name = submission.topology.name
-    place = executor.ContainerSpec(
+    spec = executor.ContainerSpec(
         submission.topology,
         submission.packing,
         container,
@@ -64,7 +64,7 @@ def container_job(
     return ProcessSpec(
         f"container {container}",
         f"heron: container {container} ({name})",
-        lambda link: executor.run(place, link),
+        lambda link: executor.run(spec, link),
         CONTAINER_GRACE_SECS,
         killed_with_parent=False,
         final_codes=FINAL_CODES,

@@ -117,11 +117,11 @@ def parse(text: str, name: str, path: str) -> Cluster:
         found = read_section(located, SECTIONS)
         scheduler = found.get("scheduler")
         if scheduler is None:
-            raise located.place.wrong(f"there is no key 'scheduler' ({' or '.join(SCHEDULERS)})")
+            raise located.position.wrong(f"there is no key 'scheduler' ({' or '.join(SCHEDULERS)})")
         for other in SCHEDULERS:
             if other != scheduler and other in found:
-                place = located.value[other].place
-                raise place.wrong(f"{other} says nothing here: the scheduler is {scheduler}")
+                position = located.value[other].position
+                raise position.wrong(f"{other} says nothing here: the scheduler is {scheduler}")
     except TopologyError as error:
         raise UsageError(str(error)) from None
     cluster = Cluster(

@@ -26,12 +26,12 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
     TopologyError with file and line for an unknown key and for what no reader takes.
     """
     if not isinstance(located.value, dict):
-        raise located.place.wrong("here stands a mapping of keys to values")
+        raise located.position.wrong("here stands a mapping of keys to values")
     found = {}
     for key, each in located.value.items():
         if key not in known:
             hint = choices("keys", str(key), known)
-            raise each.place.wrong(f"the key {key!r} is not known; {hint}")
+            raise each.position.wrong(f"the key {key!r} is not known; {hint}")
         reader = known[key]
         if isinstance(reader, Mapping):
             found[key] = read_section(each, reader)
@@ -43,21 +43,21 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
 def text(located: "Located") -> str:
     """A word that is not empty."""
     if not isinstance(located.value, str) or not located.value.strip():
-        raise located.place.wrong(f"this must be text, not {located.plain()!r}")
+        raise located.position.wrong(f"this must be text, not {located.plain()!r}")
     return located.value
 
 
 def flag(located: "Located") -> bool:
     """true or false."""
     if not isinstance(located.value, bool):
-        raise located.place.wrong(f"this must be true or false, not {located.plain()!r}")
+        raise located.position.wrong(f"this must be true or false, not {located.plain()!r}")
     return located.value
 
 
 def count(located: "Located") -> int:
     """A whole number of at least 1."""
     if isinstance(located.value, bool) or not isinstance(located.value, int) or located.value < 1:
-        raise located.place.wrong(
+        raise located.position.wrong(
             f"this must be a whole number of at least 1, not {located.plain()!r}"
         )
     return located.value
@@ -67,7 +67,7 @@ def cores(located: "Located") -> float:
     """A positive number."""
     value = located.value
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise located.place.wrong(f"this must be a number of cores, not {located.plain()!r}")
+        raise located.position.wrong(f"this must be a number of cores, not {located.plain()!r}")
     return float(value)
 
 
@@ -76,7 +76,7 @@ def size(located: "Located") -> int:
     found = _SIZE.fullmatch(str(located.value).strip())
     number = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
     if number < 1 or isinstance(located.value, bool):
-        raise located.place.wrong(f"this must be a size such as 512MB, not {located.plain()!r}")
+        raise located.position.wrong(f"this must be a size such as 512MB, not {located.plain()!r}")
     return number
 
 
@@ -86,7 +86,7 @@ def choice(*words: str) -> "Reader":
     def read(located: "Located") -> str:
         if located.value not in words:
             hint = choices("choices", str(located.plain()), words)
-            raise located.place.wrong(f"{located.plain()!r} is none of the choices; {hint}")
+            raise located.position.wrong(f"{located.plain()!r} is none of the choices; {hint}")
         return str(located.value)
 
     return read
@@ -95,7 +95,7 @@ def choice(*words: str) -> "Reader":
 def state(located: "Located") -> str:
     """The URL of a state store."""
     if not _STATE.fullmatch(text(located)):
-        raise located.place.wrong(
+        raise located.position.wrong(
             f"{located.value!r} is no state store: zk://HOST:PORT/ROOT or file:///folder"
         )
     return text(located)
@@ -104,7 +104,7 @@ def state(located: "Located") -> str:
 def identifier(located: "Located") -> str:
     """A name as Aurora takes it in a job's key."""
     if not _IDENTIFIER.fullmatch(text(located)):
-        raise located.place.wrong(
+        raise located.position.wrong(
             f"{located.value!r} is no name: letters, digits, '_', '-' and '.' may be in it"
         )
     return text(located)
@@ -115,9 +115,9 @@ def command(located: "Located") -> str:
     try:
         words = shlex.split(text(located))
     except ValueError as error:
-        raise located.place.wrong(f"{located.value!r} is no command line: {error}") from None
+        raise located.position.wrong(f"{located.value!r} is no command line: {error}") from None
     if not words:
-        raise located.place.wrong("this must be a command line")
+        raise located.position.wrong("this must be a command line")
     return text(located)
 
 
@@ -125,18 +125,18 @@ def fetch(located: "Located") -> str:
     """A command line with {uri} and {file} in it."""
     for name in ("{uri}", "{file}"):
         if name not in text(located):
-            raise located.place.wrong(f"{name} must stand in it, as in curl -o {{file}} {{uri}}")
+            raise located.position.wrong(f"{name} must stand in it, as in curl -o {{file}} {{uri}}")
     return text(located)
 
 
 def words(located: "Located") -> dict[str, str]:
     """A mapping of words to words, such as constraints or Spark's settings."""
     if not isinstance(located.value, dict):
-        raise located.place.wrong("here stands a mapping of keys to values")
+        raise located.position.wrong("here stands a mapping of keys to values")
     found = {}
     for key, each in located.value.items():
         if isinstance(each.value, dict | list) or each.value is None:
-            raise each.place.wrong(f"the value of {key} must be a single word")
+            raise each.position.wrong(f"the value of {key} must be a single word")
         is_flag = isinstance(each.value, bool)
         found[str(key)] = str(each.value).lower() if is_flag else str(each.value)
     return found
@@ -145,10 +145,10 @@ def words(located: "Located") -> dict[str, str]:
 def settings(located: "Located") -> dict[str, Any]:
     """Config of topologies: keys with a dot in them."""
     if not isinstance(located.value, dict):
-        raise located.place.wrong("here stands a mapping of keys to values")
+        raise located.position.wrong("here stands a mapping of keys to values")
     for key, each in located.value.items():
         if not isinstance(key, str) or "." not in key:
-            raise each.place.wrong(f"{key!r} is no config key, as topology.max.spout.pending is")
+            raise each.position.wrong(f"{key!r} is no config key, as topology.max.spout.pending is")
     found: dict[str, Any] = located.plain()
     return found
 

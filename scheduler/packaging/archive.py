@@ -237,25 +237,25 @@ def unpacked(path: str, cache: str) -> Unpacked:
         digest = _digest(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    place = os.path.join(cache, digest)
-    if not os.path.isdir(place):
+    folder = os.path.join(cache, digest)
+    if not os.path.isdir(folder):
         os.makedirs(cache, mode=0o700, exist_ok=True)
         new = tempfile.mkdtemp(prefix=".new-", dir=cache)
         try:
             _extract(path, new)
             manifest = _manifest(path, new)
             _install_wheels(path, new, manifest)
-            _move(new, place)
+            _move(new, folder)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-    return Unpacked(place, _manifest(path, place))
+    return Unpacked(folder, _manifest(path, folder))
 
 
-def _move(new: str, place: str) -> None:
+def _move(new: str, folder: str) -> None:
     try:
-        os.rename(new, place)
+        os.rename(new, folder)
     except OSError:
-        if not os.path.isdir(place):  # else another process has unpacked the same meanwhile
+        if not os.path.isdir(folder):  # else another process has unpacked the same meanwhile
             raise
 
 

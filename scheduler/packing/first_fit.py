@@ -104,7 +104,7 @@ def packed_first_fit(
             container = containers.setdefault(number, _Container(used=limits.padding))
             container.add(_sized(each, sizes))
     for each in sorted(added, key=lambda each: order(sizes[each.component])):
-        _place(_sized(each, sizes), containers, limits)
+        _assign(_sized(each, sizes), containers, limits)
     return PackingPlan(
         topology.name, tuple(each.plan(number) for number, each in sorted(containers.items()))
     )
@@ -114,7 +114,7 @@ def _sized(placed: Placed, sizes: Mapping[str, Resource]) -> InstancePlan:
     return InstancePlan(placed.task, placed.component, placed.index, sizes[placed.component])
 
 
-def _place(instance: InstancePlan, containers: dict[int, _Container], limits: _Limits) -> None:
+def _assign(instance: InstancePlan, containers: dict[int, _Container], limits: _Limits) -> None:
     for container in containers.values():
         if container.fits(instance.resource, limits):
             container.add(instance)

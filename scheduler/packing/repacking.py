@@ -17,7 +17,7 @@ from heron_core.topology import TopologySpec
 from scheduler.packing import first_fit, round_robin
 from scheduler.packing.resources import Placed
 
-Placing = dict[int, list[Placed]]
+Assignment = dict[int, list[Placed]]
 """container -> what runs in it"""
 
 
@@ -63,7 +63,9 @@ def repack_first_fit(
     return _plan(current, first_fit.packed_first_fit(topology, assignment, added))
 
 
-def _changed(current: PackingPlan, parallelism: Mapping[str, int]) -> tuple[Placing, list[Placed]]:
+def _changed(
+    current: PackingPlan, parallelism: Mapping[str, int]
+) -> tuple[Assignment, list[Placed]]:
     """What stays where it is, and what is new."""
     assignment = {
         container.id: [
@@ -83,7 +85,7 @@ def _changed(current: PackingPlan, parallelism: Mapping[str, int]) -> tuple[Plac
     return assignment, added
 
 
-def _spread(assignment: Placing, added: Iterable[Placed], containers: int) -> None:
+def _spread(assignment: Assignment, added: Iterable[Placed], containers: int) -> None:
     """Evenly over so many containers; as little as possible moves."""
     homeless = list(added)
     while len(assignment) > containers:
@@ -100,11 +102,11 @@ def _spread(assignment: Placing, added: Iterable[Placed], containers: int) -> No
         assignment[_emptiest(assignment)].append(moving)
 
 
-def _emptiest(assignment: Placing) -> int:
+def _emptiest(assignment: Assignment) -> int:
     return min(assignment, key=lambda each: (len(assignment[each]), each))
 
 
-def _fullest(assignment: Placing) -> int:
+def _fullest(assignment: Assignment) -> int:
     return max(assignment, key=lambda each: (len(assignment[each]), -each))
 
 

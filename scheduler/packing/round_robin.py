@@ -45,9 +45,9 @@ class _Measure:
     def shares(self, container_id: int, instances: Sequence[Placed]) -> list[float]:
         """What each of a container's instances gets."""
         names = [each.component for each in instances]
-        open_places = sum(name not in self.wanted for name in names)
+        unsized = sum(name not in self.wanted for name in names)
         used = sum(self.wanted.get(name, 0) for name in names)
-        share = self._share(container_id, used, open_places)
+        share = self._share(container_id, used, unsized)
         return [self.wanted.get(name, share) for name in names]
 
     def total(self, shares: Sequence[float]) -> float:
@@ -55,7 +55,7 @@ class _Measure:
         needed = sum(shares) + self.padding
         return needed if self.container is None else min(needed, self.container)
 
-    def _share(self, container_id: int, used: float, open_places: int) -> float:
+    def _share(self, container_id: int, used: float, unsized: int) -> float:
         if self.container is None:
             return self.default
         if used > self.container:
@@ -66,14 +66,14 @@ class _Measure:
         # Heron lets instances that the map names eat into the padding rather than refuse them.
         padding = self.padding if used + self.padding <= self.container else 0
         left = self.container - used - padding
-        if open_places and left <= 0:
+        if unsized and left <= 0:
             raise TopologyError(
-                f"{self.key} is {self.container}, which leaves nothing for {open_places} instances "
+                f"{self.key} is {self.container}, which leaves nothing for {unsized} instances "
                 f"in container {container_id}: set it above {used + self.padding}"
             )
-        if not open_places:
+        if not unsized:
             return self.default
-        return left // open_places if self.whole else left / open_places
+        return left // unsized if self.whole else left / unsized
 
 
 def pack(topology: TopologySpec) -> PackingPlan:
@@ -223,7 +223,7 @@ class _Disk:
                     f"{resources.COMPONENT_DISK_MAP} asks for {used} in container {number}, but "
                     f"{resources.CONTAINER_DISK} is {limit}: set it to at least {used}"
                 )
-            open_places = sum(name not in wanted for name in names)
-            if open_places:
-                default = min(default, (limit - used) // open_places)
+            unsized = sum(name not in wanted for name in names)
+            if unsized:
+                default = min(default, (limit - used) // unsized)
         return _Disk(wanted, default, limit)

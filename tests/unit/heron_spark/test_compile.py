@@ -56,8 +56,8 @@ def test_partitions_are_no_more_than_slots_and_share_the_tasks() -> None:
     plan = compile_topology(topology(component("words"), component("count", "words", par=5)))
     assert [plan.partitions(level, 2) for level in (0, 1)] == [1, 2]
     assert [plan.tasks_at(1, partition, 2) for partition in (0, 1)] == [(2, 4, 6), (3, 5)]
-    places = plan.places(2)
-    assert places == {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (1, 0), 5: (1, 1), 6: (1, 0)}
+    partition_of = plan.partition_of(2)
+    assert partition_of == {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (1, 0), 5: (1, 1), 6: (1, 0)}
 
 
 def test_nothing_is_tracked_whatever_the_config_says() -> None:

@@ -60,10 +60,10 @@ def message(task: int, text: bytes) -> bytes:
 def test_blocks_for_partitions_that_are_no_more_are_divided_anew() -> None:
     """One core had tasks 1 to 3 in one partition; with two, task 2 lives in the other."""
     block = (1, 0, message(1, b"a") + message(2, b"b") + message(3, b"c") + message(2, b"d"))
-    places = {1: (1, 0), 2: (1, 1), 3: (2, 0)}
+    partition_of = {1: (1, 0), 2: (1, 1), 3: (2, 0)}
     found = {
         (level, partition): [(destination_of(each), each[1]) for each in messages(data)]
-        for level, partition, data in redistributed([block], places)
+        for level, partition, data in redistributed([block], partition_of)
     }
     assert found == {
         (1, 0): [(1, b"a")],

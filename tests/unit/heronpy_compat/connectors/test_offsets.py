@@ -19,54 +19,60 @@ class Ledger(RuleBasedStateMachine):
         self.done: dict[PartitionKey, set[int]] = {}
         self.said: dict[PartitionKey, int] = {}
 
-    def expected(self, place: PartitionKey) -> int:
+    def expected(self, partition_key: PartitionKey) -> int:
         """The first record that is not done, or the one after the last."""
-        rest = [each for each in self.read[place] if each not in self.done[place]]
-        return rest[0] if rest else self.read[place][-1] + 1
+        rest = [each for each in self.read[partition_key] if each not in self.done[partition_key]]
+        return rest[0] if rest else self.read[partition_key][-1] + 1
 
-    @rule(place=st.sampled_from(PLACES), gap=st.integers(0, 2))
-    def take(self, place: PartitionKey, gap: int) -> None:
-        read = self.read.setdefault(place, [])
-        self.done.setdefault(place, set())
+    @rule(partition_key=st.sampled_from(PLACES), gap=st.integers(0, 2))
+    def take(self, partition_key: PartitionKey, gap: int) -> None:
+        read = self.read.setdefault(partition_key, [])
+        self.done.setdefault(partition_key, set())
         read.append((read[-1] + 1 if read else 10) + gap)
-        self.ledger.take(place, read[-1])
+        self.ledger.take(partition_key, read[-1])
 
-    @rule(place=st.sampled_from(PLACES), back=st.integers(0, 6))
-    def ack(self, place: PartitionKey, back: int) -> None:
-        read = self.read.get(place, [])
+    @rule(partition_key=st.sampled_from(PLACES), back=st.integers(0, 6))
+    def ack(self, partition_key: PartitionKey, back: int) -> None:
+        read = self.read.get(partition_key, [])
         if back < len(read):
-            self.done[place].add(read[-1 - back])
-            self.ledger.ack(place, read[-1 - back])
+            self.done[partition_key].add(read[-1 - back])
+            self.ledger.ack(partition_key, read[-1 - back])
         else:
-            self.ledger.ack(place, 5)  # of an earlier time, when the partition was here before
+            self.ledger.ack(
+                partition_key, 5
+            )  # of an earlier time, when the partition was here before
 
-    @rule(place=st.sampled_from(PLACES))
-    def revoke(self, place: PartitionKey) -> None:
-        self.ledger.revoke(place)
+    @rule(partition_key=st.sampled_from(PLACES))
+    def revoke(self, partition_key: PartitionKey) -> None:
+        self.ledger.revoke(partition_key)
         for each in (self.read, self.done, self.said):
-            each.pop(place, None)
+            each.pop(partition_key, None)
 
     @rule()
     def commits(self) -> None:
-        now = {place: self.expected(place) for place in self.read}
-        changed = {place: each for place, each in now.items() if self.said.get(place) != each}
+        now = {partition_key: self.expected(partition_key) for partition_key in self.read}
+        changed = {
+            partition_key: each
+            for partition_key, each in now.items()
+            if self.said.get(partition_key) != each
+        }
         assert self.ledger.commits() == changed
         self.said = now
         assert self.ledger.commits(everything=True) == now
 
-    @rule(place=st.sampled_from(PLACES))
-    def a_commit_fails(self, place: PartitionKey) -> None:
-        self.ledger.not_committed(place)
-        self.said.pop(place, None)
+    @rule(partition_key=st.sampled_from(PLACES))
+    def a_commit_fails(self, partition_key: PartitionKey) -> None:
+        self.ledger.not_committed(partition_key)
+        self.said.pop(partition_key, None)
 
     @invariant()
     def pending_is_what_is_not_done(self) -> None:
-        for place in PLACES:
-            rest = set(self.read.get(place, ())) - self.done.get(place, set())
-            assert self.ledger.pending(place) == len(rest)
-            position = self.read[place][-1] + 1 if place in self.read else None
-            assert self.ledger.position(place) == position
-        assert set(self.ledger.places) == set(self.read)
+        for partition_key in PLACES:
+            rest = set(self.read.get(partition_key, ())) - self.done.get(partition_key, set())
+            assert self.ledger.pending(partition_key) == len(rest)
+            position = self.read[partition_key][-1] + 1 if partition_key in self.read else None
+            assert self.ledger.position(partition_key) == position
+        assert set(self.ledger.partition_keys) == set(self.read)
 
 
 TestLedger = Ledger.TestCase

@@ -40,9 +40,9 @@ def test_values_are_those_of_yaml(text: str) -> None:
 def test_entries_and_items_know_their_lines() -> None:
     found = parsed("a:\n  b:\n    - 1\n    - c: 2\n")
     b = found.value["a"].value["b"]
-    assert [found.value["a"].place.line, b.place.line] == [1, 2]
-    assert [each.place.line for each in b.value] == [3, 4]
-    assert str(b.place) == "t.yaml:2"
+    assert [found.value["a"].position.line, b.position.line] == [1, 2]
+    assert [each.position.line for each in b.value] == [3, 4]
+    assert str(b.position) == "t.yaml:2"
 
 
 @pytest.mark.parametrize(
