@@ -32,6 +32,8 @@ from tests.process.survival import NAME, TOPOLOGY, Failure, Survey, acked, setti
 
 LINES = 700
 """Their words take the last bolt three seconds."""
+STANDBY_LINES = 2000
+"""A second master has to start meanwhile, on a busy machine too."""
 ALL_DUE = 1e9
 """Lines a second: the spouts emit as fast as they may."""
 SLEEP_SECS = 0.0005
@@ -47,15 +49,15 @@ MANAGER = "heron: stream manager {} ({})"
 EXECUTOR = f"heron: container {{}} ({NAME})"
 
 
-def options(place: Place) -> list[str]:
+def options(place: Place, lines: int = LINES) -> list[str]:
     """Options of a run that is busy for some seconds."""
-    words, _ = settings(place.path, LINES, ALL_DUE, sleep_secs=SLEEP_SECS)
+    words, _ = settings(place.path, lines, ALL_DUE, sleep_secs=SLEEP_SECS)
     return ["--containers", "2", "-o", f"topology.max.spout.pending={PENDING}", *words]
 
 
-def flowing(place: Place) -> Running:
+def flowing(place: Place, lines: int = LINES) -> Running:
     """A run in the middle of its work."""
-    running = place.start("run", TOPOLOGY, *options(place))
+    running = place.start("run", TOPOLOGY, *options(place, lines))
     running.until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked")
     return running
 
@@ -96,10 +98,10 @@ def kill_and_see_return(running: Running, victim: str) -> float:
     return killed_at
 
 
-def complete(place: Place, running: Running) -> Survey:
+def complete(place: Place, running: Running, lines: int = LINES) -> Survey:
     """The run's end: by itself, with every line acked and every word seen."""
     finished = running.wait()
-    found = survey(place.path, LINES)
+    found = survey(place.path, lines)
     assert finished.code == 0, finished.err
     assert found.complete, found
     place.nothing_is_left()
@@ -203,7 +205,7 @@ def holder(store: StateStore) -> int:
 def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place) -> None:
     """The master's machine fails: a standby that was told of the holder is the master within a
     second, nothing fails, and the old one stands by when it comes back."""
-    running = flowing(place)
+    running = flowing(place, STANDBY_LINES)
     store = place.store()
     before = processes(running)
     with standing_by(place) as (standby, log):
@@ -220,7 +222,7 @@ def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place)
         )
         assert standby.wait(DEADLINE_SECS) == ExitCode.ENDED
     store.close()
-    assert complete(place, running).failures == ()
+    assert complete(place, running, STANDBY_LINES).failures == ()
 
 
 @pytest.fixture
