@@ -100,7 +100,9 @@ class TopologyMaster:
         """What to do about `event`; `now` in seconds of any monotonic clock."""
         out: Out = []
         match event:
-            case events.Timer():
+            case events.Timer(stored):
+                if stored:
+                    self._life.stored(out)
                 self._timer(now, out)
             case events.Malformed(reason):
                 self._malformed(reason, now, out)

@@ -34,6 +34,9 @@ class Malformed:
 class Timer:
     """Time has passed; comes many times a second."""
 
+    stored: bool = True
+    """Whether the state store has all that it was to be given so far."""
+
 
 Event = Received | Malformed | Timer
 

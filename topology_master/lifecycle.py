@@ -4,7 +4,7 @@ This joins membership, physical plan, measurements, rescale and termination: wha
 them and concerns another one passes here. core.py says which message changes what.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, assert_never
 
 from heron_core.plans import PackingPlan, PhysicalPlan, TopologyState, leaving
@@ -46,6 +46,9 @@ class Lifecycle:
         uncounted = int(update.get("uncounted", 0))
         self.termination = Termination(topology, self.plan.packing, options, uncounted)
         self.rescale = Rescale(options, packing, self.plan.packing, update)
+        self._withheld = False
+        """The plan was switched and is not in the state store yet: no stream manager may have it,
+        because a master that took over now would not know what the ended instances counted."""
         if self.draining:
             self.termination.detector.restart()
 
@@ -102,10 +105,10 @@ class Lifecycle:
         if self.plan.renew(self.members.addresses(self.plan.containers)):
             self._publish(out)
         elif newest is not None:
-            self.members.send(newest, messages.Plan(self._plan_json()), out)
+            self._send_plan({newest}, out)
         elif self._plan_state == self.plan.stored_state:
             # A master took over; the one before may have died before it had sent this plan to all.
-            self.send_all(messages.Plan(self._plan_json()), out)
+            self._send_plan(self.plan.containers, out)
         else:
             self._publish(out)  # it died in the middle of an update
 
@@ -118,9 +121,18 @@ class Lifecycle:
 
     def _publish(self, out: Out) -> None:
         """Store the physical plan and send it to all stream managers in it."""
-        plan = self._plan_json()
-        out.append(events.StorePlan(plan))
-        self.send_all(messages.Plan(plan), out)
+        out.append(events.StorePlan(self._plan_json()))
+        self._send_plan(self.plan.containers, out)
+
+    def _send_plan(self, containers: Set[int], out: Out) -> None:
+        if not self._withheld:
+            self.members.send_all(containers, messages.Plan(self._plan_json()), out)
+
+    def stored(self, out: Out) -> None:
+        """The state store has all that was to be stored."""
+        if self._withheld:
+            self._withheld = False
+            self._send_plan(self.plan.containers, out)
 
     def send_all(self, message: messages.ToStreamManager, out: Out) -> None:
         """Send a message to the stream managers in the plan."""
@@ -211,13 +223,15 @@ class Lifecycle:
                     assert_never(decision)
 
     def _switch(self, packing: PackingPlan, out: Out) -> None:
-        """Run by another packing plan, whose stream managers are all registered."""
+        """Run by another packing plan, whose stream managers are all registered. They get it when
+        it is stored."""
         self.termination.rescale(packing, leaving(self.plan.packing, packing))
         self.measurements.rescale(packing)
         removed = self.members.registered.keys() - containers_of(packing)
         self.members.dismiss(removed)
         self.measurements.dismiss(removed)
         self.plan.switch(packing, self.members.addresses(containers_of(packing)))
+        self._withheld = True
         self._publish(out)
 
     def _store_execution(self, out: Out) -> None:

@@ -224,7 +224,7 @@ class Server:
             if self._loop.is_timer_due(now):
                 self._keep_node()
                 self._write_pending()
-                self._handle(events.Timer())
+                self._handle(events.Timer(stored=not self._pending))
             if now >= self._leave_at:
                 self._loop.stop("the topology has ended", ExitCode.ENDED)
             ready = self._loop.poll(self._loop.until_timer_secs(now))

@@ -267,7 +267,7 @@ class Master:
         if now >= self._next_timer:
             self._next_timer = now + 0.02
             self._write_pending()
-            self._handle(master_events.Timer())
+            self._handle(master_events.Timer(stored=not self._pending))
         found = False
         for line in self.lines:
             while line.up.ready:
