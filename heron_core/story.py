@@ -20,16 +20,18 @@ class Step:
     """The instructions, in a few words each; equal ones once, with their number."""
 
     def __str__(self) -> str:
-        return f"{self.now:.3f} {self.cause}: {'; '.join(self.effects)}"
+        effects = f": {'; '.join(self.effects)}" if self.effects else ""
+        return f"{self.now:.3f} {self.cause}{effects}"
 
 
 class Story:
-    """The newest steps. They are kept as text, so that they keep no message alive."""
+    """The newest steps. They are kept as text, so that they keep no message alive. Any thread may
+    add one, as a deque's append is atomic."""
 
     def __init__(self) -> None:
         self._steps: deque[Step] = deque(maxlen=STEPS_MAX)
 
-    def record(self, now: float, cause: str, effects: Iterable[str]) -> None:
+    def record(self, now: float, cause: str, effects: Iterable[str] = ()) -> None:
         """Add a step."""
         counts = Counter(effects)
         texts = (text if n == 1 else f"{text} ({n} times)" for text, n in counts.items())

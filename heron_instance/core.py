@@ -18,6 +18,7 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, packing_from_json
+from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
@@ -38,6 +39,7 @@ from heron_instance.events import (
     Turn,
     Wait,
     Wake,
+    name_of,
 )
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.spout import SpoutDriver
@@ -45,7 +47,6 @@ from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
 from heron_instance.shared_state import SharedState
-from heron_instance.story import Story, StoryEntry, name_of
 
 CONSUMED_BYTES = 256 * 1024
 """Processed batches are reported when they amount to this, or when there is nothing else to do: a
@@ -98,7 +99,7 @@ class InstanceCore:
         """Turns of the spout in a row that emitted nothing."""
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
-        self.story = Story()
+        self._story = Story()
         environment = replace(environment, send=self.send)
         self.instance = build(topology, packing, identity.task, environment)
         self.driver = self.instance.driver
@@ -148,7 +149,7 @@ class InstanceCore:
         return out if probed else self._noted(event, now, out)
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
-        self.story.add(now, name_of(event), instructions=tuple(map(name_of, out)))
+        self._story.record(now, name_of(event), map(name_of, out))
         return out
 
     # --- the main loop ------------------------------------------------------------------------
@@ -228,7 +229,7 @@ class InstanceCore:
         if driver.finished is not self._finished_sent:
             self._finished_sent = driver.finished
             self._send_control(messages.SpoutFinished(self.identity.task, driver.finished))
-            self.story.add(now, f"finished: {driver.finished}", "InputEmpty")
+            self._story.record(now, f"finished: {driver.finished}")
 
     def _send_control(self, message: messages.FromInstance) -> None:
         self._first.append(SendControl(message))
@@ -261,19 +262,19 @@ class InstanceCore:
         self.shared.epoch_taken = plan["epoch"]
         now = self._clock()
         self.driver.begin(self.shared.active, now)
-        self.story.add(now, f"plan {plan['epoch']} is taken", cause)
+        self._story.record(now, f"plan {plan['epoch']} is taken, after {cause}")
 
     def _fail_pending(self, cause: str) -> None:
         """The stream manager is a new one, it holds none of our trees."""
         self.driver.fail_all()
-        self.story.add(self._clock(), "pending tuples failed", cause)
+        self._story.record(self._clock(), f"pending tuples failed, after {cause}")
 
     def _finish_bolt(self, cause: str) -> None:
         """The end of a finite run."""
         if isinstance(self.driver, BoltDriver):
             self.driver.finish()
             self._send_control(messages.BoltFinished(self.identity.task))
-            self.story.add(self._clock(), "on_finish has run", cause)
+            self._story.record(self._clock(), f"on_finish has run, after {cause}")
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -292,10 +293,9 @@ class InstanceCore:
 
     # --- for tests and reports ----------------------------------------------------------------
 
-    @property
-    def newest(self) -> list[StoryEntry]:
-        """The newest control messages and state changes, oldest first."""
-        return self.story.entries
+    def story(self) -> Story:
+        """The newest control messages and state changes; batches are not among them."""
+        return self._story
 
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two events."""

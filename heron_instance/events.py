@@ -117,3 +117,8 @@ class Log:
 
 
 Instruction = Receive | Wait | Finish | SendControl | Wake | Exit | ReportLongCall | Log
+
+
+def name_of(step: Event | Instruction) -> str:
+    """An event or an instruction in a word: its message's class if it has one, or its own."""
+    return type(getattr(step, "message", step)).__name__

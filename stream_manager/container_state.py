@@ -8,6 +8,7 @@ and its connection.
 from dataclasses import dataclass
 
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
+from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames
 from heron_core.wire.messages import ToInstance
@@ -15,7 +16,6 @@ from stream_manager import events
 from stream_manager.acks import Trees
 from stream_manager.options import Options
 from stream_manager.queues import InstanceQueue, PeerQueue
-from stream_manager.story import Story
 
 COUNTERS = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
 
@@ -67,7 +67,8 @@ class ContainerState:
 
     def note(self, event: str, **facts: int | str) -> None:
         """A control event for the story."""
-        self.story.note(self.now, event, **facts)
+        words = [event, *(f"{name}={fact}" for name, fact in facts.items())]
+        self.story.record(self.now, " ".join(words))
 
     def send_control(self, task: int, message: ToInstance, out: list[events.Instruction]) -> None:
         """A control message for the process that serves a local task, if there is one."""

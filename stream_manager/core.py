@@ -18,6 +18,7 @@ from typing import Any, assert_never, get_args
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, PhysicalPlan
+from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from stream_manager import events
@@ -28,7 +29,6 @@ from stream_manager.control_plane import ControlPlane
 from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
 from stream_manager.options import Options
-from stream_manager.story import StoryEntry
 
 Out = list[events.Instruction]
 
@@ -157,9 +157,9 @@ class StreamManager:
         """Counters and sizes as they are now."""
         return self._control.statistics()
 
-    def story(self) -> list[StoryEntry]:
-        """The newest control events, oldest first."""
-        return self.state.story.entries()
+    def story(self) -> Story:
+        """The newest control events; batches and heartbeats are not among them."""
+        return self.state.story
 
     def validate(self) -> None:
         """AssertionError unless everything that must hold between two events does."""

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from heron_core import config as keys
+from heron_core import story
 from heron_core.errors import ProtocolError
 from heron_core.wire import messages
 from heron_core.wire.batch import check_batch
@@ -23,7 +24,6 @@ from heron_io.transport import CONTROL, DATA, identity
 from stream_manager import events
 from stream_manager.core import StreamManager
 from stream_manager.options import Options
-from stream_manager.story import ENTRIES_MAX
 
 from . import world
 from .mutate import mutated_frames, mutated_message, some
@@ -213,8 +213,8 @@ def _still_works(fake: Fake) -> None:
     told = _arrives(fake, world.SPOUT, world.SPLIT, ack)
     assert told[1] == ids[:8]
     core.validate()
-    assert len(core.story()) <= ENTRIES_MAX
-    "\n".join(map(str, core.story()))
+    assert len(core.story().steps) <= story.STEPS_MAX
+    str(core.story())
 
 
 def _consume(fake: Fake, task: int) -> None:

@@ -27,9 +27,9 @@ def run_seed(seed: int) -> None:
 def _stories(cluster: Cluster) -> list[str]:
     """The newest events of all instances, oldest first."""
     entries = [
-        (entry.at, f"task {each.task} process {each.incarnation}: {entry}")
+        (step.now, f"task {each.task} process {each.incarnation}: {step}")
         for each in (*cluster.instances.values(), *cluster.zombies)
-        for entry in each.core.newest
+        for step in each.core.story().steps
     ]
     return [line[:300] for _, line in sorted(entries)[-STORY_LINES:]]
 

@@ -11,6 +11,7 @@ from instance_support import topology_of as topology_with
 
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
+from heron_core.story import STEPS_MAX
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
@@ -314,12 +315,11 @@ def test_the_story_tells_control_messages_and_what_came_of_them() -> None:
     process.hear(messages.QuiescenceProbe(4))
     process.hear(messages.FinishBolts((SOURCE,)))
     process.handle(Turn())
-    told = [(each.event, each.cause, each.instructions) for each in process.core.newest]
-    assert told == [
-        ("Plan", "", ("Wake",)),
-        ("plan 1 is taken", "Plan", ()),
-        ("FinishBolts", "", ("Wake",)),
-        ("on_finish has run", "FinishBolts", ()),
+    assert [(step.cause, step.effects) for step in process.core.story().steps] == [
+        ("Plan", ("Wake",)),
+        ("plan 1 is taken, after Plan", ()),
+        ("FinishBolts", ("Wake",)),
+        ("on_finish has run, after FinishBolts", ()),
     ]
 
 
@@ -327,7 +327,7 @@ def test_the_story_is_bounded() -> None:
     process = running(Middle)
     for _ in range(500):
         process.hear(messages.Pause(True))
-    assert len(process.core.newest) == 100
+    assert len(process.core.story().steps) == STEPS_MAX
 
 
 def test_validate_names_what_does_not_hold() -> None:

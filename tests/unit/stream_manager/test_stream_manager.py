@@ -22,6 +22,7 @@ from manager_support import (
 )
 
 from heron_core import config as keys
+from heron_core.story import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import (
     ROOT_COUNTER_BITS,
@@ -32,7 +33,6 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from stream_manager import events
-from stream_manager.story import ENTRIES_MAX
 
 SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
 ROOT = (SPOUT << ROOT_COUNTER_BITS) | 5
@@ -400,17 +400,18 @@ def test_its_story_says_what_happened() -> None:
     # Somebody asks why an instance was held back: registrations, plans and causes are there.
     made = manager()
     fill(made, NEAR)
-    assert [each.event for each in made.core.story()] == [
+    steps = made.core.story().steps
+    assert [step.cause.partition(" ")[0] for step in steps] == [
         "plan", "registered", "registered", "cause",
     ]  # fmt: skip
-    assert str(made.core.story()[-1]) == f"0.000 cause task={NEAR}"
+    assert str(steps[-1]) == f"0.000 cause task={NEAR}"
 
 
 def test_a_story_is_bounded() -> None:
     made = manager()
-    for epoch in range(2, 2 * ENTRIES_MAX):
+    for epoch in range(2, 2 * STEPS_MAX):
         made.plan(epoch)
-    assert len(made.core.story()) == ENTRIES_MAX
+    assert len(made.core.story().steps) == STEPS_MAX
 
 
 def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
