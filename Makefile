@@ -23,14 +23,15 @@ test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) tests/cluster
 
-lint: $(TESTED) ## Format, lint, types and boundaries between packages
+lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, sizes, names
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_tidy.py
 
 check: lint ## What has to pass before a commit: lint, and the fast tests
-	$(PYTEST) -q tests/test_tidy.py tests/unit tests/property tests/sim tests/fuzz
+	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300
