@@ -33,6 +33,8 @@ class Journal:
         """Faults are over: user code fails and holds back nothing any more."""
         self.lossy = False
         """A process was killed: tuples may be lost, never doubled, never reordered."""
+        self.undrained = False
+        """An update went on with tuples in flight: its limit for the drain had passed."""
         self.deliveries = 0
         self._kinds = {
             (component.name, stream.name): {

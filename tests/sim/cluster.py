@@ -27,6 +27,8 @@ REPEATED_SHARE = 0.05
 ROUND_SECS = 0.0005
 IDLE_SECS = 0.02
 """How time passes after a round in which something happened, and after one in which nothing did."""
+PATIENCE_SECS = 0.4
+"""A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
 IDLE_CHECK_ROUNDS = 4
 TRACE_LINES = 60
 
@@ -135,7 +137,8 @@ class Cluster:
         self.rng.shuffle(actors)
         busy = False
         for actor in actors:
-            if actor.speed == 1.0 or self.rng.random() < actor.speed:
+            is_due = actor.speed == 1.0 or self.rng.random() < actor.speed
+            if is_due or self._is_overdue(actor):
                 busy = actor.turn() or busy
             elif isinstance(actor, Instance):
                 busy = actor.control_step() or busy
@@ -147,6 +150,16 @@ class Cluster:
         self.clock.advance(ROUND_SECS if busy else IDLE_SECS)
         if not busy and self.rounds % IDLE_CHECK_ROUNDS == 0 and self._nothing_under_way:
             self.rules.check_idle()
+
+    def _is_overdue(self, actor: Instance | Manager | Master) -> bool:
+        """Whether a slow instance must take what waits for it: it says that it is idle, and while
+        something drains the master would give that up after lost_after_secs (seed 50467)."""
+        return (
+            isinstance(actor, Instance)
+            and (self.step is not None or self.phase is not Phase.RUNNING)
+            and actor.inbox.ready
+            and self.clock.now - actor.turned_at > PATIENCE_SECS
+        )
 
     @property
     def _nothing_under_way(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from sim.cluster import Cluster
+from sim.cluster import PATIENCE_SECS, Cluster
 from topology_master.rescale import UpdateStage
 from topology_master.termination import Phase
 
@@ -22,8 +22,6 @@ STORE_AWAY_ROUNDS_MAX = 400
 CUT_ROUNDS_MAX = 60
 STOPPED_ROUNDS_MAX = 60
 """A stopped process may wake before its successor has registered, or after everything is done."""
-PATIENCE_SECS = 0.4
-"""A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
 LATE_SHARE = 0.4
 PARALLELISM_MAX, CONTAINERS_MAX = 4, 4
 UPDATE_AGAIN_ROUNDS = 3

@@ -70,6 +70,8 @@ class Instance:
         self.task = task
         self.incarnation = cluster.number()
         self.speed = 1.0
+        self.turned_at = cluster.clock.now
+        """When it had its last turn."""
         self.words = words
         """Control messages to the stream manager; those of a dead predecessor are in front."""
         self.data = data
@@ -174,6 +176,7 @@ class Instance:
 
     def turn(self) -> bool:
         """One round of the main loop; whether there was anything to do."""
+        self.turned_at = self.cluster.clock.now
         overlaps = (
             self._call is None and self.orders.ready and self._rng.random() < OVERLAPPING_SHARE
         )
