@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
+PACKAGES := heron_core heron_io heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_cli
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
@@ -55,6 +56,7 @@ $(VENV)/bin/python:
 $(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m compileall -qq $(PACKAGES) || true # once, also where Python is told to write no bytecode
 	@touch $@
 
 $(TESTED): requirements-dev.txt $(RUNNABLE)

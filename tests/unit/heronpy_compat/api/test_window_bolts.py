@@ -132,7 +132,7 @@ class WrapsWindow(Bolt):
 @pytest.mark.parametrize(("bolt", "interval_secs"), [(SetsTicks, 3.0), (WrapsWindow, 2.0)])
 def test_ticks_that_users_ask_for_in_initialize(bolt: type, interval_secs: float) -> None:
     run = Windows(bolt, {DURATION: 4, SLIDE: 2, TICK: 50})
-    assert run.core.options.tick_secs == interval_secs
+    assert run.cluster.instances[2].context.tick_secs == interval_secs
 
 
 def test_sliding_windows_overlap_and_ack_what_has_left_them() -> None:
