@@ -60,11 +60,6 @@ def keys_path(name: str) -> str:
     return _named("keys", name)
 
 
-def checkpoints_path(name: str) -> str:
-    """Where the list of complete checkpoints stands."""
-    return _named("statefulcheckpoints", name)
-
-
 def lock_path(name: str) -> str:
     """Where a lock stands; Heron names it TOPOLOGY__LOCK."""
     return _named("locks", name)
