@@ -12,6 +12,7 @@ The path of the tuples is no matter of instructions, for it must not cost any: t
 code on each tuple of a message and hands what it emits to `send`, one call for a batch.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,9 @@ from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, header, size_of, with_consumed
+from heron_core.wire.frames import Frames, size_of, with_consumed
+from heron_core.wire.merged import split
+from heron_core.wire.packets import encode_consumed
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
 from heron_instance.events import (
     Connected,
@@ -80,7 +83,7 @@ class InstanceCore:
     ) -> None:
         """Loads and initialises the user's class, what that raises passes through.
 
-        `environment.send` puts a message on the data connection. `shared` is given because a
+        `environment.send` puts messages on the data connection. `shared` is given because a
         component may ask for calls while it is made, and because `environment.admit` waits for its
         `may_send`.
         """
@@ -89,6 +92,8 @@ class InstanceCore:
         self._transmit = environment.send
         self._clock = environment.clock
         self._consumed_bytes = consumed_bytes
+        self._input: deque[Frames] = deque()
+        """Of a bolt: what came merged in one message and is not processed yet."""
         self._unreported = 0
         """Messages processed since the last one was sent, which reports them."""
         self._unreported_bytes = 0
@@ -159,15 +164,18 @@ class InstanceCore:
 
     def _next(self) -> Out:
         """Pending calls come first, also while back-pressure holds a bolt; then its input."""
-        shared = self.shared
-        if shared.stopping:
-            return self._step(_FINISH)
-        if shared.pending_calls:
-            shared.run_pending_calls()
-        if shared.may_send or isinstance(self.driver, SpoutDriver):
-            return self._step(_RECEIVE)
-        self.driver.outbox.flush_acks()
-        return self._wait(WAIT_SECS_MAX, for_input=False)
+        shared, messages_left = self.shared, self._input
+        while True:
+            if shared.stopping:
+                return self._step(_FINISH)
+            if shared.pending_calls:
+                shared.run_pending_calls()
+            if not shared.may_send and not isinstance(self.driver, SpoutDriver):
+                self.driver.outbox.flush_acks()
+                return self._wait(WAIT_SECS_MAX, for_input=False)
+            if not messages_left:
+                return self._step(_RECEIVE)
+            self._process(messages_left.popleft())
 
     def _step(self, last: Out) -> Out:
         """The next step, after what has to be done before it."""
@@ -181,29 +189,43 @@ class InstanceCore:
         return self._step((Wait(self._clock() + secs, for_input),))
 
     def _batch_received(self, event: Received, now: float) -> Out:
-        self._deliver(event.frames)
-        self._unreported += 1
-        self._unreported_bytes += size_of(event.frames)
-        if self._unreported_bytes >= self._consumed_bytes:
-            self._report_consumed()
+        self._input.extend(self._split(event.frames))
         return self._next()
+
+    def _process(self, frames: Frames) -> None:
+        self._deliver(frames)
+        if self._unreported_bytes >= self._consumed_bytes:
+            self.report_consumed()
 
     def _results_received(self, event: Received, now: float) -> Out:
         """Acks and fails: all that have arrived are taken before the spout emits again."""
-        self._deliver(event.frames)
+        for frames in self._split(event.frames):
+            self._deliver(frames)
         return self._step(_RECEIVE)
+
+    def _split(self, frames: Frames) -> Sequence[Frames]:
+        try:
+            return split(frames)
+        except ProtocolError as error:
+            self._drop(error)
+            return ()
 
     def _deliver(self, frames: Frames) -> None:
         try:
             self.driver.deliver(frames)
         except ProtocolError as error:
-            self._first.append(Log(f"dropped a message: {error}"))
+            self._drop(error)
+        self._unreported += 1
+        self._unreported_bytes += size_of(frames)
+
+    def _drop(self, error: ProtocolError) -> None:
+        self._first.append(Log(f"dropped a message: {error}"))
 
     def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
         driver = self.driver
         assert isinstance(driver, BoltDriver)
         driver.tick(now)
-        self._report_consumed()
+        self.report_consumed()
         until = min(driver.next_tick, self._clock() + WAIT_SECS_MAX)
         return self._step((Wait(until, for_input=True),))
 
@@ -212,15 +234,17 @@ class InstanceCore:
         assert isinstance(driver, SpoutDriver)
         self._report_finished(driver, now)
         if not self.shared.may_send:
+            self._report_unsent()
             return self._wait(WAIT_SECS_MAX)
         if not driver.may_emit:
-            driver.flush()  # an ack callback or another thread may have emitted
+            self.report_consumed()  # an ack callback or another thread may have emitted
             return self._wait(WAIT_SECS_MAX)
         if driver.turn(now + max(driver.options.linger_secs, TURN_SECS_MIN)):
             self._idle_turns = 0
         elif driver.may_emit:
             secs = IDLE_SECS[min(self._idle_turns, len(IDLE_SECS) - 1)]
             self._idle_turns += 1
+            self._report_unsent()
             return self._wait(secs)
         return self._next()
 
@@ -236,19 +260,23 @@ class InstanceCore:
 
     # --- what was processed -------------------------------------------------------------------
 
-    def send(self, frames: Frames) -> None:
-        """Put a message on the wire; it also reports how many were processed since the last."""
+    def send(self, messages: list[Frames]) -> None:
+        """Put messages on the wire; the first also reports how many were processed meanwhile."""
         if self._unreported:
-            frames[0] = with_consumed(frames[0], self._unreported)
+            first = messages[0]
+            first[0] = with_consumed(first[0], self._unreported)
             self._unreported = self._unreported_bytes = 0
-        self._transmit(frames)
+        self._transmit(messages)
 
-    def _report_consumed(self) -> None:
-        """Send what is buffered, and a report of its own if no message carried it: acks go out
-        first, so they are never later than the report."""
+    def report_consumed(self) -> None:
+        """Send what is buffered, and with it the report: acks are never later."""
         self.driver.flush()
+        self._report_unsent()
+
+    def _report_unsent(self) -> None:
+        """A report of its own, if no message carried it."""
         if self._unreported:
-            self.send([header(Kind.CONSUMED, self.shared.epoch, self.identity.task, 0, 0)])
+            self.send([encode_consumed(self.shared.epoch, self.identity.task)])
 
     # --- pending calls, in the main thread ----------------------------------------------------
 
@@ -303,7 +331,7 @@ class InstanceCore:
         self.control.validate()
         self.driver.validate()
         assert (self._unreported == 0) == (self._unreported_bytes == 0), "bytes without messages"
-        assert self._unreported_bytes < self._consumed_bytes, (
-            f"{self._unreported_bytes} bytes are processed and not reported"
-        )
+        assert isinstance(self.driver, SpoutDriver) or (
+            self._unreported_bytes < self._consumed_bytes
+        ), f"{self._unreported_bytes} bytes are processed and not reported"
         assert not self._first, f"left undone: {self._first}"

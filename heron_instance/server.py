@@ -18,6 +18,7 @@ import zmq
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.control_thread import ControlThread
 from heron_instance.core import InstanceCore
@@ -87,10 +88,11 @@ class Server:
         environment = Environment(
             time.monotonic,
             random.Random(),
-            self._data.send_multipart,
+            lambda messages: self._data.send_multipart(merge(messages)),
             self._may_send.wait,
             logging.getLogger(packing.instances[who.task].component),
             self._call_soon,
+            may_send=lambda: self._shared.may_send,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 

@@ -6,7 +6,7 @@ A block is messages of the data plane (heron_core.wire.frames) one after the oth
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from heron_core.wire.frames import Frames, destination_of
 
@@ -28,6 +28,11 @@ class OutgoingBlocks:
         self._parts: dict[LevelPartition, list[bytes]] = {}
         self._sizes: dict[LevelPartition, int] = {}
         self._closed: list[Block] = []
+
+    def add_all(self, messages: Iterable[Frames]) -> None:
+        """Take DATA messages."""
+        for frames in messages:
+            self.add(frames)
 
     def add(self, frames: Frames) -> None:
         """Take one DATA message."""

@@ -83,7 +83,7 @@ class Runner:
         environment = Environment(
             time.monotonic,
             Random(),
-            self._outgoing.add,
+            self._outgoing.add_all,
             lambda: None,
             self._log,
             self._callbacks.soon,

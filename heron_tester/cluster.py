@@ -8,8 +8,8 @@ seed. Virtual time passes in `advance` alone (and where user code sleeps).
 import heapq
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from random import Random
@@ -29,6 +29,7 @@ from heron_core.plans import (
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
+from heron_core.wire.merged import split
 from heron_instance.input.bolt import NEVER, BoltDriver
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
@@ -79,7 +80,8 @@ class Cluster:
         self._steps_max = steps_max
         self.wait_secs = wait_secs
         self._numbers = count(1).__next__
-        self._options = Options.of(shared.topology.config)
+        # What arrives is processed in the order of its age: no message waits to be merged.
+        self._options = replace(Options.of(shared.topology.config), pipelined_bytes=0)
         identity = messages.RegisterStreamManager(CONTAINER, 1, ADDRESS, ADDRESS, 0, 0)
         self._manager = stream_manager.StreamManager(
             shared.topology, shared.packing, identity, self._options
@@ -123,9 +125,10 @@ class Cluster:
 
     # --- what instances do --------------------------------------------------------------------
 
-    def sent(self, instance: Instance, frames: Frames) -> None:
-        """A message on its way to the stream manager."""
-        self._wait_in(self._outgoing[instance.task], (instance, frames))
+    def sent(self, instance: Instance, messages: list[Frames]) -> None:
+        """Messages on their way to the stream manager."""
+        for frames in messages:
+            self._wait_in(self._outgoing[instance.task], (instance, frames))
 
     def call_soon(self, instance: Instance, function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""
@@ -152,11 +155,16 @@ class Cluster:
         self._handle(events.FromInstance(instance.task, instance.incarnation, frames))
 
     def _handle(self, event: events.Event) -> None:
-        for each in self._manager.handle(event, self.clock.now):
+        self._perform(self._manager.handle(event, self.clock.now))
+        self._perform(self._manager.handle(events.InputTaken(), self.clock.now))
+
+    def _perform(self, instructions: Iterable[events.Instruction]) -> None:
+        for each in instructions:
             match each:
                 case events.ToLocal(task, incarnation, frames):
                     if self.instances[task].incarnation == incarnation:
-                        self._wait_in(self._incoming[task], frames)
+                        for message in split(frames):
+                            self._wait_in(self._incoming[task], message)
                 case events.ToLocalControl(task, _, messages.Plan() as plan):
                     self.guarded(self.instances[task], partial(self.instances[task].order, plan))
                 case events.Log(text) | events.Exit(text, _):

@@ -44,7 +44,7 @@ class SharedContext:
 class ClusterCallbacks(Protocol):
     """Where an instance's messages and calls go."""
 
-    def sent(self, instance: "Instance", frames: Frames) -> None:
+    def sent(self, instance: "Instance", messages: list[Frames]) -> None:
         """A message for the stream manager."""
 
     def call_soon(self, instance: "Instance", function: Callable[[], None]) -> None:
@@ -154,7 +154,7 @@ class Instance:
         if self.is_spout:
             self._note_outcomes(frames)
         self._handle(Received(frames))
-        self.driver.flush()
+        self.core.report_consumed()
 
     def _handle(self, event: Event) -> None:
         """The main loop's steps and the control messages for the master are the tester's own."""

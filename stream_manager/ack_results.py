@@ -2,7 +2,8 @@
 
 from array import array
 
-from heron_core.wire.frames import Frames, Kind
+from heron_core.wire.frames import Kind
+from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_roots
 from stream_manager import events
 from stream_manager.container_state import ContainerState
@@ -15,24 +16,25 @@ class AckResults:
 
     def __init__(self, state: ContainerState) -> None:
         self._state = state
-        self._unsent: dict[int, list[Frames]] = {}
-        """What became of roots of a spout whose tuples came before its registration."""
+        self._unsent: dict[int, dict[Kind, array[int]]] = {}
+        """What became of roots of a spout that it has not been notified of: it is not registered
+        yet, or works on what it was notified of before."""
         self._next_rotation: float | None = None
 
-    def acked(self, spout: int, pairs: "array[int]", out: Out) -> None:
+    def acked(self, spout: int, pairs: "array[int]") -> None:
         """Acks (root, xor of edges) for a spout here."""
-        self._notify(Kind.ACKED, spout, self._state.trees[spout].apply(pairs), out)
+        self._notify(Kind.ACKED, spout, self._state.trees[spout].apply(pairs))
 
-    def failed(self, spout: int, roots: "array[int]", out: Out) -> None:
+    def failed(self, spout: int, roots: "array[int]") -> None:
         """Failed roots of a spout here."""
-        self._notify(Kind.FAILED, spout, self._state.trees[spout].fail(roots), out)
+        self._notify(Kind.FAILED, spout, self._state.trees[spout].fail(roots))
 
-    def fail_all(self, out: Out) -> None:
+    def fail_all(self) -> None:
         """Give all trees up: nobody knows which of them miss something."""
         for task, trees in self._state.trees.items():
-            self._notify(Kind.FAILED, task, trees.clear(), out)
+            self._notify(Kind.FAILED, task, trees.clear())
 
-    def rotate(self, out: Out) -> None:
+    def rotate(self) -> None:
         """Let expire what has had its time."""
         now, options = self._state.now, self._state.options
         if options.message_timeout_secs is None:
@@ -43,29 +45,26 @@ class AckResults:
         while now >= self._next_rotation:
             self._next_rotation += bucket_secs
             for task, trees in self._state.trees.items():
-                self._notify(Kind.EXPIRED, task, trees.rotate(), out)
+                self._notify(Kind.EXPIRED, task, trees.rotate())
 
-    def _notify(self, kind: Kind, task: int, roots: "array[int]", out: Out) -> None:
-        if not roots:
-            return
-        frames = encode_roots(kind, self._state.epoch, 0, task, roots)
-        incarnation = self._state.queues[task].incarnation
-        if incarnation is None:
-            self._unsent.setdefault(task, []).append(frames)
-        else:
-            out.append(events.ToLocal(task, incarnation, frames))
+    def _notify(self, kind: Kind, task: int, roots: "array[int]") -> None:
+        if roots:
+            self._unsent.setdefault(task, {}).setdefault(kind, array("Q")).extend(roots)
 
-    def registered(self, task: int, incarnation: int, out: Out) -> None:
-        """A spout registers: it is notified of what came before its registration."""
-        for frames in self._unsent.pop(task, ()):
-            out.append(events.ToLocal(task, incarnation, frames))
+    def send(self, out: Out) -> None:
+        """Notify each spout that has processed what it was notified of before."""
+        for task in list(self._unsent):
+            queue = self._state.queues[task]
+            if queue.incarnation is None or not queue.is_open:
+                continue
+            for kind, roots in self._unsent.pop(task).items():
+                queue.offer(encode_roots(kind, self._state.epoch, 0, task, roots))
+            out.append(events.ToLocal(task, queue.incarnation, merge(queue.take())))
 
     def forget(self, task: int) -> None:
         """The spout is not served here any more."""
         self._unsent.pop(task, None)
 
     def validate(self) -> None:
-        """AssertionError unless results wait for spouts that have not registered yet only."""
-        for task in self._unsent:
-            assert task in self._state.trees
-            assert self._state.queues[task].incarnation is None
+        """AssertionError unless results wait for spouts of this container."""
+        assert self._unsent.keys() <= self._state.trees.keys()

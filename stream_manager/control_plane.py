@@ -95,7 +95,6 @@ class ControlPlane:
         # before us, for a cause that is gone.
         state.send_control(task, messages.Pause(self._pressure.is_paused(task)), out)
         self._send_orders(task, out)
-        self._results.registered(task, message.incarnation, out)
         self._flow.hand_over(task, out)
 
     def _send_orders(self, task: int, out: Out) -> None:

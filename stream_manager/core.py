@@ -92,8 +92,11 @@ class StreamManager:
                 self._flow.peer_blocked(container, unsent, out)
             case events.PeerWritable(container):
                 self._flow.peer_writable(container, out)
+            case events.InputTaken():
+                self._results.send(out)
+                self._flow.send(out)
             case events.Timer():
-                self._results.rotate(out)
+                self._results.rotate()
                 self._control.timer(out)
             case _:
                 assert_never(event)

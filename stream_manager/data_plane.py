@@ -17,14 +17,25 @@ from heron_core.wire.batch import (
     targets_of,
 )
 from heron_core.wire.frames import Frames, Header, Kind, header_of, root_owner
+from heron_core.wire.merged import split
 from heron_core.wire.messages import BackPressureCause
-from heron_core.wire.packets import decode_control, decode_pairs, decode_roots, encode_roots
+from heron_core.wire.packets import (
+    check_pairs,
+    check_roots,
+    decode_control,
+    decode_pairs,
+    decode_roots,
+    encode_roots,
+)
 from stream_manager import events
 from stream_manager.ack_results import AckResults
 from stream_manager.container_state import ContainerState
 from stream_manager.flow_control import FlowControl
 
 Out = list[events.Instruction]
+Check = Callable[[Header, Frames], None]
+Handle = Callable[[Header, Frames, Out], None]
+BATCHES = (Kind.DATA, Kind.FANOUT)
 
 
 class DataPlane:
@@ -34,38 +45,47 @@ class DataPlane:
         self._state = state
         self._flow = flow
         self._results = results
-        self._by_kind: dict[int, Callable[[Header, Frames, Out], None]] = {
-            Kind.DATA: self._data,
-            Kind.FANOUT: self._fanout,
-            Kind.INIT: self._init,
-            Kind.ACK: self._ack,
-            Kind.FAIL: self._ack,
-            Kind.CONSUMED: self._only_consumed,
-            Kind.CONTROL: self._peer_control,
+        self._by_kind: dict[int, tuple[Check, Handle]] = {
+            Kind.DATA: (check_batch, self._data),
+            Kind.FANOUT: (self._check_fanout, self._fanout),
+            Kind.INIT: (self._check_init, self._init),
+            Kind.ACK: (self._check_ack, self._ack),
+            Kind.FAIL: (self._check_ack, self._ack),
+            Kind.CONSUMED: (_check_nothing, self._only_consumed),
+            Kind.CONTROL: (self._check_control, self._peer_control),
         }
 
-    def message(self, frames: Frames, out: Out) -> Header:
-        """Take one message; ProtocolError if it is none, and nothing of it has happened then."""
+    def message(self, frames: Frames, out: Out) -> int:
+        """Take what one message carries; returns how many messages its sender has processed.
+
+        ProtocolError if any part of it is invalid, and nothing of it has happened then.
+        """
+        checked = [self._checked(each) for each in split(frames)]
+        for handle, head, each in checked:
+            handle(head, each, out)
+        return sum([head.consumed for _, head, _ in checked])
+
+    def _checked(self, frames: Frames) -> tuple[Handle, Header, Frames]:
         head = header_of(frames)
-        handler = self._by_kind.get(head.kind)
-        if handler is None:
+        check_and_handle = self._by_kind.get(head.kind)
+        if check_and_handle is None:
             raise ProtocolError(f"a stream manager was sent a message of kind {head.kind}")
-        handler(head, frames, out)
-        return head
+        check, handle = check_and_handle
+        check(head, frames)
+        return handle, head, frames
 
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
         """A message of a local instance, which may also say what it has processed."""
-        head = self.message(event.frames, out)
-        if head.consumed:
+        consumed = self.message(event.frames, out)
+        if consumed:
             queue = self._state.queues.get(event.task)
             # Another process of the task reports what a stream manager before us handed it.
             if queue is not None and queue.incarnation == event.incarnation:
-                self._flow.consumed(event.task, head.consumed, out)
+                self._flow.consumed(event.task, consumed)
 
     # --- batches ------------------------------------------------------------------------------
 
     def _data(self, head: Header, frames: Frames, out: Out) -> None:
-        check_batch(head, frames)
         state = self._state
         begun = beginnings(head, frames)
         if begun is not None and head.source in state.trees:
@@ -86,17 +106,22 @@ class DataPlane:
             if not is_taken:
                 self._drop(head, frames, out)
 
+    def _check_fanout(self, head: Header, frames: Frames) -> None:
+        targets = targets_of(frames)
+        check_fanout(head, frames, targets)
+        if head.epoch >= self._state.epoch and self._is_elsewhere(head, targets):
+            raise ProtocolError(f"a fan-out to tasks that are not in container {head.destination}")
+
+    def _is_elsewhere(self, head: Header, targets: Iterable[int]) -> bool:
+        return any(self._state.container_of(task) != head.destination for task in targets)
+
     def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
         """One batch for several tasks of one container: split there, each with its own edges."""
         targets = targets_of(frames)
-        check_fanout(head, frames, targets)
         state = self._state
-        is_elsewhere = any(state.container_of(task) != head.destination for task in targets)
-        if is_elsewhere and head.epoch >= state.epoch:
-            raise ProtocolError(f"a fan-out to tasks that are not in container {head.destination}")
         if head.epoch < state.fence:
             self._lose("fenced", head, frames, out)
-        elif is_elsewhere:
+        elif self._is_elsewhere(head, targets):
             self._lose("unroutable", head, frames, out)
         elif head.destination == state.container:
             for task, single in split_fanout(head, frames, targets):
@@ -124,9 +149,11 @@ class DataPlane:
         self._fail(roots_of(head, frames), out)
 
     def lost(self, many: Iterable[Frames], out: Out) -> None:
-        """Messages that were on their way to a process that is gone."""
+        """Batches among what was on its way to a process that is gone."""
         for frames in many:
-            self._lose("lost", header_of(frames), frames, out)
+            head = header_of(frames)
+            if head.kind in BATCHES:
+                self._lose("lost", head, frames, out)
 
     def _fail(self, roots: Iterable[int], out: Out) -> None:
         """These roots fail at the spouts that own them."""
@@ -140,7 +167,7 @@ class DataPlane:
         state = self._state
         container = state.container_of(owner)
         if owner in state.trees:
-            self._results.failed(owner, array("Q", failed), out)
+            self._results.failed(owner, array("Q", failed))
         elif container is None or container == state.container:
             state.counters["unroutable"] += 1  # no spout, or none any more
         else:
@@ -149,11 +176,19 @@ class DataPlane:
 
     # --- packets ------------------------------------------------------------------------------
 
-    def _init(self, head: Header, frames: Frames, out: Out) -> None:
-        trees = self._state.trees.get(head.source)
-        if trees is None:
+    def _check_init(self, head: Header, frames: Frames) -> None:
+        check_pairs(head, frames)
+        if head.source not in self._state.trees:
             raise ProtocolError(f"roots of task {head.source}, which is no spout of this container")
-        trees.begin(decode_pairs(head, frames))
+
+    def _init(self, head: Header, frames: Frames, out: Out) -> None:
+        self._state.trees[head.source].begin(decode_pairs(head, frames))
+
+    def _check_ack(self, head: Header, frames: Frames) -> None:
+        (check_pairs if head.kind == Kind.ACK else check_roots)(head, frames)
+        state, owner = self._state, head.destination
+        if state.container_of(owner) == state.container and owner not in state.trees:
+            raise ProtocolError(f"acks for task {owner}, which is no spout")
 
     def _ack(self, head: Header, frames: Frames, out: Out) -> None:
         """Acks and fails go to the stream manager that holds the trees of the owning spout."""
@@ -163,20 +198,24 @@ class DataPlane:
             state.counters["unroutable"] += 1
         elif container != state.container:
             self._flow.to_peer(container, 0, frames, out)
-        elif head.destination not in state.trees:
-            raise ProtocolError(f"acks for task {head.destination}, which is no spout")
         elif head.kind == Kind.ACK:
-            self._results.acked(head.destination, decode_pairs(head, frames), out)
+            self._results.acked(head.destination, decode_pairs(head, frames))
         else:
-            self._results.failed(head.destination, decode_roots(head, frames), out)
+            self._results.failed(head.destination, decode_roots(head, frames))
 
     def _only_consumed(self, head: Header, frames: Frames, out: Out) -> None:
         """Its header says all: see `from_instance`."""
 
-    def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
+    def _check_control(self, head: Header, frames: Frames) -> None:
         message = decode_control(frames)
         if not isinstance(message, BackPressureCause) or head.source not in self._state.peers:
             raise ProtocolError(
                 f"not of another stream manager: {message!r:.100} from {head.source}"
             )
-        self._flow.peer_cause(head.source, message, out)
+
+    def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
+        self._flow.peer_cause(head.source, decode_control(frames), out)
+
+
+def _check_nothing(head: Header, frames: Frames) -> None:
+    """The header says all."""

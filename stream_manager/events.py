@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames
+from heron_core.wire.merged import merge
 from heron_core.wire.messages import FromStreamManager, ToInstance
 
 
@@ -76,6 +77,11 @@ class Timer:
     """Time has passed; comes several times a second."""
 
 
+@dataclass(frozen=True, slots=True)
+class InputTaken:
+    """All that had arrived is taken: now what it led to leaves, merged by receiver."""
+
+
 ControlEvent = (
     FromInstanceControl
     | FromMaster
@@ -84,6 +90,7 @@ ControlEvent = (
     | PeerBlocked
     | PeerWritable
     | Timer
+    | InputTaken
 )
 """All that are not a message of the data plane."""
 Event = FromInstance | FromPeer | ControlEvent
@@ -100,11 +107,17 @@ class ToLocal:
 
 @dataclass(slots=True)
 class ToPeer:
-    """Try to send a message to another stream manager; PeerBlocked if its socket is full."""
+    """Try to send some messages as one to another stream manager; PeerBlocked if its socket is
+    full."""
 
     container: int
-    destination: int
-    frames: Frames
+    waiting: list[tuple[int, Frames]]
+    """(destination, message), as in PeerBlocked"""
+
+    @property
+    def frames(self) -> Frames:
+        """The messages as one."""
+        return merge([frames for _, frames in self.waiting])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Set
 
 from heron_core.config import DROP
 from heron_core.wire.frames import Frames
+from heron_core.wire.merged import merge
 from heron_core.wire.messages import BackPressureCause, Pause
 from heron_core.wire.packets import encode_control
 from stream_manager import events
@@ -28,34 +29,50 @@ class FlowControl:
         self._high_bytes = state.options.high_water_bytes
         self._low_bytes = state.options.low_water_bytes
         self._drops = state.options.backpressure == DROP
+        self._tasks_to_send: set[int] = set()
+        """Tasks here for which something came, or which have processed something, since `send`."""
+        self._peers_to_send: set[int] = set()
+        """Containers whose queue is not blocked, and got something since `send`."""
 
     # --- local instances ----------------------------------------------------------------------
 
     def to_instance(self, task: int, frames: Frames, out: Out) -> bool:
-        """Hand a batch over, or let it wait; False if it is too much and back-pressure drops."""
+        """Put a batch on its way; False if it is too much and back-pressure drops."""
         queue = self._state.queues[task]
         if self._drops and queue.waiting_bytes > self._high_bytes:
             return False
-        if queue.offer(frames):
-            out.append(events.ToLocal(task, queue.incarnation or 0, frames))
-        elif queue.waiting_bytes > self._high_bytes:
-            self._name(self._state.container, {task}, out)
+        queue.offer(frames)
+        if queue.is_worth_a_message or queue.waiting_bytes > self._high_bytes:
+            self.hand_over(task, out)
+        else:
+            self._tasks_to_send.add(task)
         return True
 
-    def consumed(self, task: int, messages_processed: int, out: Out) -> None:
+    def consumed(self, task: int, messages_processed: int) -> None:
         """An instance has processed its oldest messages."""
         self._state.queues[task].processed(messages_processed)
-        self.hand_over(task, out)
+        self._tasks_to_send.add(task)
 
     def hand_over(self, task: int, out: Out) -> None:
-        """What the window lets through; with that the queue may stop being a cause."""
+        """What the window lets through; the queue may become a cause, or stop being one."""
         queue = self._state.queues[task]
-        while (waiting := queue.next()) is not None:
-            out.append(events.ToLocal(task, queue.incarnation or 0, waiting))
-        if queue.waiting_bytes <= self._low_bytes:
-            here = self._state.container
-            if task in self._pressure.named_by(here):
-                self._lift(here, {task}, out)
+        while messages := queue.take():
+            out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
+        here = self._state.container
+        if queue.waiting_bytes > self._high_bytes:
+            self._name(here, {task}, out)
+        elif queue.waiting_bytes <= self._low_bytes and task in self._pressure.named_by(here):
+            self._lift(here, {task}, out)
+
+    def send(self, out: Out) -> None:
+        """What has come together for each receiver leaves, unless the receiver is busy."""
+        tasks, self._tasks_to_send = self._tasks_to_send, set()
+        for task in tasks & self._state.queues.keys():
+            self.hand_over(task, out)
+        # Causes that are named or lifted above are for the peers, so these come last.
+        peers, self._peers_to_send = self._peers_to_send, set()
+        for container in peers & self._state.peers.keys():
+            self._send_to_peer(container, out)
 
     # --- peers --------------------------------------------------------------------------------
 
@@ -66,14 +83,23 @@ class FlowControl:
         dropped.
         """
         queue = self._state.peers[container]
-        if not queue.blocked:  # then nothing waits, so it names nothing either
-            out.append(events.ToPeer(container, destination, frames))
+        if queue.blocked:
+            if self._drops and destination and queue.waiting_bytes > self._high_bytes:
+                return False
+            queue.put(destination, frames)
+            self._check_peer(container, {destination}, out)
             return True
-        if self._drops and destination and queue.waiting_bytes > self._high_bytes:
-            return False
         queue.put(destination, frames)
-        self._check_peer(container, {destination}, out)
+        if queue.is_full_message:
+            self._send_to_peer(container, out)
+        else:
+            self._peers_to_send.add(container)
         return True
+
+    def _send_to_peer(self, container: int, out: Out) -> None:
+        queue = self._state.peers[container]
+        while not queue.blocked and (waiting := queue.take()):
+            out.append(events.ToPeer(container, waiting))
 
     def peer_blocked(self, container: int, unsent: list[tuple[int, Frames]], out: Out) -> None:
         """A peer's socket took no more: these messages come first when it does again."""
@@ -85,7 +111,7 @@ class FlowControl:
         """A peer's socket takes messages again."""
         if container in self._state.peers:
             burst = self._state.peers[container].burst()
-            out.extend(events.ToPeer(container, *waiting) for waiting in burst)
+            out.extend(events.ToPeer(container, waiting) for waiting in burst)
             self._check_peer(container, set(), out)
 
     def _check_peer(self, container: int, newest: Set[int], out: Out) -> None:
@@ -175,11 +201,17 @@ class FlowControl:
         for task, queue in self._state.queues.items():
             named = task in local
             assert not named or queue.waiting_bytes > self._low_bytes, f"{task} is no cause"
+            unsent = task in self._tasks_to_send
             if not self._drops:
-                assert named or queue.waiting_bytes <= self._high_bytes, f"{task} is a cause"
+                assert named or unsent or queue.waiting_bytes <= self._high_bytes, (
+                    f"{task} is a cause"
+                )
+            assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"
         for container, peer in self._state.peers.items():
+            unsent = container in self._peers_to_send
+            assert peer.blocked or unsent or not peer.waiting, f"{container} waits for nothing"
             named_there = self._pressure.named_by(container)
             assert not named_there or peer.waiting_bytes > self._low_bytes
-            if named_there or peer.waiting_bytes > self._high_bytes:
+            if named_there or (peer.blocked and peer.waiting_bytes > self._high_bytes):
                 waiting = peer.destinations() & self._state.packing.instances.keys()
                 assert waiting <= named_there, f"{waiting - named_there} wait unnamed"

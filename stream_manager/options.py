@@ -27,6 +27,9 @@ class Options:
     window_bytes: int = 1024 * 1024
     """What an instance may have been sent and not yet processed: 10 ms of work at full speed, so it
     never waits for the next batch, and all that a dying instance can take along."""
+    pipelined_bytes: int = 64 * 1024
+    """What an instance that is busy is handed at once or more: some milliseconds of work, in which
+    the next is handed over. Less than that waits until it has processed what it has."""
     heartbeat_secs: float = 1.0
     master_silent_secs: float = 3.0
     """After three unanswered heartbeats the master is looked up again."""

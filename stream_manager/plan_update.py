@@ -64,7 +64,7 @@ class PlanUpdate:
         """They died with tuples and acks that nobody can name: all trees of our spouts may miss
         some, so they fail now and are replayed, rather than after the message timeout."""
         if containers:
-            self._results.fail_all(out)
+            self._results.fail_all()
         for container in containers:
             self._state.note("peer replaced", container=container)
             self._flow.peer_replaced(container, out)

@@ -1,22 +1,30 @@
 """Queues towards local instances (with a window) and towards peers (blocked or not).
 
-A queue counts bytes. The window bounds what was handed to an instance and not yet reported as
-processed; the rest waits here, where it is counted and named as a cause when it grows.
+A queue counts bytes. What was handed to an instance and not yet reported as processed is bounded;
+the rest waits here, where it is counted and named as a cause when it grows.
+
+Idle: at once; busy: merged. An instance that has processed everything is handed what is there at
+once. As long as it works, what comes for it waits, until that is enough to be worth a message
+(options.pipelined_bytes): so many small messages become few large ones, and an instance that
+works off large ones never waits for the next.
 """
 
 from collections import deque
+from collections.abc import Iterator
 
 from heron_core.wire.frames import Frames, size_of
+from heron_core.wire.merged import MERGED_BYTES_MAX, mergeable
 
 PEER_BURST = 16
-"""Messages tried each time a peer's socket is writable: about what its buffer takes."""
+"""Merged messages tried each time a peer's socket is writable: about what its buffer takes."""
 
 
 class InstanceQueue:
     """What is on its way to one local instance."""
 
-    def __init__(self, window_bytes: int) -> None:
+    def __init__(self, window_bytes: int, pipelined_bytes: int) -> None:
         self._window_bytes = window_bytes
+        self._pipelined_bytes = pipelined_bytes
         self.incarnation: int | None = None
         """Random number of the process that serves the task now; None: not there yet."""
         self.superseded: set[int] = set()
@@ -28,41 +36,50 @@ class InstanceQueue:
         self.handed_bytes = 0
 
     @property
-    def open(self) -> bool:
-        """Whether the instance may be handed a message now."""
-        return self.incarnation is not None and self.handed_bytes < self._window_bytes
+    def is_worth_a_message(self) -> bool:
+        """Whether what waits would be handed to an instance that is busy."""
+        return self.waiting_bytes >= self._pipelined_bytes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the instance may be handed now what waits."""
+        if self.incarnation is None:
+            return False
+        return not self.handed or (
+            self.handed_bytes < self._window_bytes and self.is_worth_a_message
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether something waits that may be handed over now."""
+        return bool(self.waiting) and self.is_open
 
     @property
     def held_bytes(self) -> int:
         """Bytes on their way: waiting, or handed over and not yet processed."""
         return self.waiting_bytes + self.handed_bytes
 
-    def offer(self, frames: Frames) -> bool:
-        """Take a message; True if it is to be handed over at once, else it waits."""
-        if self.open and not self.waiting:
-            self._hand(frames)
-            return True
+    def offer(self, frames: Frames) -> None:
+        """Take a message, which waits until it is handed over."""
         self.waiting.append(frames)
         self.waiting_bytes += size_of(frames)
-        return False
 
-    def _hand(self, frames: Frames) -> None:
-        self.handed.append(frames)
-        self.handed_bytes += size_of(frames)
+    def take(self) -> list[Frames]:
+        """What is to be handed over now, as one message; empty if nothing is."""
+        if not self.is_ready:
+            return []
+        number = mergeable(self.waiting, self._window_bytes - self.handed_bytes)
+        taken = [self.waiting.popleft() for _ in range(number)]
+        taken_bytes = sum(map(size_of, taken))
+        self.waiting_bytes -= taken_bytes
+        self.handed_bytes += taken_bytes
+        self.handed.extend(taken)
+        return taken
 
     def processed(self, messages: int) -> None:
         """The instance has processed its oldest `messages`."""
         for _ in range(min(messages, len(self.handed))):
             self.handed_bytes -= size_of(self.handed.popleft())
-
-    def next(self) -> Frames | None:
-        """The next waiting message if it may be handed over now."""
-        if not self.waiting or not self.open:
-            return None
-        frames = self.waiting.popleft()
-        self.waiting_bytes -= size_of(frames)
-        self._hand(frames)
-        return frames
 
     def replaced(self, incarnation: int) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""
@@ -78,7 +95,6 @@ class InstanceQueue:
         """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
         assert self.waiting_bytes == sum(map(size_of, self.waiting))
         assert self.handed_bytes == sum(map(size_of, self.handed))
-        assert not (self.waiting and self.open), "a message waits for nothing"
         assert self.incarnation is not None or not self.handed
 
 
@@ -98,24 +114,35 @@ class PeerQueue:
         self.waiting.append((destination, frames))
         self.waiting_bytes += size_of(frames)
 
+    @property
+    def is_full_message(self) -> bool:
+        """Whether what waits fills a merged message."""
+        return self.waiting_bytes >= MERGED_BYTES_MAX
+
     def put_back(self, unsent: list[tuple[int, Frames]]) -> None:
         """The socket refused these messages: they stay the first, in their order."""
         self.blocked = True
         self.waiting.extendleft(reversed(unsent))
         self.waiting_bytes += sum(size_of(frames) for _, frames in unsent)
 
-    def burst(self) -> list[tuple[int, Frames]]:
-        """The socket takes messages again: the next few; blocked as long as more wait."""
-        taken = [self.waiting.popleft() for _ in range(min(PEER_BURST, len(self.waiting)))]
+    def take(self) -> list[tuple[int, Frames]]:
+        """What the next merged message carries; empty if nothing waits."""
+        number = mergeable(frames for _, frames in self.waiting) if self.waiting else 0
+        taken = [self.waiting.popleft() for _ in range(number)]
         self.waiting_bytes -= sum(size_of(frames) for _, frames in taken)
-        self.blocked = bool(self.waiting)
         return taken
+
+    def burst(self) -> Iterator[list[tuple[int, Frames]]]:
+        """The socket takes messages again: the next few; blocked as long as more wait."""
+        for _ in range(PEER_BURST):
+            if taken := self.take():
+                yield taken
+        self.blocked = bool(self.waiting)
 
     def destinations(self) -> set[int]:
         """The tasks for which something waits."""
         return {task for task, _ in self.waiting} - {0}
 
     def validate(self) -> None:
-        """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
+        """AssertionError unless the bytes are those of the messages."""
         assert self.waiting_bytes == sum(size_of(frames) for _, frames in self.waiting)
-        assert self.blocked or not self.waiting

@@ -48,8 +48,9 @@ from stream_manager.options import Options
 
 log = logging.getLogger("stream_manager")
 
-DRAIN_MESSAGES = 64
-"""Messages taken from one socket before the others get their turn."""
+DRAIN_MESSAGES = 256
+"""Messages taken from one socket before the others get their turn, and before what they led to is
+sent: the more, the more goes into one message."""
 TIMER_SECS = 0.1
 INTERNAL_ERROR_LOG_SECS = 60.0
 """A bug of ours may show with every message: all are counted, one a minute is logged with its
@@ -177,6 +178,7 @@ class Server:
         for container, (_, peer) in list(self._peers.items()):
             if ready.get(peer, 0) & zmq.POLLOUT:
                 self.handle(events.PeerWritable(container))
+        self.handle(events.InputTaken())
         self._watch_blocked()
 
     def _from_local(self, message: Frames) -> None:
@@ -250,7 +252,7 @@ class Server:
                 return
             except zmq.Again:
                 pass
-        unsent.setdefault(each.container, []).append((each.destination, each.frames))
+        unsent.setdefault(each.container, []).extend(each.waiting)
 
     def _watch_blocked(self) -> None:
         """Poll for writability exactly the peers that have something waiting."""

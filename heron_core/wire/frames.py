@@ -15,6 +15,7 @@ What follows the header depends on its kind:
     ACKED, FAILED, EXPIRED
     CONSUMED                 nothing
     CONTROL                  a message of heron_core.wire.messages
+    MERGED                   several messages: heron_core.wire.merged
 
 `consumed`: messages that the sending instance has processed since it last said so, on any message
 to its own stream manager. Numbers in arrays are native, which is little endian on every machine
@@ -55,6 +56,7 @@ class Kind(IntEnum):
     EXPIRED = 8
     CONSUMED = 9
     CONTROL = 10
+    MERGED = 11
 
 
 class Flag(IntFlag):

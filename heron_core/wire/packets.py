@@ -48,9 +48,23 @@ def decode_roots(head: Header, frames: Frames) -> "array[int]":
     return _numbers(head, frames, NUMBER_BYTES)
 
 
-def _numbers(head: Header, frames: Frames, item_bytes: int) -> "array[int]":
+def check_pairs(head: Header, frames: Frames) -> None:
+    """ProtocolError if an INIT or ACK message is not whole."""
+    _check(head, frames, PAIR_BYTES)
+
+
+def check_roots(head: Header, frames: Frames) -> None:
+    """ProtocolError if a FAIL, ACKED, FAILED or EXPIRED message is not whole."""
+    _check(head, frames, NUMBER_BYTES)
+
+
+def _check(head: Header, frames: Frames, item_bytes: int) -> None:
     if len(frames) != PACKET_FRAMES or len(frames[1]) != head.items * item_bytes:
         raise ProtocolError(f"a packet that is not of {head.items} times {item_bytes} bytes")
+
+
+def _numbers(head: Header, frames: Frames, item_bytes: int) -> "array[int]":
+    _check(head, frames, item_bytes)
     numbers = array("Q")
     numbers.frombytes(frames[1])
     return numbers

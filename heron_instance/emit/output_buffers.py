@@ -1,14 +1,14 @@
 """What an instance is about to send: buffers of packed tuples, acks, and the rule when they go.
 
 A buffer collects the tuples for one destination task (or, for an ALL grouping, for all tasks of one
-container: they travel once and are fanned out by its stream manager). Everything goes through one
-socket in the order of `flush`, so tuples stay FIFO for each (source task, destination task). Where
-a fan-out buffer and a plain buffer lead to the same task they are conflicting: each flushes the
-other before it takes a tuple.
+container: they travel once and are fanned out by its stream manager). A flush sends everything as
+one message, in the order of the buffers, so tuples stay FIFO for each (source task, destination
+task). Where a fan-out buffer and a plain buffer lead to the same task they are conflicting: each
+flushes the other before it takes a tuple.
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, ItemsView, Sequence
 from itertools import chain, islice
 from operator import is_, sub
 from typing import Any
@@ -18,8 +18,10 @@ from heron_core.wire.frames import Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, are_untouched
 
-Send = Callable[[Frames], object]
+Send = Callable[[list[Frames]], object]
+"""Takes messages that leave together, in order; at least one."""
 Admit = Callable[[], object]
+MaySend = Callable[[], bool]
 
 BUFFERS_COUNTED = 4
 """The room grows with the number of buffers, so that each fills its batch, up to 1 MiB."""
@@ -96,7 +98,14 @@ class Outbox:
     """The buffers, acks and inits of one instance; `send` is what puts a message on the wire."""
 
     def __init__(
-        self, task: int, tracked: bool, tuples: int, size_bytes: int, send: Send, admit: Admit
+        self,
+        task: int,
+        tracked: bool,
+        tuples: int,
+        size_bytes: int,
+        send: Send,
+        admit: Admit,
+        may_send: MaySend,
     ) -> None:
         self.task = task
         self.tracked = tracked
@@ -104,6 +113,8 @@ class Outbox:
         self.send = send
         self.admit = admit
         """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
+        self.may_send = may_send
+        """Whether `admit` would return at once."""
         self.buffers: list[OutputBuffer] = []
         self.inits: list[int] = []
         self.ids_begin_trees = False
@@ -158,13 +169,21 @@ class Outbox:
             self.flush()
 
     def flush(self) -> None:
-        """Send all that is buffered: acks first, for tuples may have to wait for back-pressure."""
-        self.flush_acks()
-        for buffer in self.buffers:
-            if buffer.parts:
-                self.flush_buffer(buffer)
+        """Send all that is buffered as one message; acks alone if back-pressure holds the rest."""
+        messages = self._ack_messages()
+        if any(buffer.parts for buffer in self.buffers):
+            if not self.may_send():
+                self._send(messages)
+                messages = []
+                self.admit()
+            messages += self._batches()
+        self._send(messages)
         self.room = self.budget
         self.flushes += 1
+
+    def _send(self, messages: list[Frames]) -> None:
+        if messages:
+            self.send(messages)
 
     def settle(self) -> None:
         """Work out what the acks since the last call come to: one xor for each root."""
@@ -230,20 +249,21 @@ class Outbox:
 
     def flush_acks(self) -> None:
         """Send acks and fails alone: back-pressure does not hold them."""
-        if self.acked:
-            self.settle()
-        if self.acks:
-            self._send_acks()
-        if self.fails:
-            self._send_fails()
+        self._send(self._ack_messages())
 
     def flush_buffer(self, buffer: OutputBuffer) -> None:
         """Send what one buffer holds."""
         self.admit()
-        if self.inits:
-            self._send_pairs(Kind.INIT, self.task, self.inits)
-            self.inits.clear()
-        frames = self._batch(buffer)
+        self._send([*self._init_messages(), self._batch(buffer)])
+
+    def _batches(self) -> list[Frames]:
+        """What the buffers hold, which is sent next; in front of it the beginnings of its trees."""
+        filled = [buffer for buffer in self.buffers if buffer.parts]
+        return [*self._init_messages(), *map(self._batch, filled)]
+
+    def _batch(self, buffer: OutputBuffer) -> Frames:
+        """The message of a buffer, which is empty then."""
+        frames = self._encoded(buffer)
         count = len(buffer.parts)
         if buffer.emits is not None:
             buffer.emits[0] += count
@@ -258,9 +278,9 @@ class Outbox:
         buffer.extras.clear()
         buffer.starts.clear()
         buffer.run = NO_RUN
-        self.send(frames)
+        return frames
 
-    def _batch(self, buffer: OutputBuffer) -> Frames:
+    def _encoded(self, buffer: OutputBuffer) -> Frames:
         tracked = self.tracked
         return encode_batch(
             self.epoch,
@@ -276,25 +296,32 @@ class Outbox:
             buffer.extras,
         )
 
-    def _send_pairs(self, kind: Kind, destination: int, pairs: list[int]) -> None:
-        self.send(encode_pairs(kind, self.epoch, self.task, destination, pairs))
+    def _init_messages(self) -> list[Frames]:
+        if not self.inits:
+            return []
+        inits = encode_pairs(Kind.INIT, self.epoch, self.task, self.task, self.inits)
+        self.inits.clear()
+        return [inits]
 
-    def _send_acks(self) -> None:
+    def _ack_messages(self) -> list[Frames]:
+        """Acks and fails of all tuples that were settled until now, one message for each owner."""
+        if self.acked:
+            self.settle()
+        if not self.acks and not self.fails:
+            return []
         acks, self.acks = self.acks, {}
-        for owner, pairs in _by_owner(acks).items():
-            self._send_pairs(Kind.ACK, owner, pairs)
-
-    def _send_fails(self) -> None:
         fails, self.fails = self.fails, []
-        owners: dict[int, list[int]] = {}
-        for root in fails:
-            owners.setdefault(root_owner(root), []).append(root)
-        for owner, failed in owners.items():
-            self.send(encode_roots(Kind.FAIL, self.epoch, self.task, owner, failed))
+        epoch, task = self.epoch, self.task
+        return [
+            *(encode_pairs(Kind.ACK, epoch, task, *each) for each in _by_owner(acks).items()),
+            *(encode_roots(Kind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
+        ]
 
 
 def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:
     """Acks as root, value, … for each owning spout task; most packets have one owner only."""
+    if not acks:
+        return {}
     first, last = root_owner(min(acks)), root_owner(max(acks))
     if first == last:
         return {first: list(chain.from_iterable(acks.items()))}
@@ -302,6 +329,14 @@ def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:
     for root, value in acks.items():
         owners.setdefault(root_owner(root), []).extend((root, value))
     return owners
+
+
+def _fails_by_owner(fails: list[int]) -> ItemsView[int, list[int]]:
+    """Failed roots for each owning spout task."""
+    owners: dict[int, list[int]] = {}
+    for root in fails:
+        owners.setdefault(root_owner(root), []).append(root)
+    return owners.items()
 
 
 def find_conflicting(buffers: Sequence[OutputBuffer]) -> None:

@@ -59,6 +59,10 @@ class BoltDriver(ComponentDriver):
         """task -> its component and the names of its streams"""
         self._know_sources(packing)
         self._messages = 0
+        self._flushes_seen = -1
+        """Of the outbox, when `_send_due` was set."""
+        self._send_due = 0.0
+        """When what has been emitted since the last flush has waited long enough."""
         self._next_tick = NEVER
         self._finished = False
         self._busy = False
@@ -114,7 +118,10 @@ class BoltDriver(ComponentDriver):
             self._fail_batch(head, frames)
             return
         started = self.clock()
-        self.due = min(started + self.options.linger_secs, self._next_tick)
+        if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
+            self._flushes_seen = self.outbox.flushes
+            self._send_due = started + self.options.linger_secs
+        self.due = min(self._send_due, self._next_tick)
         self._messages += 1
         self._busy = True
         self._busy_since = started

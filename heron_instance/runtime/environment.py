@@ -9,7 +9,7 @@ from typing import Any
 
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.topology import ComponentSpec
-from heron_instance.emit.output_buffers import Admit, Send
+from heron_instance.emit.output_buffers import Admit, MaySend, Send
 from heronpy_compat.adapters.construct import construct
 
 Clock = Callable[[], float]
@@ -17,6 +17,10 @@ CallSoon = Callable[[Callable[[], None]], None]
 CallLater = Callable[[float, Callable[[], None]], None]
 Wrap = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 Construct = Callable[[ComponentSpec, Any], EngineSpout | EngineBolt]
+
+
+def _always() -> bool:
+    return True
 
 
 def _call_now(function: Callable[[], None]) -> None:
@@ -42,6 +46,9 @@ class Environment:
     construct: Construct = construct
     wrap: Wrap = _identity
     """Given "emit", "ack" or "fail" and what does it, returns what user code is to call."""
+
+    may_send: MaySend = _always
+    """Whether `admit` would return at once."""
 
     @property
     def is_direct(self) -> bool:

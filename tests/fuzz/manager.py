@@ -4,6 +4,7 @@ Around the core stands what stream_manager/server.py does with bytes and with in
 """
 
 from array import array
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from heron_core.wire.frames import (
     parse_header,
     with_consumed,
 )
+from heron_core.wire.merged import split
 from heron_io.transport import CONTROL, DATA, identity
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -28,7 +30,7 @@ from stream_manager.options import Options
 from . import world
 from .mutate import mutated_frames, mutated_message, some
 
-HIGH_BYTES, LOW_BYTES, WINDOW_BYTES = 6000, 2000, 4000
+HIGH_BYTES, LOW_BYTES, WINDOW_BYTES, PIPELINED_BYTES = 6000, 2000, 4000, 500
 STEPS_MAX = 30
 LOCAL = (world.SPOUT, world.SPLIT, world.EVERY, world.EVERY + 1)
 INCARNATION = 1 << 60
@@ -102,10 +104,7 @@ class Fake:
         }
         self.topology = world.topology(**config)
         known = Options.of(self.topology.config)
-        options = Options(
-            known.message_timeout_secs, known.backpressure, known.high_water_bytes,
-            known.low_water_bytes, known.frame_bytes_max, window_bytes=WINDOW_BYTES,
-        )  # fmt: skip
+        options = replace(known, window_bytes=WINDOW_BYTES, pipelined_bytes=PIPELINED_BYTES)
         register = messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)
         self.core = StreamManager(self.topology, world.PACKING, register, options)
         self.now = 0.0
@@ -117,17 +116,23 @@ class Fake:
         return sum(self.core.state.counters.values())
 
     def handle(self, event: events.Event) -> None:
-        """As Server._handle."""
+        """An event that arrives alone, and what leaves then."""
+        self._handle(event)
+        self._handle(events.InputTaken())
+
+    def _handle(self, event: events.Event) -> None:
+        """As Server.handle."""
         unsent: list[tuple[int, Frames]] = []
         for each in self.core.handle(event, self.now):
             match each:
-                case events.ToPeer(container, destination, frames):
+                case events.ToPeer(container, waiting):
                     assert container == 2
                     if self.full or unsent:
-                        unsent.append((destination, frames))
+                        unsent.extend(waiting)
                 case events.ToLocal(task, incarnation, frames):
                     identity(DATA, task, incarnation)
-                    self._check(frames)
+                    for message in split(frames):
+                        self._check(message)
                     self.to_locals.append(each)
                 case events.ToLocalControl(task, incarnation, message):
                     identity(CONTROL, task, incarnation)
@@ -135,7 +140,7 @@ class Fake:
                 case events.ToMaster(message):
                     messages.decode(messages.encode(message))
         if unsent:
-            self.handle(events.PeerBlocked(2, unsent))
+            self._handle(events.PeerBlocked(2, unsent))
 
     @staticmethod
     def _check(frames: Frames) -> None:

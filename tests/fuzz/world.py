@@ -30,6 +30,7 @@ from heron_core.topology import (
 )
 from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
+from heron_core.wire.merged import merge
 from heron_core.wire.values import array_of, packer
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import Instance, build
@@ -146,7 +147,7 @@ class Process:
     def __init__(self, task: int, seed: int = 0) -> None:
         self.sent: list[Frames] = []
         self.now = 0.0
-        environment = Environment(self._clock, Random(seed), self.sent.append, lambda: None, quiet)
+        environment = Environment(self._clock, Random(seed), self.sent.extend, lambda: None, quiet)
         self.instance: Instance = build(topology(), PACKING, task, environment)
         self.core: Any = self.instance.driver
         self.component: Any = self.instance.component
@@ -206,6 +207,7 @@ def frames_to_managers() -> tuple[Frames, ...]:
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
     found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
+    found += [merge(found[:2]), merge(found)]
     return tuple(found)
 
 

@@ -94,7 +94,7 @@ class OutputMachine(RuleBasedStateMachine):
         super().__init__()
         self.sent: list[Frames] = []
         self.now = 0.0
-        environment = Environment(lambda: self.now, Random(1), self.sent.append, lambda: None, log)
+        environment = Environment(lambda: self.now, Random(1), self.sent.extend, lambda: None, log)
         instance = build(topology(), packing(), TESTED, environment)
         self.core: Any = instance.driver
         self.bolt: Any = instance.component

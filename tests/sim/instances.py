@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heron_core.wire.frames import Frames, Kind
+from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -89,7 +90,13 @@ class Instance:
         self._is_in_control = False
         shared = SharedState()
         environment = Environment(
-            self._clock, Random(cluster.rng.random()), self._transmit, self._admit, log, shared.call
+            self._clock,
+            Random(cluster.rng.random()),
+            self._transmit,
+            self._admit,
+            log,
+            shared.call,
+            may_send=lambda: shared.may_send,
         )
         self.core = InstanceCore(
             cluster.topology,
@@ -131,11 +138,12 @@ class Instance:
                     require(False, f"task {self.task}: {text}")
         return instruction
 
-    def _transmit(self, frames: Frames) -> None:
+    def _transmit(self, messages: list[Frames]) -> None:
         self._preempt()
-        if frames[0][2] in (Kind.DATA, Kind.FANOUT):
-            self.cluster.rules.emitted(self, frames)
-        self.data.send((self.incarnation, frames))
+        for message in messages:
+            if message[0][2] in (Kind.DATA, Kind.FANOUT):
+                self.cluster.rules.emitted(self, message)
+        self.data.send((self.incarnation, merge(messages)))
 
     def _admit(self) -> None:
         self._preempt()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from heron_core.wire.batch import targets_of
 from heron_core.wire.frames import Frames, Kind, header_of, root_owner, size_of
+from heron_core.wire.merged import split
 from sim.checkers import require
 from stream_manager.events import Instruction, ToLocalControl
 from stream_manager.upstream import upstream_of
@@ -94,12 +95,13 @@ class PressureRules:
             for peer in manager.core.state.peers.values():
                 total += sum(_bytes_for(task, frames) for _, frames in peer.waiting)
             for channel in manager.inbound:
-                total += sum(_bytes_for(task, frames) for frames in channel)
+                total += sum(_bytes_for(task, each) for frames in channel for each in split(frames))
             queue = manager.core.state.queues.get(task)
             if queue is not None:
                 total += sum(map(size_of, queue.waiting))
         for instance in (*cluster.instances.values(), *cluster.zombies):
-            total += sum(_bytes_for(task, frames) for _, frames in instance.data)
+            for _, frames in instance.data:
+                total += sum(_bytes_for(task, each) for each in split(frames))
         return total
 
     def check_idle(self) -> None:

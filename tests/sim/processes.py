@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.plans import packing_from_json, physical_from_json
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.merged import split
 from sim.checkers import require
 from sim.instances import Said
 from sim.network import Channel
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sim.cluster import Cluster
 
 CLIENT = b"client"
+BATCHES = (Kind.DATA, Kind.FANOUT)
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class Manager:
         options = replace(
             manager_options.Options.of(cluster.topology.config),
             window_bytes=cluster.manners.window_bytes,
+            pipelined_bytes=cluster.manners.pipelined_bytes,
             master_silent_secs=cluster.manners.master_silent_secs,
         )
         self.core = stream_manager.StreamManager(
@@ -83,9 +86,11 @@ class Manager:
                 self.handle(manager_events.PeerWritable(container))
         found = list(self._arrived())
         if not found:
+            self.handle(manager_events.InputTaken())
             return False
         for take in self.cluster.rng.sample(found, self.cluster.rng.randint(1, len(found))):
             take()
+        self.handle(manager_events.InputTaken())
         return True
 
     def _arrived(self) -> Iterator[Callable[[], None]]:
@@ -178,13 +183,29 @@ class Manager:
 
     def _check_fence(self, arrived: Frames, instructions: list[manager_events.Instruction]) -> None:
         """What arrives with an older epoch is not delivered."""
-        head = parse_header(arrived[0])
-        if head.kind not in (Kind.DATA, Kind.FANOUT) or head.epoch >= self.core.state.fence:
-            return
-        for each in instructions:
-            if isinstance(each, manager_events.ToLocal | manager_events.ToPeer):
-                passed_on = any(frame is part for frame in each.frames for part in arrived[1:])
-                require(not passed_on, f"a batch of epoch {head.epoch} at {self.core.epoch}")
+        for message in split(arrived):
+            head = parse_header(message[0])
+            if head.kind in BATCHES and head.epoch < self.core.state.fence:
+                self._require_unsent(message, instructions)
+
+    def _require_unsent(
+        self, message: Frames, instructions: list[manager_events.Instruction]
+    ) -> None:
+        sent = [
+            frame
+            for each in instructions
+            if isinstance(each, manager_events.ToLocal | manager_events.ToPeer)
+            for passed_on in split(each.frames)
+            for frame in passed_on
+        ]
+        sent += [
+            frame
+            for queue in self.core.state.queues.values()
+            for each in queue.waiting
+            for frame in each
+        ]
+        found = any(frame is part for frame in sent for part in message[1:])
+        require(not found, f"a batch of an older epoch is passed on at {self.core.epoch}")
 
     def _check_routed(self, event: manager_events.Event, before: dict[str, int]) -> None:
         """Everything finds its task, but for what an update leaves behind by design: anything if
@@ -198,10 +219,12 @@ class Manager:
             return
         is_late = any(counters[each] > before[each] for each in ("fenced", "lost"))
         if isinstance(event, manager_events.FromInstance | manager_events.FromPeer):
-            head = parse_header(event.frames[0])
             wanted = packing_from_json(json.loads(cluster.stored_packing)).instances
-            is_packet = head.kind in (Kind.ACK, Kind.FAIL)
-            is_late |= is_packet and head.destination not in wanted
+            heads = [parse_header(message[0]) for message in split(event.frames)]
+            is_late |= any(
+                head.kind in (Kind.ACK, Kind.FAIL) and head.destination not in wanted
+                for head in heads
+            )
         allowed = is_late and cluster.updates and cluster.habits.tracked
         require(allowed, f"unroutable in container {self.container}: {event}")
 
@@ -219,7 +242,7 @@ class Manager:
             if not full and cluster.rng.random() >= cluster.refusing_share:
                 link[1].send(each.frames)
                 return
-        unsent.setdefault(each.container, []).append((each.destination, each.frames))
+        unsent.setdefault(each.container, []).extend(each.waiting)
 
     def _connect(self, addresses: Any) -> None:
         for container in self.links.keys() - addresses.keys():

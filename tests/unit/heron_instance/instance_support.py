@@ -237,7 +237,13 @@ def make(
     log = logging.Logger("tested")
     log.addHandler(_Collecting(made.errors))
     environment = Environment(
-        clock, Random(seed), made.sent.append, admit, log, construct=constructed
+        clock,
+        Random(seed),
+        made.sent.extend,
+        admit,
+        log,
+        construct=constructed,
+        may_send=lambda: made.may_send,
     )
     made.instance = build(topology, packing(), SOURCE, environment)
     made.core.plan_changed(EPOCH)

@@ -15,6 +15,8 @@ from heron_core.story import STEPS_MAX
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.merged import merge
+from heron_core.wire.packets import encode_roots
 from heron_instance.control_core import Identity, is_replaced
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -56,7 +58,7 @@ class Process:
             kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], whole
         )
         environment = Environment(
-            lambda: self.now, Random(1), self.sent.append, self._admit, logging.Logger("tested")
+            lambda: self.now, Random(1), self.sent.extend, self._admit, logging.Logger("tested")
         )
         self.core = InstanceCore(
             topology, packing(), Identity(SOURCE, 77, 5), environment, self.shared, CONSUMED_BYTES
@@ -181,6 +183,53 @@ def test_what_was_processed_is_reported_when_it_amounts_to_much() -> None:
     assert process.consumed() == 0
     process.receive(["x" * CONSUMED_BYTES])
     assert process.consumed() == 2
+
+
+def test_what_came_merged_is_processed_one_by_one_and_control_messages_come_between() -> None:
+    process = running(Middle)
+    seen: list[str] = []
+
+    def script(tup: Any) -> None:
+        seen.append(tup.values[0])
+        if tup.values[0] == "b":
+            process.hear(messages.Pause(True))
+
+    process.component.script = script
+    three = [batch([each], roots=[(ROOT, 9)], epoch=process.shared.epoch) for each in "abc"]
+    assert process.handle(Received(merge(three))) == [Wait(101.0, for_input=False)]
+    assert seen == ["a", "b"]
+    process.hear(messages.Pause(False))
+    assert process.handle(Turn()) == [Receive()]
+    process.handle(InputEmpty())
+    assert (seen, process.consumed()) == (["a", "b", "c"], 3)
+
+
+def test_a_spout_reports_the_results_that_it_has_taken() -> None:
+    # Its stream manager keeps further results back until then, and merges them.
+    process = running(Source)
+    process.component.script = lambda: None
+    results = [encode_roots(kind, 1, 0, SOURCE, [ROOT]) for kind in (Kind.ACKED, Kind.FAILED)]
+    assert process.handle(Received(merge(results))) == [Receive()]
+    process.handle(InputEmpty())
+    assert process.kinds() == [Kind.CONSUMED]
+    assert process.consumed() == 2
+
+
+def test_a_paused_spout_reports_the_results_that_it_has_taken() -> None:
+    process = running(Source)
+    process.hear(messages.Pause(True))
+    process.handle(Received(encode_roots(Kind.ACKED, 1, 0, SOURCE, [ROOT])))
+    process.handle(InputEmpty())
+    assert process.consumed() == 1
+
+
+def test_a_cut_merged_message_is_logged_and_nothing_of_it_processed() -> None:
+    process = running(Middle)
+    head, body = merge([batch(["x"], epoch=1), batch(["y"], epoch=1)])
+    log, step = process.handle(Received([head, body[:-1]]))
+    assert isinstance(log, Log)
+    assert step == Receive()
+    assert process.component.received == []
 
 
 def test_a_malformed_message_is_logged_and_counts_as_processed() -> None:

@@ -68,7 +68,10 @@ class LocalCluster:
         return [task for name in spouts for task in self.packing.tasks_of[name]]
 
     def _build(self, task: int) -> Any:
-        send = self._send
+        def send(messages: list[Frames]) -> None:
+            for frames in messages:
+                self._send(frames)
+
         environment = Environment(self._clock, Random(task), send, lambda: None, self._logger)
         instance = build(self.topology, self.packing, task, environment)
         if hasattr(instance.component, "window_clock"):

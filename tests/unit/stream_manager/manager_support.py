@@ -84,14 +84,18 @@ class Manager:
         packing: PackingPlan,
         planned: bool = True,
         mode: str = keys.STAGE,
+        pipelined_bytes: int = 0,
     ) -> None:
+        """Messages for an instance that is busy are merged only if there are `pipelined_bytes`."""
         config: dict[str, Any] = {
             keys.BACKPRESSURE_HIGH_BYTES: HIGH_BYTES,
             keys.BACKPRESSURE_LOW_BYTES: LOW_BYTES,
             keys.BACKPRESSURE_MODE: mode,
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
-        options = replace(Options.of(config), window_bytes=WINDOW_BYTES)
+        options = replace(
+            Options.of(config), window_bytes=WINDOW_BYTES, pipelined_bytes=pipelined_bytes
+        )
         self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
         self.core = StreamManager(topology, packing, self.identity, options)
         self.packing = packing
@@ -99,10 +103,12 @@ class Manager:
         if planned:
             self.plan(1)
 
-    def handle(self, event: events.Event) -> list[events.Instruction]:
-        """One event."""
-        instructions = self.core.handle(event, self.now)
-        self.core.validate()
+    def handle(self, *arrived: events.Event) -> list[events.Instruction]:
+        """Events that arrive together, and what leaves then."""
+        instructions = []
+        for event in (*arrived, events.InputTaken()):
+            instructions += self.core.handle(event, self.now)
+            self.core.validate()
         return instructions
 
     def plan(self, epoch: int, **changed: str) -> list[events.Instruction]:
@@ -195,7 +201,8 @@ def causes_told(instructions: Sequence[events.Instruction]) -> list[tuple[int, i
     """(container, task, on) of each Cause sent to a peer."""
     found = []
     for each in of_type(events.ToPeer, instructions):
-        if each.frames[0][2] == Kind.CONTROL:
-            cause = messages.decode(each.frames[1])
-            found.append((each.container, cause.task, cause.on))
+        for _, frames in each.waiting:
+            if frames[0][2] == Kind.CONTROL:
+                cause = messages.decode(frames[1])
+                found.append((each.container, cause.task, cause.on))
     return found

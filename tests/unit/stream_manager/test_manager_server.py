@@ -38,8 +38,8 @@ class Core:
     def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
         """A new plan: the cause is told; the new socket takes all that waits: it is lifted."""
         if isinstance(event, events.PeerWritable):
-            return [events.ToPeer(PEER, 0, LIFTED)]
-        return [events.ConnectPeers({PEER: "tcp://new"}), events.ToPeer(PEER, 0, STANDS)]
+            return [events.ToPeer(PEER, [(0, LIFTED)])]
+        return [events.ConnectPeers({PEER: "tcp://new"}), events.ToPeer(PEER, [(0, STANDS)])]
 
 
 @pytest.fixture

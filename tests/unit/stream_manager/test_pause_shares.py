@@ -141,7 +141,8 @@ BATCH_BYTES = 1000
 
 def failed_roots(manager: StreamManager) -> list[int]:
     """What the spout is notified of when it registers."""
-    results = [each for each in manager.handle(REGISTERED, 0.0) if isinstance(each, events.ToLocal)]
+    out = [*manager.handle(REGISTERED, 0.0), *manager.handle(events.InputTaken(), 0.0)]
+    results = [each for each in out if isinstance(each, events.ToLocal)]
     assert all(header_of(each.frames).kind == Kind.FAILED for each in results)
     return [root for each in results for root in decode_roots(header_of(each.frames), each.frames)]
 

@@ -1,55 +1,92 @@
 """Windows and queues: what was handed over, what waits, what a dead process took along."""
 
+from heron_core.wire.merged import MERGED_BYTES_MAX
 from stream_manager.queues import PEER_BURST, InstanceQueue, PeerQueue
 
 
-def test_window_bounds_what_an_instance_holds() -> None:
-    queue = InstanceQueue(10)
+def queue_of(window_bytes: int, pipelined_bytes: int = 0) -> InstanceQueue:
+    """The queue of a task that process 1 serves."""
+    queue = InstanceQueue(window_bytes, pipelined_bytes)
     queue.replaced(1)
-    assert queue.offer([b"123456"])
-    assert queue.offer([b"123456"])
-    assert not queue.offer([b"1"])
+    return queue
+
+
+def test_window_bounds_what_an_instance_holds() -> None:
+    queue = queue_of(10)
+    for data in (b"123456", b"123456"):
+        queue.offer([data])
+        assert queue.take() == [[data]]
+    queue.offer([b"1"])
+    assert queue.take() == []
     assert (queue.handed_bytes, queue.waiting_bytes) == (12, 1)
     queue.processed(1)
-    assert queue.next() == [b"1"]
-    assert queue.next() is None
+    assert queue.take() == [[b"1"]]
+    assert queue.take() == []
     assert (queue.handed_bytes, queue.waiting_bytes) == (7, 0)
+
+
+def test_what_comes_for_a_busy_instance_waits_and_is_handed_over_together() -> None:
+    queue = queue_of(1000, pipelined_bytes=100)
+    queue.offer([b"first"])
+    assert queue.take() == [[b"first"]]
+    queue.offer([b"second"])
+    queue.offer([b"third"])
+    assert queue.take() == [], "it is busy, and this is little"
+    queue.processed(1)
+    assert queue.take() == [[b"second"], [b"third"]]
+
+
+def test_a_busy_instance_does_not_wait_for_large_messages() -> None:
+    queue = queue_of(1000, pipelined_bytes=100)
+    queue.offer([b"first"])
+    queue.take()
+    queue.offer([b"x" * 100])
+    assert queue.take() == [[b"x" * 100]]
+
+
+def test_one_message_carries_as_much_as_a_full_batch() -> None:
+    queue = queue_of(10 * MERGED_BYTES_MAX)
+    half = [b"x" * (MERGED_BYTES_MAX // 2)]
+    for _ in range(3):
+        queue.offer(half)
+    assert queue.take() == [half, half]
+    assert queue.take() == [half]
 
 
 def test_nobody_overtakes_what_waits() -> None:
     # The window is open again, but an older message waits: the newer one goes behind it.
-    queue = InstanceQueue(1)
-    queue.replaced(1)
+    queue = queue_of(1)
     queue.offer([b"a"])
+    queue.take()
     queue.offer([b"b"])
     queue.processed(1)
-    assert not queue.offer([b"c"])
-    assert [queue.next(), queue.next()] == [[b"b"], None]
+    queue.offer([b"c"])
+    assert queue.take() == [[b"b"]]
 
 
 def test_messages_wait_for_a_process_that_is_not_there() -> None:
-    queue = InstanceQueue(10)
-    assert not queue.offer([b"early"])
-    assert queue.next() is None
+    queue = InstanceQueue(10, 0)
+    queue.offer([b"early"])
+    assert queue.take() == []
     assert queue.replaced(7) == []
-    assert queue.next() == [b"early"]
+    assert queue.take() == [[b"early"]]
 
 
 def test_a_successor_gets_what_waits_and_not_what_was_handed_over() -> None:
-    queue = InstanceQueue(1)
-    queue.replaced(1)
+    queue = queue_of(1)
     queue.offer([b"lost"])
+    queue.take()
     queue.offer([b"kept"])
     assert queue.replaced(2) == [[b"lost"]]
     assert queue.handed_bytes == 0
-    assert queue.next() == [b"kept"]
+    assert queue.take() == [[b"kept"]]
 
 
 def test_reports_of_more_than_was_handed_over_are_harmless() -> None:
     # A process that outlived its stream manager reports messages of the old one.
-    queue = InstanceQueue(10)
-    queue.replaced(1)
+    queue = queue_of(10)
     queue.offer([b"ab"])
+    queue.take()
     queue.processed(5)
     assert (queue.handed_bytes, len(queue.handed)) == (0, 0)
 
@@ -60,15 +97,16 @@ def test_refused_messages_stay_the_first() -> None:
     queue.put_back([(1, [b"a"]), (2, [b"b"])])
     assert queue.blocked
     assert queue.waiting_bytes == 3
-    assert queue.burst() == [(1, [b"a"]), (2, [b"b"]), (1, [b"c"])]
+    assert list(queue.burst()) == [[(1, [b"a"]), (2, [b"b"]), (1, [b"c"])]]
     assert not queue.blocked
     assert queue.waiting_bytes == 0
 
 
 def test_a_long_queue_stays_blocked_between_bursts() -> None:
     queue = PeerQueue()
-    queue.put_back([(0, [b"%d" % number]) for number in range(PEER_BURST + 1)])
-    assert len(queue.burst()) == PEER_BURST
+    full = [b"x" * MERGED_BYTES_MAX]
+    queue.put_back([(0, full)] * (PEER_BURST + 1))
+    assert len(list(queue.burst())) == PEER_BURST
     assert queue.blocked
-    assert queue.burst() == [(0, [b"%d" % PEER_BURST])]
+    assert list(queue.burst()) == [[(0, full)]]
     assert not queue.blocked

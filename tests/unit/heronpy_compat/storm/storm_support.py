@@ -154,7 +154,7 @@ def start(
     environment = Environment(
         lambda: made.now,
         Random(1),
-        made.sent.append,
+        made.sent.extend,
         lambda: None,
         log,
         call_soon=made.soon.append,
