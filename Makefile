@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
 PACKAGES := heron_core heron_io heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_cli
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
@@ -54,12 +55,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(INSTALL) --requirement requirements.txt || { echo "The packages of requirements.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
+	@$(INSTALL) --no-deps --editable .
 	@$(BIN)/python -m compileall -qq $(PACKAGES) || true # once, also where Python is told to write no bytecode
 	@touch $@
 
 $(TESTED): requirements-dev.txt $(RUNNABLE)
-	@command -v java >/dev/null || { echo "Java 17 or later is needed for the tests with ZooKeeper and Spark: install it, or set JAVA_HOME" >&2; exit 1; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@$(INSTALL) --requirement requirements-dev.txt || { echo "The packages of requirements-dev.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
 	@touch $@

@@ -35,5 +35,9 @@ class StateStoreError(HeronError):
     """The state store cannot be reached or refuses what was asked."""
 
 
+class JavaMissing(HeronError):
+    """No Java that is new enough is installed; the line says what was found, and the cure."""
+
+
 class NameInUse(HeronError):
     """A name or node that only one holder may have is held by somebody else."""

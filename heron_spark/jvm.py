@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from heron_io.state_store.embedded_zookeeper import find_java
+from heron_io.java import find_java
 from scheduler.backends.spark.class_archive import ClassArchive
 from scheduler.backends.spark.spark_home import spark_home
 

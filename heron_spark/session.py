@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heron_core.errors import HeronError, StateStoreError, UsageError
-from heron_io.state_store.embedded_zookeeper import find_java
+from heron_core.errors import HeronError, JavaMissing, UsageError
+from heron_io.java import find_java, java_home_for_spark
 from heron_spark.jvm import Jvm
 from heron_spark.options import Archive, SparkOptions
 from scheduler.backends.spark.spark_home import linked_home
@@ -76,7 +76,7 @@ def check_environment(options: SparkOptions) -> None:
         ) from None
     try:
         find_java()
-    except StateStoreError as error:
+    except JavaMissing as error:
         raise HeronError(f"--engine spark needs Java: {error}") from None
     check_master(options.master)
     if is_one_machine(options.master) and shutil.which(options.python) is None:
@@ -142,6 +142,7 @@ def session(
     with tempfile.TemporaryDirectory(prefix="heronpy-spark-", dir=options.scratch) as folder:
         linked = LOCAL_CLUSTER.fullmatch(options.master) is not None
         jvm = Jvm(at_home=not linked)
+        os.environ.update(java_home_for_spark(folder))
         if linked:
             os.environ["SPARK_HOME"] = linked_home(folder)
         with jvm:

@@ -101,15 +101,15 @@ def _local(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
 def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
     import importlib.util
 
-    from heron_core.errors import StateStoreError
-    from heron_io.state_store.embedded_zookeeper import find_java
+    from heron_core.errors import JavaMissing
+    from heron_io.java import find_java
     from scheduler.clusters.backends import backend_of
 
     if importlib.util.find_spec("pyspark") is None:
         yield True, "pyspark is not installed: pip install 'heronpy-topologies[spark]'"
     try:
         yield False, f"Java: {find_java()}"
-    except StateStoreError as error:
+    except JavaMissing as error:
         yield True, f"Java: {error}"
     try:
         backend_of(cluster)

@@ -5,8 +5,6 @@ One server on loopback, ready in about a second. It ends with this process, what
 
 import importlib.util
 import os
-import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 from heron_core.errors import StateStoreError
+from heron_io.java import find_java
 from heron_io.state_store.opening import DEFAULT_ZOOKEEPER_ROOT
 
-JAVA_VERSION_MIN = 17  # what the jars of pyspark 4 are built for
 SERVING_TIMEOUT_SECS = 30.0  # a second on an idle machine; a loaded one took ten
 SERVING_POLL_SECS = 0.02
 STOP_TIMEOUT_SECS = 5.0
@@ -27,6 +25,7 @@ ANSWER_TIMEOUT_SECS = 1.0
 PORT_ATTEMPTS_MAX = 5  # another process may take a free port before the server does
 TICK_MS = 500  # sessions may be as short as two ticks
 
+CURE = "pip install 'heronpy-topologies[spark]'"
 JARS = (
     "zookeeper-[0-9]*.jar",
     "zookeeper-jute-*.jar",
@@ -98,7 +97,8 @@ class EmbeddedZooKeeper:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start and wait until it serves; StateStoreError with the cure if it cannot."""
+        """Start and wait until it serves; StateStoreError or JavaMissing, with the cure, if it
+        cannot."""
         if self._process is not None:
             return
         java = find_java()
@@ -171,56 +171,16 @@ class EmbeddedZooKeeper:
         return False
 
 
-def find_java() -> str:
-    """Path of $JAVA_HOME/bin/java or the java on PATH; StateStoreError if missing or too old."""
-    home = os.environ.get("JAVA_HOME")
-    name = os.path.join(home, "bin", "java") if home else "java"
-    java = shutil.which(name)
-    if java is None:
-        raise StateStoreError(
-            f"no Java found ({name}): install Java {JAVA_VERSION_MIN} or newer, or set JAVA_HOME"
-        )
-    version = _java_version(java)
-    if version < JAVA_VERSION_MIN:
-        raise StateStoreError(
-            f"{java} is Java {version}, but pyspark needs {JAVA_VERSION_MIN} "
-            "or newer: install one or point JAVA_HOME at it"
-        )
-    return java
-
-
 def find_classpath() -> str:
     """The server's jars, from the installed pyspark (which is not imported)."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise StateStoreError(
-            "the embedded ZooKeeper needs the jars of pyspark: pip install 'pyspark>=4.1'"
-        )
+        raise StateStoreError(f"the embedded ZooKeeper needs the jars of pyspark: {CURE}")
     folder = Path(spec.origin).parent / "jars"
     found = [jar for pattern in JARS for jar in sorted(folder.glob(pattern))]
     if not any(jar.name.startswith("zookeeper-jute") for jar in found):
-        raise StateStoreError(
-            f"no ZooKeeper jars in {folder}: reinstall pyspark with pip install 'pyspark>=4.1'"
-        )
+        raise StateStoreError(f"no ZooKeeper jars in {folder}: reinstall pyspark with {CURE}")
     return os.pathsep.join(map(str, found))
-
-
-def _java_version(java: str) -> int:
-    """The major version: 17 for "17.0.15", 8 for "1.8.0_402"."""
-    try:
-        answer = subprocess.run(
-            [java, "-version"],
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=SERVING_TIMEOUT_SECS,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StateStoreError(f"cannot run {java}: {error}; set JAVA_HOME") from error
-    matched = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    if matched is None:
-        raise StateStoreError(f"{java} -version does not tell a version: set JAVA_HOME")
-    return int(matched[1])
 
 
 def _config(data: Path, port: int) -> str:

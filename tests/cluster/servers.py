@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from heron_io.state_store.embedded_zookeeper import find_java
+from heron_io.java import find_java
 from tests.process.process_support import until
 
 START_SECS = 120.0

@@ -15,7 +15,8 @@ import psutil
 
 from heron_core.state_tree import scheduler_path
 from heron_core.stats import TopologyStats
-from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_java
+from heron_io.java import find_java, java_home_for_spark
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from scheduler.backends.spark.class_archive import ClassArchive
 from scheduler.backends.spark.render import JVM_OPTIONS
 from scheduler.backends.spark.spark_home import spark_home
@@ -177,7 +178,7 @@ def standalone(folder: Path, workers: int) -> Iterator[Standalone]:
     places = {"HERONPY_HOME": str(folder / "home"), "TMPDIR": temporary}
     classes = ClassArchive(find_java(), spark_home()).reading()
     options = {"SPARK_DAEMON_JAVA_OPTS": f"{JVM_OPTIONS} {classes}"}
-    cluster = Standalone(folder, {**kept, **places, **options})
+    cluster = Standalone(folder, {**kept, **places, **options, **java_home_for_spark(str(folder))})
     try:
         cluster.start(workers)
         yield cluster

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from heron_core.errors import StateStoreError
-from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_classpath, find_java
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_classpath
 from heron_io.state_store.opening import open_store
 from store_support import DEADLINE_SECS, python_environment
 
@@ -78,32 +78,10 @@ def test_it_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
         server.stop()
 
 
-def test_missing_java_names_the_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    # A fresh machine.
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StateStoreError, match="install Java 17 or newer"):
-        EmbeddedZooKeeper(tmp_path).start()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(StateStoreError, match=f"{tmp_path}/bin/java"):
-        find_java()
-
-
-def test_old_java_names_the_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    # JAVA_HOME still points at the Java 8 of some other product.
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(StateStoreError, match=r"is Java 8, but .* needs 17 or newer: install"):
-        find_java()
-
-
 def test_missing_pyspark_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     # Installed without the extra.
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(StateStoreError, match="pip install 'pyspark"):
+    with pytest.raises(StateStoreError, match=r"pip install 'heronpy-topologies\[spark\]'"):
         find_classpath()
 
 

@@ -7,10 +7,10 @@ import shutil
 import socket
 from typing import TYPE_CHECKING, Any
 
-from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_core.errors import HeronError, JavaMissing, UsageError
 from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
-from heron_io.state_store.embedded_zookeeper import find_java
+from heron_io.java import find_java
 from scheduler.backends.local import container_job
 from scheduler.backends.protocol import describe_containers
 from scheduler.backends.spark import render
@@ -48,7 +48,7 @@ class SparkBackend:
             )
         try:
             find_java()
-        except StateStoreError as error:
+        except JavaMissing as error:
             raise HeronError(f"--scheduler spark needs Java: {error}") from None
         _check_store(master, submission.store_url)
         python = self._options.python

