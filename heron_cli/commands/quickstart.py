@@ -1,5 +1,6 @@
 """`heronpy quickstart`: a new project that runs at once and has a test."""
 
+import importlib.util
 import os
 from collections.abc import Iterator
 
@@ -38,6 +39,10 @@ def quickstart_command(name: str) -> None:
     except OSError as error:
         raise HeronError(f"{error.filename} cannot be written: {error.strerror}") from None
     click.echo(f"Done.\n\nTry running your topology locally with:\n\n\tcd {name}\n\theronpy run")
+    click.echo("\nand its test with:\n")
+    if importlib.util.find_spec("pytest") is None:
+        click.echo("\tpython -m pip install pytest")
+    click.echo("\tpython -m pytest")
 
 
 def created(name: str) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,7 @@ from tests.process.process_support import Place
 
 
 def test_a_new_project_runs_and_passes_its_test(place: Place) -> None:
-    """As one who has never had streamparse does it."""
-    place.environment["HERONPY_STREAMPARSE"] = "builtin"
+    """As a newcomer does it, by the lines that the command prints."""
     made = place.heronpy("quickstart", "demo").succeeded()
     created = [line.split()[1] for line in made.out.splitlines() if "create " in line]
     for name in ("config.json", ".gitignore", "src/bolts/wordcount.py", "tests/test_wordcount.py"):
@@ -18,7 +17,9 @@ def test_a_new_project_runs_and_passes_its_test(place: Place) -> None:
         for each in (place.path / "demo").rglob("*")
         if each.is_file()
     )
-    assert made.out.endswith("\tcd demo\n\theronpy run\n")
+    assert made.out.endswith(
+        "\tcd demo\n\theronpy run\n\nand its test with:\n\n\tpython -m pytest\n"
+    )
     assert (place.path / "demo" / "README.md").read_text().startswith("# demo\n")
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],

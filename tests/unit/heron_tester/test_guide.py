@@ -1,0 +1,194 @@
+"""Every block of docs/GUIDE.md is a file that does what its section says."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heronpy_compat.testing import TopologyTester
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "GUIDE.md").read_text("utf-8")
+BLOCKS = {
+    name: block
+    for block in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    for name in re.findall(r"\A# (\w+)\.py\n", block)
+}
+"""Name of a module -> its text."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The files of the page; no test after this one finds their modules."""
+    for name, block in BLOCKS.items():
+        (tmp_path / f"{name}.py").write_text(block)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield tmp_path
+    for name in BLOCKS:
+        sys.modules.pop(name, None)
+
+
+Check = Callable[[TopologyTester, Callable[[], list[str]]], Callable[[], None] | None]
+CHECKS: dict[str, Check] = {}
+"""Name of a module -> what its section promises."""
+
+
+def checks(name: str) -> Callable[[Check], Check]:
+    """The function checks that block; it gets the tester, and what was printed since it last asked.
+    What it returns is called when the topology has ended."""
+
+    def add(check: Check) -> Check:
+        CHECKS[name] = check
+        return check
+
+    return add
+
+
+def run_to_its_end(tester: TopologyTester) -> None:
+    """All that the spouts have, then on_finish."""
+    tester.run_spouts()
+    tester.finish()
+
+
+@checks("words")
+def words_are_counted(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert sorted(printed()) == ["2026 1", "heron 1", "storm 2"]
+
+
+@checks("by_length")
+def words_of_equal_length_meet(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert [sorted(bolt.counts) for bolt in tester.component("count")] == [
+        ["2026"],
+        ["heron", "storm"],
+    ]
+
+
+@checks("streams")
+def two_streams_have_a_bolt_each(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    tester.run_spouts()
+    assert sorted(printed()) == [
+        "sort default heron",
+        "sort default storm",
+        "sort default storm",
+        "sort numbers 2026",
+    ]
+    assert [each.values for each in tester.received("numbers")] == [[2026]]
+
+
+@checks("paced")
+def ten_tuples_a_second(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    for _ in range(50):
+        tester.run_spouts(calls=5)
+        tester.advance(0.02)
+    assert 9 <= len(printed()) <= 11
+
+
+@checks("replay")
+def a_failed_line_is_replayed(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert len(tester.failed("lines")) == 1
+    assert sorted(printed()) == ["processed: storm 2026", "processed: storm heron"]
+
+
+@checks("top")
+def what_on_finish_emits_is_processed(
+    tester: TopologyTester, printed: Callable[[], list[str]]
+) -> None:
+    run_to_its_end(tester)
+    assert printed() == ["storm 2"]
+
+
+@checks("ticks")
+def counts_come_each_minute(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    tester.run_spouts()
+    assert tester.values("count") == []
+    tester.advance(61)
+    assert sorted(tester.values("count")) == [["2026", 1], ["heron", 1], ["storm", 2]]
+    tester.finish()
+    assert printed() == [], "counts start anew"
+
+
+@checks("windows")
+def a_window_has_what_arrived(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    tester.run_spouts()
+    tester.advance(59)
+    windows = tester.values("busiest")
+    assert len(windows) == 5, "one every ten seconds"
+    assert windows[0] == ["storm", 2]
+    tester.advance(60)
+    assert tester.values("busiest")[len(windows) + 1 :] == [], "the words are too old"
+
+
+@checks("metrics")
+def long_words_are_counted(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    tester.run_spouts()
+    assert tester.metrics("split")["user"] == {"long_words": 3}
+
+
+@checks("hooks")
+def a_hook_sees_each_call(
+    tester: TopologyTester, printed: Callable[[], list[str]]
+) -> Callable[[], None]:
+    tester.run_spouts()
+
+    def when_it_has_ended() -> None:
+        assert [line.partition(",")[0] for line in printed()] == ["2 calls"]
+
+    return when_it_has_ended
+
+
+@checks("streamlets")
+def words_are_counted_in_a_window(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    tester.run_spouts()
+    tester.advance(11)
+    counts = [count for ((_, count),) in tester.values("reducebykeyandwindow-1")]
+    assert sorted(counts) == [1, 1, 2]
+
+
+@checks("totals")
+def totals_are_kept(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert printed() == [f"{key} {sum(range(key, 1000, 3))}" for key in range(3)]
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_of_the_guide_does_what_its_section_says(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed() -> list[str]:
+        return capsys.readouterr().out.splitlines()
+
+    with TopologyTester(str(folder / f"{name}.py")) as tester:
+        at_the_end = CHECKS[name](tester, printed)
+    if at_the_end is not None:
+        at_the_end()
+
+
+def test_each_block_is_checked_and_each_section_can_be_reached() -> None:
+    assert BLOCKS.keys() == CHECKS.keys()
+    assert GUIDE.count("```python") == len(BLOCKS)
+    sections = re.findall(r"^## (.*)$", GUIDE, re.MULTILINE)
+    contents = GUIDE.partition("\n## ")[0]
+    assert [text for text, _ in re.findall(r"\[(.*?)\]\(#(.*?)\)", contents)] == sections
+
+
+def test_the_readme_s_topology_is_the_example_and_does_not_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    example = ROOT / "examples" / "endless_words.py"
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block == example.read_text("utf-8")
+    try:
+        with TopologyTester(str(example)) as tester:
+            for _ in range(100):
+                tester.run_spouts(calls=200)
+                tester.advance(0.06)
+    finally:
+        sys.modules.pop("endless_words", None)
+    assert sorted(set(capsys.readouterr().out.splitlines())) == sorted(
+        f"{word} 100" for word in ("storm", "heron", "stream", "spout", "bolt")
+    )
