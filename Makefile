@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
-.PHONY: help run test test-cluster lint check chaos bench format clean
+.PHONY: help run test test-cluster test-extras lint check chaos bench format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,9 @@ test: $(TESTED) ## The whole test suite
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) tests/cluster
+
+test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
+	$(BIN)/python -m pytest tests/extras
 
 lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, sizes, names
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """A SparkSession that fits, or one line that says why there is none."""
 
+import importlib.metadata
 import logging
 import os
 import re
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("heron_spark")
 
+CURE = "pip install 'heronpy-topologies[spark]'"
+PANDAS_MIN = (2, 2)
+"""Of pyspark 4."""
 CONNECT_SECS = 5.0
 LOCAL = re.compile(r"local(\[(\*|\d+)\])?")
 LOCAL_CLUSTER = re.compile(r"local-cluster\[ *\d+ *, *\d+ *, *(\d+) *\]")
@@ -71,9 +75,8 @@ def check_environment(options: SparkOptions) -> None:
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401
     except ImportError as error:
-        raise HeronError(
-            f"--engine spark needs {error.name}: pip install 'heronpy-topologies[spark]'"
-        ) from None
+        raise HeronError(f"--engine spark needs {error.name}: {CURE}") from None
+    _check_pandas()
     try:
         find_java()
     except JavaMissing as error:
@@ -81,6 +84,19 @@ def check_environment(options: SparkOptions) -> None:
     check_master(options.master)
     if is_one_machine(options.master) and shutil.which(options.python) is None:
         raise UsageError(f"the workers' Python {options.python!r} is no program: see --python")
+
+
+def _check_pandas() -> None:
+    """Pyspark asks for it at the first batch, by a page of Python. It is not imported: that takes
+    half a second, here for nothing."""
+    try:
+        found = importlib.metadata.version("pandas")
+    except importlib.metadata.PackageNotFoundError:
+        raise HeronError(f"--engine spark needs pandas: {CURE}") from None
+    parts = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+    if parts < PANDAS_MIN:
+        wanted = ".".join(map(str, PANDAS_MIN))
+        raise HeronError(f"--engine spark needs pandas {wanted}, not {found}: {CURE}")
 
 
 def check_master(master: str) -> None:

@@ -65,3 +65,9 @@ REPLACED: dict[str, str] = {
 
 STANDING: dict[str, frozenset[str]] = {}
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
+
+PHRASES: dict[str, str] = {
+    "say their last words": "on_finish is called",
+    "hears of": "is notified of",
+}
+"""A phrase that is no English -> what to write in the documentation instead."""

@@ -11,6 +11,11 @@ from heron_cli.options.common import with_dashes
 
 TEXT = (Path(__file__).parents[3] / "docs" / "CLI.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+GROUPS = {
+    name.lower().replace(" ", "-"): text
+    for name, text in re.findall(r"^### (.*?)\n(.*?)(?=^##)", TEXT, re.MULTILINE | re.DOTALL)
+}
+"""Anchor of a group of common options -> its text."""
 OPTION = re.compile(r"`(--?[A-Za-z][\w-]*)`")
 GLOBAL = {"--version", "--help", "-h"}
 
@@ -55,11 +60,23 @@ def options(name: str) -> set[str]:
     }
 
 
-def documented(section: str) -> set[str]:
-    """The options in the first column of a section's table, and those that are ignored."""
+def in_table(section: str) -> set[str]:
+    """The options in the first column of a section's table."""
     rows = re.findall(r"^\| (`.*?) \| ", section, re.MULTILINE)
+    return {word for each in rows for word in OPTION.findall(each)}
+
+
+def shared(section: str) -> set[str]:
+    """The options of the groups that it names, which stand once under *Common options*."""
+    (line,) = re.findall(r"^(?:Also|Takes) the (.*?)\n", section, re.MULTILINE) or [""]
+    return set[str]().union(*(in_table(GROUPS[name]) for name in re.findall(r"\(#(.*?)\)", line)))
+
+
+def documented(section: str) -> set[str]:
+    """The options of its table, those of its groups, and those that are ignored."""
     ignored = re.findall(r"^Ignored: (.*?)\n\n", section + "\n", re.MULTILINE | re.DOTALL)
-    return {word for each in (*rows, *ignored) for word in OPTION.findall(each)}
+    words = {word for each in ignored for word in OPTION.findall(each)}
+    return in_table(section) | shared(section) | words
 
 
 def test_every_command_has_a_section_and_no_other_has() -> None:
@@ -71,6 +88,12 @@ def test_every_command_has_a_section_and_no_other_has() -> None:
 def test_every_option_is_documented_and_no_other_is(name: str) -> None:
     """A new option needs a line in its command's table, and one that is gone loses it."""
     assert documented(SECTIONS[name]) == options(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_of_a_group_is_explained_again(name: str) -> None:
+    """But run's --zookeeper, which is another one and in no group of run's."""
+    assert in_table(SECTIONS[name]) & shared(SECTIONS[name]) == set()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

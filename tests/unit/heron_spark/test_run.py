@@ -1,5 +1,6 @@
 """What is known before Spark starts, and the line about a batch."""
 
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,25 @@ def test_without_pyspark_it_says_what_to_install() -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "pip install 'heronpy-topologies[spark]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("version", "line"),
+    [(None, "needs pandas: pip"), ("2.1.4", "needs pandas 2.2, not 2.1.4: pip")],
+)
+def test_without_a_pandas_that_pyspark_takes_too(
+    version: str | None, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pyspark would say it at the first batch, by a traceback."""
+
+    def found(name: str) -> str:
+        if version is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version
+
+    monkeypatch.setattr(importlib.metadata, "version", found)
+    with pytest.raises(HeronError, match=f"--engine spark {line} install"):
+        session.check_environment(SparkOptions())
 
 
 def test_a_line_about_a_batch() -> None:

@@ -1,0 +1,88 @@
+"""A virtual environment that has nothing but what is installed in it, and a home that is empty."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RUN_SECS = 300
+"""For a run of seconds, where other things run as well."""
+INSTALL_SECS = 1800
+"""Pyspark has 450 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    def succeeded(self) -> "Finished":
+        """Itself; AssertionError with its output if it failed."""
+        assert self.code == 0, self.out + self.err
+        return self
+
+    def refused(self) -> str:
+        """Its one line of error; AssertionError if it succeeded or said more."""
+        assert self.code != 0, self.out
+        lines = [line for line in self.err.splitlines() if line.startswith("heronpy: ")]
+        assert "Traceback" not in self.err, self.err
+        assert len(lines) == 1, self.err
+        return lines[0]
+
+
+def block_of(page: str, file: str) -> str:
+    """The text of a file that a page of the documentation shows."""
+    text = (ROOT / page).read_text("utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        if block.startswith(f"# {file}\n"):
+            return str(block)
+    raise AssertionError(f"{page} has no file {file}")
+
+
+class CleanEnvironment:
+    """A virtual environment below `folder`, in which commands run in the folder `work`."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self._bin = folder / "venv" / "bin"
+        self.work = folder / "work"
+        self.work.mkdir()
+        self._variables = {
+            "PATH": f"{self._bin}:{programs}",
+            "HOME": str(folder),
+            "HERONPY_HOME": str(folder / "heronpy"),
+            "LANG": "C.UTF-8",
+        }
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+
+    def install(self, *packages: str) -> None:
+        """With pip, as a user does it, with pip's settings of this machine."""
+        words = ["-m", "pip", "install", "--quiet", *packages]
+        subprocess.run([str(self._bin / "python"), *words], check=True, timeout=INSTALL_SECS)
+
+    def save(self, page: str, *files: str) -> None:
+        """Files that a page of the documentation shows, in the folder of work."""
+        for file in files:
+            (self.work / file).write_text(block_of(page, file))
+
+    def run(self, *words: object, folder: str = ".") -> Finished:
+        """A program of the environment, or of the system."""
+        done = subprocess.run(
+            list(map(str, words)),
+            cwd=self.work / folder,
+            env=self._variables,
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=RUN_SECS,
+            stdin=subprocess.DEVNULL,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    def heronpy(self, *words: object, folder: str = ".") -> Finished:
+        """The command."""
+        return self.run("heronpy", *words, folder=folder)

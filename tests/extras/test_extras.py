@@ -1,0 +1,123 @@
+"""The wheel in clean environments: what the documentation shows runs with the extra that it names,
+and without it there is one line that names the extra."""
+
+from pathlib import Path
+
+import pytest
+from clean_environment import ROOT, CleanEnvironment
+
+from conftest import Installed
+from heron_core.errors import JavaMissing
+from heron_io.java import find_java
+
+pytestmark = pytest.mark.timeout(3600)
+
+GUIDE, CONNECTORS = "docs/GUIDE.md", "docs/CONNECTORS.md"
+TOTALS = ["0 166833", "1 166167", "2 166500"]
+"""What totals.py prints."""
+
+
+def some_flights(environment: CleanEnvironment) -> None:
+    """Two files of a table."""
+    folder = environment.work / "flights"
+    folder.mkdir()
+    (folder / "january.csv").write_text("carrier,dep_delay\nUA,2\nAA,45\n")
+    (folder / "february.csv").write_text("carrier,dep_delay\nDL,\nB6,31\n")
+    environment.save(CONNECTORS, "late_flights.py")
+
+
+def totals_of(printed: str) -> list[str]:
+    """The lines of totals.py, without the name of the instance."""
+    return [line.partition("| ")[2] for line in printed.splitlines() if "| " in line]
+
+
+def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
+    installed: Installed,
+) -> None:
+    alone = installed()
+    assert alone.heronpy("--version").succeeded().out.startswith("heronpy")
+    alone.heronpy("quickstart", "demo").succeeded()
+    alone.heronpy("run", "-t", 2, folder="demo").succeeded()
+    alone.save(GUIDE, "words.py", "totals.py")
+    assert totals_of(alone.heronpy("run", "totals.py").succeeded().out) == TOTALS
+    some_flights(alone)
+    alone.save(CONNECTORS, "copy_topic.py")
+    for extra, words in (
+        ("spark", ("run", "totals.py", "--engine", "spark")),
+        ("spark", ("run", "totals.py", "--scheduler", "spark", "--master", "local[2]")),
+        ("png", ("visualize", "totals.py", "-f", "png")),
+        ("tables", ("run", "late_flights.py")),
+        ("kafka", ("run", "copy_topic.py")),
+    ):
+        line = alone.heronpy(*words).refused()
+        assert f"pip install 'heronpy-topologies[{extra}]'" in line, words
+
+
+def test_spark_alone_runs_on_the_java_that_is_installed_or_says_what_brings_one(
+    installed: Installed,
+) -> None:
+    spark = installed("spark")
+    spark.save(GUIDE, "totals.py")
+    line = spark.heronpy("run", "totals.py", "--engine", "spark").refused()
+    assert "no Java found (java): install Java 17 or newer, or: pip install" in line
+    assert line.endswith("'heronpy-topologies[java]'")
+    line = spark.heronpy("run", "totals.py", "--zookeeper", "embedded").refused()
+    assert line.endswith("'heronpy-topologies[java]'")
+    try:
+        home = Path(find_java()).resolve().parents[1]
+    except JavaMissing:
+        return
+    run = spark.run("env", f"JAVA_HOME={home}", "heronpy", "run", "totals.py", "--engine", "spark")
+    assert totals_of(run.succeeded().out) == TOTALS
+    assert "Warning" not in run.err
+
+
+def test_spark_and_java_need_nothing_that_is_installed(installed: Installed) -> None:
+    both = installed("spark", "java")
+    both.save(GUIDE, "totals.py")
+    for words in (
+        ("--engine", "spark", "--checkpoint", "totals.checkpoint"),
+        ("--scheduler", "spark", "--master", "local[2]"),
+        ("--zookeeper", "embedded"),
+    ):
+        run = both.heronpy("run", "totals.py", *words).succeeded()
+        assert totals_of(run.out) == TOTALS, words
+
+
+def test_java_alone_leaves_spark_to_its_extra(installed: Installed) -> None:
+    java = installed("java")
+    java.save(GUIDE, "totals.py")
+    line = java.heronpy("run", "totals.py", "--zookeeper", "embedded").refused()
+    assert line.endswith("'heronpy-topologies[spark]'")
+
+
+def test_tables_are_read_and_written(installed: Installed) -> None:
+    tables = installed("tables")
+    some_flights(tables)
+    tables.heronpy("run", "late_flights.py").succeeded()
+    look = "import pyarrow.parquet as p; print(p.read_table('late').to_pylist())"
+    rows = tables.run("python", "-c", look).succeeded().out
+    assert sorted(eval(rows), key=str) == [
+        {"carrier": "AA", "dep_delay": 45},
+        {"carrier": "B6", "dep_delay": 31},
+    ]
+
+
+def test_a_topic_is_copied(installed: Installed) -> None:
+    kafka = installed("kafka")
+    kafka.save(CONNECTORS, "copy_topic.py")
+    script = ROOT / "tests" / "extras" / "copy_in_mock_kafka.py"
+    assert "copied 100" in kafka.run("python", script, "heronpy").succeeded().out
+
+
+def test_a_topology_is_drawn_as_png(installed: Installed) -> None:
+    png = installed("png")
+    png.save(GUIDE, "words.py")
+    png.heronpy("visualize", "words.py", "-f", "png", "-o", "words.png").succeeded()
+    assert (png.work / "words.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_quickstart_s_test_passes(installed: Installed) -> None:
+    test = installed("test")
+    test.heronpy("quickstart", "demo").succeeded()
+    assert "2 passed" in test.run("python", "-m", "pytest", folder="demo").succeeded().out
