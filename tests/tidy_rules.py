@@ -67,7 +67,15 @@ STANDING: dict[str, frozenset[str]] = {}
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
 
 PHRASES: dict[str, str] = {
-    "say their last words": "on_finish is called",
+    "begins anew": "starts again, is reset",
+    "good as any": "is accepted",
     "hears of": "is notified of",
+    "last words": "on_finish",
+    "makes good": "recovers",
+    "must appear whole": "must be complete when it appears",
+    "only who sends": "the components that send",
+    "told of": "reported",
+    "tells of": "reports",
+    "to be rid of": "to remove",
 }
-"""A phrase that is no English -> what to write in the documentation instead."""
+"""A phrase that is no English of this field -> what the documentation says instead."""
