@@ -1,6 +1,6 @@
 """Counts words that never end: a hundred a second, until you stop it.
 
-heronpy run endless_words.py
+heronpy run examples/endless_words.py
 """
 
 import time
