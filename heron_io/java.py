@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from heron_core.errors import JavaMissing
@@ -33,14 +34,16 @@ def find_java() -> str:
 
     JavaMissing, with what was found in their place, if there is none.
     """
-    problems = []
+    problems: list[str] = []
     for name in _candidates():
         java = shutil.which(name)
-        problem = f"no Java found ({name})" if java is None else _problem(java)
-        if java is not None and problem is None:
+        if java is None:
+            problems.append(f"no Java found ({name})")
+        elif (problem := _problem(java)) is not None:
+            problems.append(problem)
+        else:
             return java
-        problems.append(problem)
-    raise JavaMissing(f"{', '.join(filter(None, problems))}: {CURE}")
+    raise JavaMissing(f"{', '.join(problems)}: {CURE}")
 
 
 def java_home_for_spark(folder: str) -> dict[str, str]:
@@ -77,8 +80,9 @@ def _of_wheel() -> Iterator[str]:
     yield str(JAVA)
 
 
+@cache
 def _problem(java: str) -> str | None:
-    """Why this Java does not do; None if it does."""
+    """Why this Java cannot be used; None if it can. Asked once in a process: it takes 0.1 s."""
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, check=False, text=True, timeout=ANSWER_SECS

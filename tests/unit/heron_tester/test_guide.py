@@ -5,8 +5,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from heronpy_compat.loading.load import load
+from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.testing import TopologyTester
 
 ROOT = Path(__file__).parents[3]
@@ -174,6 +177,28 @@ def test_each_block_is_checked_and_each_section_can_be_reached() -> None:
     sections = re.findall(r"^## (.*)$", GUIDE, re.MULTILINE)
     contents = GUIDE.partition("\n## ")[0]
     assert [text for text, _ in re.findall(r"\[(.*?)\]\(#(.*?)\)", contents)] == sections
+
+
+def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One reads and writes a table; the other one is loaded, as there are no brokers here."""
+    page = (ROOT / "docs" / "CONNECTORS.md").read_text("utf-8")
+    files = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", page, re.DOTALL))
+    assert files.keys() == {"late_flights", "copy_topic"}
+    monkeypatch.chdir(tmp_path)
+    Path("flights").mkdir()
+    Path("flights", "day.csv").write_text("carrier,dep_delay\nUA,2\nAA,45\nDL,\n")
+    for name, text in files.items():
+        Path(f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    try:
+        with TopologyTester("late_flights.py") as tester:
+            run_to_its_end(tester)
+        assert pq.read_table("late").to_pylist() == [{"carrier": "AA", "dep_delay": 45}]
+        topology = load(LoadRequest("copy_topic.py"))
+        assert [each.name for each in topology.components] == ["numbers", "sink"]
+    finally:
+        for name in files:
+            sys.modules.pop(name, None)
 
 
 def test_the_readme_s_topology_is_the_example_and_does_not_end(
