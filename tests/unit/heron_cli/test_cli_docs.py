@@ -68,7 +68,9 @@ def in_table(section: str) -> set[str]:
 
 def shared(section: str) -> set[str]:
     """The options of the groups that it names, which stand once under *Common options*."""
-    (line,) = re.findall(r"^(?:Also|Takes) the (.*?)\n", section, re.MULTILINE) or [""]
+    (line,) = re.findall(r"^(?:Also|Takes) the (.*?)\n\n", section, re.MULTILINE | re.DOTALL) or [
+        ""
+    ]
     return set[str]().union(*(in_table(GROUPS[name]) for name in re.findall(r"\(#(.*?)\)", line)))
 
 

@@ -175,7 +175,7 @@ def test_each_block_is_checked_and_each_section_can_be_reached() -> None:
     assert BLOCKS.keys() == CHECKS.keys()
     assert GUIDE.count("```python") == len(BLOCKS)
     sections = re.findall(r"^## (.*)$", GUIDE, re.MULTILINE)
-    contents = GUIDE.partition("\n## ")[0]
+    contents = " ".join(GUIDE.partition("\n## ")[0].split())
     assert [text for text, _ in re.findall(r"\[(.*?)\]\(#(.*?)\)", contents)] == sections
 
 
