@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,3 +87,7 @@ class CleanEnvironment:
     def heronpy(self, *words: object, folder: str = ".") -> Finished:
         """The command."""
         return self.run("heronpy", *words, folder=folder)
+
+
+Installed = Callable[..., CleanEnvironment]
+"""Makes an environment with the extras that are its arguments."""

@@ -3,13 +3,10 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from clean_environment import CleanEnvironment
-
-ROOT = Path(__file__).parents[2]
+from clean_environment import ROOT, CleanEnvironment, Installed
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +28,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if each.name != "java" and not link.is_symlink():
             link.symlink_to(each)
     return folder
-
-
-Installed = Callable[..., CleanEnvironment]
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """The wheel in clean environments: what the documentation shows runs with the extra that it names,
 and without it there is one line that names the extra."""
 
+import json
 from pathlib import Path
 
 import pytest
-from clean_environment import ROOT, CleanEnvironment
+from clean_environment import ROOT, CleanEnvironment, Installed
 
-from conftest import Installed
 from heron_core.errors import JavaMissing
 from heron_io.java import find_java
 
@@ -95,9 +95,9 @@ def test_tables_are_read_and_written(installed: Installed) -> None:
     tables = installed("tables")
     some_flights(tables)
     tables.heronpy("run", "late_flights.py").succeeded()
-    look = "import pyarrow.parquet as p; print(p.read_table('late').to_pylist())"
+    look = "import json, pyarrow.parquet as p; print(json.dumps(p.read_table('late').to_pylist()))"
     rows = tables.run("python", "-c", look).succeeded().out
-    assert sorted(eval(rows), key=str) == [
+    assert sorted(json.loads(rows), key=str) == [
         {"carrier": "AA", "dep_delay": 45},
         {"carrier": "B6", "dep_delay": 31},
     ]
