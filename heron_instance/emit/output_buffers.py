@@ -26,6 +26,15 @@ MaySend = Callable[[], bool]
 BUFFERS_COUNTED = 4
 """The room grows with the number of buffers, so that each fills its batch, up to 1 MiB."""
 
+SLOW_START_AFTER_SECS = 0.1
+"""A pause that lasts so long was for a slow bolt: a fast one has worked its queue off before."""
+SLOW_START_TUPLES = 8
+"""So many deliveries are sent after such a pause, then, after a rest, twice as many, and so on."""
+SLOW_START_REST_SECS = 0.02
+"""For the next pause to arrive in time: a stream manager and a control
+thread have to wake up for it. At full speed again after 0.25 s, and the bolt has half a second of
+work left when the pause ends (stream_manager.flow_control)."""
+
 NO_RUN = -1
 """No root: the next tuple of a buffer gets an edge of its own."""
 
@@ -106,6 +115,8 @@ class Outbox:
         send: Send,
         admit: Admit,
         may_send: MaySend,
+        clock: Callable[[], float],
+        rest: Callable[[float], object],
     ) -> None:
         self.task = task
         self.tracked = tracked
@@ -115,6 +126,13 @@ class Outbox:
         """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
         self.may_send = may_send
         """Whether `admit` would return at once."""
+        self.clock = clock
+        self.rest = rest
+        """Does nothing for so many seconds."""
+        self._slow_start_tuples = 0
+        """After a long pause: how many tuples may be sent without a rest; 0: any number."""
+        self._slow_start_left = 0
+        """How many of them are left."""
         self.buffers: list[OutputBuffer] = []
         self.inits: list[int] = []
         self.ids_begin_trees = False
@@ -175,11 +193,39 @@ class Outbox:
             if not self.may_send():
                 self._send(messages)
                 messages = []
-                self.admit()
-            messages += self._batches()
-        self._send(messages)
+                self._wait_until_admitted()
+            sent = self.sent
+            self._send([*messages, *self._batches()])
+            if self._slow_start_tuples:
+                self._go_on_slowly(self.sent - sent)
+        else:
+            self._send(messages)
         self.room = self.budget
+        if self._slow_start_tuples:
+            self.room = min(self.room, self._slow_start_left * self.overhead)
         self.flushes += 1
+
+    def _wait_until_admitted(self) -> None:
+        before = self.clock()
+        self.admit()
+        self.held(self.clock() - before)
+
+    def held(self, secs: float) -> None:
+        """Back-pressure has held the instance for so long, and does not any more."""
+        if secs >= SLOW_START_AFTER_SECS:
+            self._slow_start_tuples = self._slow_start_left = SLOW_START_TUPLES
+            self.room = min(self.room, SLOW_START_TUPLES * self.overhead)
+
+    def _go_on_slowly(self, sent: int) -> None:
+        """Of a slow start (TCP's, for the same reason) some more tuples are sent."""
+        self._slow_start_left -= sent
+        if self._slow_start_left > 0:
+            return
+        self.rest(SLOW_START_REST_SECS)
+        self._slow_start_tuples *= 2
+        self._slow_start_left = self._slow_start_tuples
+        if self._slow_start_tuples * self.overhead >= self.budget:
+            self._slow_start_tuples = 0
 
     def _send(self, messages: list[Frames]) -> None:
         if messages:

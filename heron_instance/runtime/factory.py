@@ -104,7 +104,8 @@ def _setting(
     options = Options.of(config)
     context = InstanceContext(topology, packing, task, config)
     outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes,
-                    environment.send, environment.admit, environment.may_send)  # fmt: skip
+                    environment.send, environment.admit, environment.may_send,
+                    environment.clock, environment.rest)  # fmt: skip
     first = environment.rng.randrange(1 << 16)
     router = Router(topology, packing, task, outbox, context, first=first)
     return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
