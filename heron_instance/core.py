@@ -22,7 +22,7 @@ from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, size_of, with_consumed
+from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import encode_consumed
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
@@ -99,6 +99,8 @@ class InstanceCore:
         self._unreported = 0
         """Messages processed since the last one was sent, which reports them."""
         self._unreported_bytes = 0
+        self._unreported_secs = 0.0
+        """How long user code has worked on them."""
         self._report_due = 0.0
         """When what is unreported is to be reported, also if more is there to process."""
         self._packing = packing
@@ -228,12 +230,15 @@ class InstanceCore:
             return ()
 
     def _deliver(self, frames: Frames) -> None:
+        started = self._clock()
         try:
             self.driver.deliver(frames)
         except ProtocolError as error:
             self._drop(error)
+        now = self._clock()
         if not self._unreported:
-            self._report_due = self._clock() + REPORT_SECS
+            self._report_due = now + REPORT_SECS
+        self._unreported_secs += now - started
         self._unreported += 1
         self._unreported_bytes += size_of(frames)
 
@@ -280,12 +285,15 @@ class InstanceCore:
     # --- what was processed -------------------------------------------------------------------
 
     def send(self, messages: list[Frames]) -> None:
-        """Put messages on the wire; the first also reports how many were processed meanwhile."""
-        if self._unreported:
-            first = messages[0]
-            first[0] = with_consumed(first[0], self._unreported)
-            self._unreported = self._unreported_bytes = 0
-        self._transmit(messages)
+        """Put messages on the wire, and with them a report of what was processed meanwhile."""
+        self._transmit([self._report(), *messages] if self._unreported else messages)
+
+    def _report(self) -> Frames:
+        who, epoch = self.identity.task, self.shared.epoch
+        report = encode_consumed(epoch, who, self._unreported, self._unreported_secs)
+        self._unreported = self._unreported_bytes = 0
+        self._unreported_secs = 0.0
+        return report
 
     def report_consumed(self) -> None:
         """Send what is buffered, and with it the report: acks are never later."""
@@ -295,7 +303,7 @@ class InstanceCore:
     def _report_unsent(self) -> None:
         """A report of its own, if no message carried it."""
         if self._unreported:
-            self.send([encode_consumed(self.shared.epoch, self.identity.task)])
+            self._transmit([self._report()])
 
     # --- pending calls, in the main thread ----------------------------------------------------
 

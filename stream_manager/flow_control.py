@@ -54,9 +54,9 @@ class FlowControl:
             self._tasks_to_send.add(task)
         return True
 
-    def consumed(self, task: int, messages_processed: int) -> None:
-        """An instance has processed its oldest messages."""
-        self._state.queues[task].processed(messages_processed, self._state.now)
+    def consumed(self, task: int, messages_processed: int, busy_secs: float) -> None:
+        """An instance has processed its oldest messages, which took it so long."""
+        self._state.queues[task].processed(messages_processed, busy_secs, self._state.now)
         self._tasks_to_send.add(task)
 
     def hand_over(self, task: int, out: Out) -> None:

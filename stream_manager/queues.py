@@ -115,13 +115,13 @@ class InstanceQueue:
         secs = self._rate.secs_per_tuple(self.handed_tuples, now)
         return HANDED_SECS_MAX / secs if secs else UNKNOWN_TUPLES_MAX
 
-    def processed(self, messages: int, now: float) -> None:
-        """The instance has processed its oldest `messages`."""
+    def processed(self, messages: int, busy_secs: float, now: float) -> None:
+        """The instance has processed its oldest `messages`, which took it so long."""
         done = [self.handed.popleft() for _ in range(min(messages, len(self.handed)))]
         done_tuples = sum(map(items_of, done))
         self.handed_bytes -= sum(map(size_of, done))
         self.handed_tuples -= done_tuples
-        self._rate.processed(done_tuples, bool(self.handed), now)
+        self._rate.processed(done_tuples, busy_secs, bool(self.handed), now)
 
     def replaced(self, incarnation: int) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""

@@ -20,7 +20,7 @@ def test_window_bounds_what_an_instance_holds() -> None:
     queue.offer([b"1"])
     assert queue.take(0.0) == []
     assert (queue.handed_bytes, queue.waiting_bytes) == (12, 1)
-    queue.processed(1, 0.0)
+    queue.processed(1, 0.0, 0.0)
     assert queue.take(0.0) == [[b"1"]]
     assert queue.take(0.0) == []
     assert (queue.handed_bytes, queue.waiting_bytes) == (7, 0)
@@ -33,7 +33,7 @@ def test_what_comes_for_a_busy_instance_waits_and_is_handed_over_together() -> N
     queue.offer([b"second"])
     queue.offer([b"third"])
     assert queue.take(0.0) == [], "it is busy, and this is little"
-    queue.processed(1, 0.0)
+    queue.processed(1, 0.0, 0.0)
     assert queue.take(0.0) == [[b"second"], [b"third"]]
 
 
@@ -60,7 +60,7 @@ def test_nobody_overtakes_what_waits() -> None:
     queue.offer([b"a"])
     queue.take(0.0)
     queue.offer([b"b"])
-    queue.processed(1, 0.0)
+    queue.processed(1, 0.0, 0.0)
     queue.offer([b"c"])
     assert queue.take(0.0) == [[b"b"]]
 
@@ -88,7 +88,7 @@ def test_reports_of_more_than_was_handed_over_are_harmless() -> None:
     queue = queue_of(10)
     queue.offer([b"ab"])
     queue.take(0.0)
-    queue.processed(5, 0.0)
+    queue.processed(5, 0.0, 0.0)
     assert (queue.handed_bytes, len(queue.handed)) == (0, 0)
 
 
