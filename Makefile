@@ -9,7 +9,7 @@ PACKAGES := heron_core heron_io heronpy_compat heron_instance stream_manager top
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
-.PHONY: help run test test-cluster lint check chaos bench format clean
+.PHONY: help run test test-again test-cluster lint check chaos bench format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -19,6 +19,9 @@ run: $(RUNNABLE) ## Count the words of Python's standard library, on real proces
 
 test: $(TESTED) ## The whole test suite
 	$(PYTEST)
+
+test-again: $(TESTED) ## The tests that failed last, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests tests/cluster
 
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
