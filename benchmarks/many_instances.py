@@ -27,6 +27,8 @@ from benchmarks.report import RESULTS
 ENGINE, STORM = many_instances_report.ENGINE, many_instances_report.STORM
 PEERS = ("storm",)
 ACKS = ("yes", "no")
+WARM_UP_SECONDS_PER_INSTANCE = 0.06
+"""All spouts begin with as much as may be under way: at 200 instances that is seconds of work."""
 STORM_WARM_UP_SECONDS = 10.0
 """Until the JVM has compiled what is hot: its speed no longer grows after some eight seconds."""
 
@@ -69,16 +71,22 @@ def parse() -> argparse.Namespace:
 
 def runners_of(options: argparse.Namespace, stack: ExitStack) -> dict[str, Runner]:
     """Who takes part; says so if Storm cannot."""
-    ours = Window(options.warm_up, options.seconds)
-    runners: dict[str, Runner] = {ENGINE: lambda shape: many_instances_engine.run(shape, ours)}
+
+    def window(shape: Shape, least_seconds: float) -> Window:
+        warm_up_seconds = max(least_seconds, shape.instances * WARM_UP_SECONDS_PER_INSTANCE)
+        return Window(warm_up_seconds, options.seconds)
+
+    runners: dict[str, Runner] = {
+        ENGINE: lambda shape: many_instances_engine.run(shape, window(shape, options.warm_up))
+    }
     if PEERS[0] in options.peers:
-        theirs = Window(max(options.warm_up, STORM_WARM_UP_SECONDS), options.seconds)
+        least_seconds = max(options.warm_up, STORM_WARM_UP_SECONDS)
         try:
             java = stack.enter_context(storm())
         except NoStorm as error:
             print(f"Storm in Java is not measured: {error}")
         else:
-            runners[STORM] = lambda shape: java.run(shape, theirs)
+            runners[STORM] = lambda shape: java.run(shape, window(shape, least_seconds))
     return runners
 
 
