@@ -1,8 +1,9 @@
 """The executor of one container: its topology master, or its stream manager and instances.
 
 Container 0 holds the master alone (Heron: SchedulerUtils); any other the stream manager and one
-process for each instance, all forked from this one. `heron_instance`, `stream_manager` and
-`topology_master` are imported before the first fork, so a child starts with them warm.
+process for each instance, all forked from this one. `heron_instance` is imported before the first
+fork, so instances start with it warm; the one process that needs `stream_manager` or
+`topology_master` imports it itself, and all others are smaller and earlier for it.
 """
 
 import gc
@@ -14,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import heron_instance.server
-import stream_manager.server
-import topology_master.server
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
@@ -106,9 +105,10 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
-    where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
-
     def serve(link: SupervisorLink) -> int:
+        import topology_master.server
+
+        where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
         return topology_master.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
@@ -123,11 +123,13 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
 
 def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
-    where = stream_manager.server.ServerArguments(
-        number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
-    )
 
     def serve(link: SupervisorLink) -> int:
+        import stream_manager.server
+
+        where = stream_manager.server.ServerArguments(
+            number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
+        )
         return stream_manager.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
