@@ -87,6 +87,7 @@ class Server:
         self._session = CONNECTED
         self._local = local_router(self._context, arguments.socket_path)
         self._to_locals = LocalSender(self._local)
+        self._encoder = messages.Encoder()
         self._authenticator = CurveAuthenticator(self._context, arguments.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
@@ -237,7 +238,7 @@ class Server:
         self._send_local(DATA, each.task, each.incarnation, each.frames)
 
     def _to_local_control(self, each: events.ToLocalControl) -> None:
-        data = [messages.encode(each.message)]
+        data = [self._encoder.encode(each.message)]
         self._send_local(CONTROL, each.task, each.incarnation, data)
 
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:

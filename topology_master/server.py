@@ -77,6 +77,7 @@ class Server:
         self._router, self._address = self._loop.tcp_router(
             arguments.bind_host, 0, MESSAGE_BYTES_MAX
         )
+        self._encoder = messages.Encoder()
         self._leave_at = float("inf")
         self._session = CONNECTED
         self._node_lost = False
@@ -260,7 +261,7 @@ class Server:
             self._perform[type(each)](each)
 
     def _send(self, each: events.Send) -> None:
-        self._router.send_multipart([each.receiver, messages.encode(each.message)])
+        self._router.send_multipart([each.receiver, self._encoder.encode(each.message)])
 
     def _store_packing(self, each: events.StorePacking) -> None:
         self._pending[packing_path(self._topology.name)] = each.packing
