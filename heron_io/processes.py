@@ -29,7 +29,7 @@ from heron_core.supervision import (
 )
 
 PR_SET_PDEATHSIG = 1
-LIFELINE_POLL_MS = 1000
+HEARTBEAT_THREAD_SECS = 1.0
 
 
 @dataclass(slots=True)
@@ -95,14 +95,17 @@ class SupervisorLink:
                 pass
 
 
-def start_heartbeat_thread(link: SupervisorLink) -> None:
+def start_heartbeat_thread(
+    link: SupervisorLink, interval_secs: float = HEARTBEAT_THREAD_SECS
+) -> None:
     """A thread that sends heartbeats whatever the main thread does, and ends the process with its
     parent."""
 
     def run() -> None:
         poll = select.poll()
         poll.register(link.lifeline, select.POLLIN)
-        while not poll.poll(LIFELINE_POLL_MS):
+        link.heartbeat()
+        while not poll.poll(int(interval_secs * 1000)):
             link.heartbeat()
         os._exit(ExitCode.ORPHANED)
 
