@@ -33,8 +33,8 @@ class ReportPace:
         numbers = {**snapshot, "at": None}
         self.is_resting = self._may_rest and numbers == self._last
         self._last, self._reported_at = numbers, now
-        intervals = IDLE_INTERVALS if self.is_resting else 1
-        self.due_at = now + intervals * self._interval_secs
+        idle_secs = IDLE_INTERVALS * self._least_secs if self.is_resting else 0.0
+        self.due_at = now + max(self._interval_secs, idle_secs)
 
     def wake(self) -> None:
         """Something happens again; in the thread that makes the reports."""

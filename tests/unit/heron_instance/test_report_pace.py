@@ -43,3 +43,5 @@ def test_thousands_of_instances_share_what_a_master_takes() -> None:
     found.follow_size(5 * REPORTS_PER_SEC_MAX)
     found.reported({"executed": 2}, 11.0)
     assert found.due_at == 16.0
+    found.reported({"executed": 2}, 16.0)
+    assert found.due_at == 21.0, "which is seldom enough"
