@@ -127,7 +127,12 @@ def write(described: dict[str, object], rounds: Sequence[Round]) -> None:
         for number, each in enumerate(rounds)
         for (name, _), one in each.items()
     ]
-    content = {"benchmark": "many_instances", "machine": described, "runs": runs}
+    content = {
+        "benchmark": "many_instances",
+        "machine": described,
+        "runs": runs,
+        "budget_rows": list(many_instances_report.budget_rows(rounds)),
+    }
     (RESULTS / "many_instances.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
