@@ -179,6 +179,8 @@ class Supervisor:
             self._handle(events.SpecsChanged(specs))
 
     def _start(self, spec: ProcessSpec) -> None:
+        # Two hundred starts on a busy machine take longer than a silent process is left alive.
+        self._link.heartbeat()
         ours, theirs = os.pipe2(os.O_NONBLOCK)
         siblings = [each.child.lifeline for each in self._processes.values()]
 
