@@ -42,6 +42,11 @@ class Home:
         """The folder in which archives of `heronpy package` are unpacked."""
         return os.path.join(self.path, "archives")
 
+    @property
+    def zookeepers(self) -> str:
+        """The folder of ZooKeeper servers that were started for one run each."""
+        return os.path.join(self.path, "zookeepers")
+
     def clean_logs(self, name: str) -> None:
         """A new run begins with empty logs."""
         shutil.rmtree(self.topology(name), ignore_errors=True)
