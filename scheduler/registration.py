@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 import socket
 import time
 from typing import Any
@@ -28,6 +27,7 @@ from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.container.supervisor_events import Outcome
 from scheduler.operations import Requests
+from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
@@ -127,7 +127,7 @@ def forget(store: StateStore, name: str) -> None:
     """
     node = store.get(scheduler_path(name))
     if node is not None and node.get("host") == socket.gethostname():
-        shutil.rmtree(node.get("sockets", ""), ignore_errors=True)
+        remove_sockets(node.get("sockets"))
     for path in (
         master_path,
         physical_path,
