@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
 from heron_core.exit_codes import ExitCode
 from heron_core.story import Story
 from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
@@ -63,6 +64,7 @@ class SupervisorCore:
     _ending: list[list[ProcessState]] = field(default_factory=list)
     """Who ends together, one group after the other; the first group is terminated already."""
     _exited: bool = False
+    _standstill: Standstill = field(default_factory=lambda: Standstill(TIMER_SECS))
     _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
@@ -71,6 +73,7 @@ class SupervisorCore:
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
         out: Out = []
+        self._excuse(self._standstill.missed_secs(now), out)
         _HANDLERS[type(event)](self, event, now, out)
         if self.outcome is not None:
             self._go_on_ending(now, out)
@@ -215,6 +218,17 @@ class SupervisorCore:
         out.append(Terminate(name))
 
     # --- time -----------------------------------------------------------------------------------
+
+    def _excuse(self, missed_secs: float, out: Out) -> None:
+        """This process stood still so long: nobody is late or silent because of that."""
+        if not missed_secs:
+            return
+        for process in self._processes.values():
+            process.heard_at += missed_secs
+            process.kill_at += missed_secs
+        if missed_secs >= NOTABLE_SECS:
+            text = f"this process stood still for {missed_secs:.0f} s (stopped, or no CPU)"
+            out.append(Log(f"{text}: all get so much more time", warning=True))
 
     def _on_timer(self, event: Timer, now: float, out: Out) -> None:
         self._kill_late(now, out)

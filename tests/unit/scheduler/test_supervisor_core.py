@@ -182,6 +182,23 @@ def test_one_that_beats_is_left_alone() -> None:
     assert machine.passes(10 * SILENT_SECS, "manager", "bolt") == []
 
 
+def test_whoever_was_stopped_itself_kills_nobody() -> None:
+    # Ctrl-Z for 18 s and then fg: all stood still, and all are heard of again a moment later.
+    machine = running(spec("manager"), spec("bolt"), spec("mute"))
+    machine.passes(SILENT_SECS - 5.0, "manager", "bolt")
+    assert machine.does(Timer(), 18.0) == []
+    assert "this process stood still for 17 s (stopped, or no CPU)" in machine.logged[-1]
+    assert machine.passes(4.0, "manager", "bolt") == []
+    assert machine.passes(2.0, "manager", "bolt") == [Kill("mute")]
+
+
+def test_whoever_was_stopped_itself_gives_those_that_end_their_time() -> None:
+    machine = running(spec("manager"), spec("one"))
+    machine.does(Stop(TERMINATED))
+    assert machine.does(Timer(), 60.0) == []
+    assert machine.passes(GRACE_SECS) == [Kill("one")]
+
+
 def test_one_that_cannot_be_killed_is_killed_again_later() -> None:
     # In an uninterruptible system call, such as a read from a network disk that is away.
     machine = running(spec("only"))
@@ -226,8 +243,8 @@ def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None
     assert machine.does(SpecsChanged([spec("manager")])) == [Terminate("one")]
     assert machine.does(SpecsChanged([spec("manager"), spec("one")])) == []
     assert machine.phases["one"] is Phase.STOPPING
-    assert machine.does(Timer(), GRACE_SECS) == [Kill("one")]
-    assert machine.does(Timer(), GRACE_SECS) == []
+    assert machine.passes(GRACE_SECS) == [Kill("one")]
+    assert machine.passes(GRACE_SECS) == []
     assert starts(machine.does(Ended("one", -9))) == ["one"]
 
 
@@ -272,11 +289,11 @@ def test_all_end_in_order_the_first_last() -> None:
 def test_whoever_does_not_end_in_time_is_killed() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(Stop(TERMINATED))
-    assert machine.does(Timer(), GRACE_SECS - 0.1) == []
+    assert machine.passes(GRACE_SECS - 0.1) == []
     assert machine.core.timeout_secs(machine.now) == pytest.approx(0.1)
     assert machine.does(Timer(), 0.1) == [Kill("one")]
     assert machine.does(Ended("one", -9)) == [Terminate("manager")]
-    assert machine.does(Timer(), GRACE_SECS) == [Kill("manager")]
+    assert machine.passes(GRACE_SECS) == [Kill("manager")]
     assert machine.does(Ended("manager", -9)) == [Exit(TERMINATED)]
 
 
