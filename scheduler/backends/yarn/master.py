@@ -157,7 +157,7 @@ class Master:
         if found == self._packings:
             return
         self._packings = found
-        asks = {**render.asks(found.wanted), **render.asks(found.current)}
+        asks = render.asks_while_scaled(found.current, found.wanted)
         self._handle(events.PlanChanged(asks))
 
     def _handle(self, event: events.Event) -> None:
