@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
@@ -111,11 +112,17 @@ def _remove_stale(store: StateStore, name: str) -> None:
         forget(store, name)
 
 
-def forget_submission(submission: Submission) -> None:
-    """Remove the topology's nodes, if the state store can be reached."""
+def forget_submission(
+    submission: Submission, is_ours: Callable[[Any], bool] = lambda node: True
+) -> None:
+    """Remove the topology's nodes, if the state store can be reached, unless its scheduler's node
+    is another one's."""
+    name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
-            forget(store, submission.topology.name)
+            node = store.get(scheduler_path(name))
+            if node is None or is_ours(node):
+                forget(store, name)
     except HeronError as error:
         log.warning("the topology's state could not be removed: %s", error)
 
