@@ -100,6 +100,8 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
         JOB_RESTARTS,
         silent_secs,
         lambda _: _jobs_of_both_plans(submission, backend, sockets),
+        # Of an executor that was killed; a driver's processes have a life of their own.
+        kills_orphans=backend.kind == LocalBackend.kind,
     ).run()
 
 

@@ -66,6 +66,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
         read_specs=lambda message: changed_specs(spec, message, link),
+        kills_orphans=True,
     )
     outcome = supervisor.run()
     logging.info("container %d ends: %s", spec.container, outcome.reason)

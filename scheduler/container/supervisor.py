@@ -21,6 +21,7 @@ from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
 from heron_io.processes import Child, SupervisorLink, fork_child, signal_process
 from heron_io.waker import Waker
 from scheduler.container import supervisor_events as events
+from scheduler.container.orphans import Orphans
 from scheduler.container.process_state import ProcessStatistics
 from scheduler.container.supervisor_core import SupervisorCore
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
@@ -53,15 +54,19 @@ class Supervisor:
         restart_limit: int,
         silent_secs: float,
         read_specs: Callable[[PlanMessage | None], Sequence[ProcessSpec]] | None = None,
+        *,
+        kills_orphans: bool = False,
     ) -> None:
         """`link` is that to our own supervisor. `read_specs` is called when a child says that the
         plan has changed, with what it says about it: the processes that are wanted from now on.
-        What it raises as HeronError is logged, and it is called again a moment later."""
+        What it raises as HeronError is logged, and it is called again a moment later. With
+        `kills_orphans` what a child has started ends with it."""
         self._core = SupervisorCore(specs, restart_limit, silent_secs)
         self._link = link
         self._read_specs = read_specs
         self._waker = Waker()
         self._processes: dict[str, _Process] = {}
+        self._orphans = Orphans() if kills_orphans else None
         self._stop: Outcome | None = None
         self._exit: Outcome | None = None
 
@@ -76,6 +81,8 @@ class Supervisor:
             self._link.heartbeat()
             self._reap()
             self._handle(events.Timer())
+        if self._orphans is not None:
+            self._orphans.kill_all()
         return self._exit
 
     def end(self, outcome: Outcome) -> None:
@@ -186,19 +193,37 @@ class Supervisor:
         self._handle(events.Started(spec.name, child.pid))
 
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        reaped: set[int] = set()
+        died = False
+        while (ended := _ended_child()) is not None:
+            pid, status = ended
+            reaped.add(pid)
             name = next((x for x, each in self._processes.items() if each.child.pid == pid), None)
             if name is not None:
+                died = True
+                self._kill_orphans(reaped, died)  # before its successor starts
                 self._ended(name, os.waitstatus_to_exitcode(status))
+        self._kill_orphans(reaped, died)
+
+    def _kill_orphans(self, reaped: set[int], died: bool) -> None:
+        if self._orphans is None:
+            return
+        own = {each.child.pid for each in self._processes.values()}
+        killed = self._orphans.look(own, reaped, died)
+        if killed:
+            log.warning("killed %d processes that one that has ended had started", killed)
 
     def _ended(self, name: str, code: int) -> None:
         process = self._processes.pop(name)
         self._read_status(name, process)
         process.close()
         self._handle(events.Ended(name, code, process.status.reason))
+
+
+def _ended_child() -> tuple[int, int] | None:
+    """Process id and status of a child that has ended; None if there is none."""
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, status) if pid else None
