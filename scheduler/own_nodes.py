@@ -81,10 +81,15 @@ class OwnNodes:
                 return
 
     def _check_scheduler(self) -> None:
-        """The node may say more than at first: a back end's driver adds to it."""
+        """The node may say more than at first: a back end's driver adds to it. One that is no
+        scheduler's is as good as none."""
         path = scheduler_path(self.announced.name)
         found = self.store.get(path)
         if found is None:
+            return
+        if not isinstance(found, dict) or not found.keys() >= set(IDENTITY):
+            log.warning("%s was no scheduler's node: it is written again", path)
+            self.store.put(path, self._kept.value(path))
             return
         if not is_of(self.announced.scheduler, found):
             raise self._taken()

@@ -99,11 +99,12 @@ def scheduler_node(backend: Backend) -> dict[str, Any]:
 def is_alive(node: Any | None) -> bool:
     """Whether the scheduler that `node` (its node's value) describes still runs; one on another
     machine is trusted, and so is a cluster that runs containers by itself: it has no pid."""
-    if node is None:
+    if not isinstance(node, dict):
         return False
     if "pid" not in node or node.get("host") != socket.gethostname():
         return True
-    return bool(started_at(node["pid"]) == node["started"])
+    pid = node["pid"]
+    return isinstance(pid, int) and pid > 0 and started_at(pid) == node.get("started")
 
 
 def _remove_stale(store: StateStore, name: str) -> None:
@@ -133,7 +134,7 @@ def forget(store: StateStore, name: str) -> None:
     The sockets of a scheduler that was killed here go as well, nobody else knows where they are.
     """
     node = store.get(scheduler_path(name))
-    if node is not None and node.get("host") == socket.gethostname():
+    if isinstance(node, dict) and node.get("host") == socket.gethostname():
         remove_sockets(node.get("sockets"))
     for path in (
         master_path,

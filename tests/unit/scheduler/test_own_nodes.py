@@ -76,6 +76,15 @@ def test_what_a_back_end_added_is_there_again_too(running: Running) -> None:
     assert running.store.get(scheduler_path("words")) == with_application
 
 
+@pytest.mark.parametrize("nonsense", [7, {"pid": 1}, []])
+def test_a_scheduler_s_node_that_is_none_is_written_again(
+    running: Running, nonsense: object
+) -> None:
+    running.store.put(scheduler_path("words"), nonsense)
+    running.looks(1)
+    assert running.found == running.announced
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [(scheduler_path("words"), {**SCHEDULER, "pid": 8}), (topology_path("words"), {"other": 1})],
