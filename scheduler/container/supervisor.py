@@ -71,9 +71,10 @@ class Supervisor:
         self._exit: Outcome | None = None
 
     def run(self) -> Outcome:
-        """Keep all processes running until SIGTERM, the parent's death or a final end."""
+        """Keep all processes running until SIGTERM, SIGHUP, the parent's death or a final end."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self.end(Outcome(0, "SIGTERM")))
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda which, _: self.end(Outcome(0, signal.Signals(which).name)))
         signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
         self._handle(events.Timer())
         while self._exit is None:

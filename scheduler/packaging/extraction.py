@@ -88,8 +88,6 @@ def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
         size, files = size + member.size, files + 1
         if size > BYTES_MAX or files > FILES_MAX:
             raise Malformed("it is too large")
-        # What tarfile remembers of each member is needed by nobody here.
-        tar.members = []
         if member.isdir():
             continue
         file = tar.extractfile(member) if member.isreg() else None
