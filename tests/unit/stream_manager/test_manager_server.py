@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zmq
 from manager_support import packing_of, topology_of
 
 from heron_core.errors import StateStoreError
@@ -15,6 +14,7 @@ from heron_core.wire.frames import Frames
 from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
+from heron_io.transport import connect_dealer
 from stream_manager import events, server
 
 PEER = 2
@@ -88,10 +88,10 @@ def test_without_a_state_store_the_master_is_where_it_was_last(
     def away(url: str) -> object:
         raise StateStoreError("no ZooKeeper answers")
 
-    def connected(context: Any, address: str, *_: Any) -> Any:
+    def connected(context: Any, address: str, hwm: int, keys: Keys) -> Any:
         asked.append(address)
         signal.raise_signal(signal.SIGTERM)
-        return context.socket(zmq.DEALER)
+        return connect_dealer(context, address, hwm, keys)
 
     monkeypatch.setattr(server, "open_store", away)
     monkeypatch.setattr(server, "connect_dealer", connected)
