@@ -115,7 +115,8 @@ def metrics_text(metrics: Mapping[str, Any]) -> str:
 
 def _instances_text(stats: TopologyStats, instances: Sequence[InstanceStats]) -> str:
     headings = ("task", "container", "pid", "restarts", "emitted/s", "executed/s", "executed",
-                "acked", "failed", "pending", "queue", "capacity", "paused")  # fmt: skip
+                "acked", "failed", "pending", "queue", "capacity", "cpu", "memory",
+                "paused")  # fmt: skip
     paused = stats.paused
     rows = [
         (
@@ -131,6 +132,8 @@ def _instances_text(stats: TopologyStats, instances: Sequence[InstanceStats]) ->
             whole(each.pending),
             size(each.queue_bytes),
             f"{each.capacity:.0%}",
+            f"{each.cpu_share:.0%}",
+            size(each.memory_bytes),
             f"{paused[each.task].share:.0%}" if each.task in paused else "",
         )
         for each in instances

@@ -30,6 +30,7 @@ from heronpy_compat.loading import aliases
 from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
@@ -103,7 +104,11 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
     if spec.container == MASTER_CONTAINER:
         return [_master_spec(spec)]
     instances = spec.packing.container(spec.container).instances
-    return [_stream_manager_spec(spec), *(_instance_spec(spec, plan) for plan in instances)]
+    limits = component_bytes(spec.topology, COMPONENT_RAM_MAP)
+    return [
+        _stream_manager_spec(spec),
+        *(_instance_spec(spec, each, limits.get(each.component)) for each in instances),
+    ]
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
@@ -155,7 +160,9 @@ def _service(
     return main
 
 
-def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
+def _instance_spec(
+    spec: ContainerSpec, plan: InstancePlan, memory_bytes_max: int | None
+) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
 
@@ -176,7 +183,14 @@ def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
 
     title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({spec.topology.name})"
     name = f"component {plan.component!r} (task {plan.task})"
-    return ProcessSpec(name, title, main, INSTANCE_GRACE_SECS, killed_with_parent=True)
+    return ProcessSpec(
+        name,
+        title,
+        main,
+        INSTANCE_GRACE_SECS,
+        killed_with_parent=True,
+        memory_bytes_max=memory_bytes_max,
+    )
 
 
 def _debug(topology: TopologySpec) -> bool:

@@ -18,15 +18,19 @@ from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
+from heron_io.process_usage import family_bytes
 from heron_io.processes import Child, SupervisorLink, fork_child, signal_process
 from heron_io.waker import Waker
 from scheduler.container import supervisor_events as events
 from scheduler.container.orphans import Orphans
 from scheduler.container.process_state import ProcessStatistics
-from scheduler.container.supervisor_core import SupervisorCore
+from scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
 
 log = logging.getLogger("supervisor")
+
+MEASURE_SECS = 2.0
+"""Between two looks at the memory of those with a limit: some 30 microseconds each."""
 
 PlanMessage = Mapping[str, Any]
 
@@ -67,6 +71,7 @@ class Supervisor:
         self._waker = Waker()
         self._processes: dict[str, _Process] = {}
         self._orphans = Orphans() if kills_orphans else None
+        self._measure_at = 0.0
         self._stop: Outcome | None = None
         self._exit: Outcome | None = None
 
@@ -81,6 +86,7 @@ class Supervisor:
             self._wait(self._core.timeout_secs(time.monotonic()))
             self._link.heartbeat()
             self._reap()
+            self._measure_memory()
             self._handle(events.Timer())
         if self._orphans is not None:
             self._orphans.kill_all()
@@ -192,6 +198,18 @@ class Supervisor:
         os.close(theirs)
         self._processes[spec.name] = _Process(child, ours)
         self._handle(events.Started(spec.name, child.pid))
+
+    def _measure_memory(self) -> None:
+        """Now and then, of those that have a limit."""
+        if time.monotonic() < self._measure_at:
+            return
+        self._measure_at = time.monotonic() + MEASURE_SECS
+        for spec in self._core.specs:
+            process = self._processes.get(spec.name)
+            if process is not None and spec.memory_bytes_max is not None:
+                near = spec.memory_bytes_max * MEMORY_WARNED_SHARE
+                used = family_bytes(process.child.pid, near)
+                self._handle(events.MemoryMeasured(spec.name, used))
 
     def _reap(self) -> None:
         reaped: set[int] = set()

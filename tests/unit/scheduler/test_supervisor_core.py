@@ -1,11 +1,12 @@
 """What a supervisor decides, without processes: the clock and the operating system are a fake."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from heron_core.exit_codes import ExitCode
+from heron_core.plans import MIB
 from heron_core.story import STEPS_MAX
 from heron_io.processes import SupervisorLink
 from scheduler.container.process_state import Phase
@@ -22,6 +23,7 @@ from scheduler.container.supervisor_events import (
     Instruction,
     Kill,
     Log,
+    MemoryMeasured,
     Outcome,
     PlanChanged,
     ProcessSpec,
@@ -210,6 +212,37 @@ def test_one_that_breaks_the_protocol_is_killed() -> None:
     assert machine.does(ProtocolBroken("bolt", "nonsense")) == [Kill("bolt")]
     machine.does(Ended("bolt", -9))
     assert "bolt ended with -9: its status pipe has nonsense, and it was killed" in machine.logged
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+def limited(name: str) -> ProcessSpec:
+    return replace(spec(name), memory_bytes_max=100 * MIB)
+
+
+def test_a_bolt_that_leaks_is_warned_of_and_then_restarted() -> None:
+    machine = running(spec("manager"), limited("bolt"))
+    assert machine.does(MemoryMeasured("bolt", 50 * MIB)) == []
+    assert machine.does(MemoryMeasured("bolt", 95 * MIB)) == []
+    assert machine.does(MemoryMeasured("bolt", 96 * MIB)) == []
+    (warned,) = [each for each in machine.logged if each.endswith("beyond that it is restarted")]
+    assert "bolt uses 95 MB of the 100 MB that topology.component.rammap has" in warned
+    assert machine.does(MemoryMeasured("bolt", 101 * MIB)) == [Terminate("bolt")]
+    assert machine.does(MemoryMeasured("bolt", 102 * MIB)) == []
+    assert starts(machine.does(Ended("bolt", 0))) == ["bolt"]
+    assert "and is restarted" in machine.logged[-2]
+
+
+def test_one_beyond_its_memory_that_does_not_end_is_killed() -> None:
+    machine = running(spec("manager"), limited("bolt"))
+    machine.does(MemoryMeasured("bolt", 200 * MIB))
+    assert machine.passes(GRACE_SECS + 0.1, "bolt") == [Kill("bolt")]
+
+
+def test_without_a_limit_a_process_may_use_what_there_is() -> None:
+    machine = running(spec("manager"))
+    assert machine.does(MemoryMeasured("manager", 1 << 40)) == []
 
 
 # --- which processes are wanted -----------------------------------------------------------------
