@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import topology_to_json
-from heron_io.processes import started_at
+from heron_io.processes import started_at, user_name
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
@@ -66,7 +65,7 @@ def _first_state(submission: Submission) -> dict[str, Any]:
         "reason": "",
         "submitted_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "host": socket.gethostname(),
-        "user": os.environ.get("USER") or str(os.getuid()),
+        "user": user_name(),
         "logs": submission.home.logs(submission.topology.name),
     }
 

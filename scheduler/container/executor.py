@@ -24,7 +24,7 @@ from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink
+from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
 from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
@@ -150,6 +150,7 @@ def _service(
 ) -> Callable[[SupervisorLink], int]:
     def main(link: SupervisorLink) -> int:
         log_to(_log_file(spec, log_name), log_name)
+        raise_file_limit()
         try:
             return serve(link)
         except Exception as error:

@@ -176,7 +176,8 @@ class Driver:
         master, need = self.spec.master, len(self.spec.submission.packing.containers)
         if master.kind is Kind.LOCAL:
             return  # there are as many as its name says, which was checked
-        wait = RegistrationWait(master, need, time.monotonic())
+        asked = render.executor_words(master, settings_of(self.spec))
+        wait = RegistrationWait(master, need, time.monotonic(), each=asked)
         while not wait.enough(self._slots(context), time.monotonic()):
             time.sleep(REGISTERING_POLL_SECS)
 
