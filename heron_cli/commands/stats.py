@@ -45,7 +45,7 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         _overview(target, as_json)
         return
     name = name or target.name()
-    stats, instances = _ask(target, name, component, every)
+    stats, instances, waiting = _ask(target, name, component, every)
     if as_json:
         shown = stats.to_json()
         if instances:
@@ -53,13 +53,17 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         click.echo(json.dumps(shown, indent=1))
     else:
         _print(stats, instances)
+        if waiting:
+            click.echo(waiting)
 
 
 def _ask(
     target: Target, name: str, component: str | None, every: bool
-) -> tuple[TopologyStats, Instances]:
-    """The topology's numbers, and component -> its instances' for those that were asked for."""
+) -> tuple[TopologyStats, Instances, str]:
+    """The topology's numbers, component -> its instances' for those that were asked for, and what
+    its scheduler says that it waits for."""
     with target.running(name) as topology:
+        waiting = str((topology.scheduler or {}).get("waiting", ""))
         stats = topology.client.stats(component)
         known = list(stats.components)
         if component is not None and component not in known:
@@ -69,7 +73,7 @@ def _ask(
         for name_of_component in known if every else ():
             answer = topology.client.stats(name_of_component)
             instances[name_of_component] = answer.instances or ()
-    return stats, instances
+    return stats, instances, waiting
 
 
 def _overview(target: Target, as_json: bool) -> None:

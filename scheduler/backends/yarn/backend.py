@@ -299,7 +299,8 @@ class YarnBackend:
         rest = [
             ask for number, ask in render.asks(submission.packing).items() if number not in granted
         ]
-        if state != "RUNNING":
+        # Before it runs it may have its container already, which is not free any more.
+        if state != "RUNNING" and not (report is not None and report.containers):
             rest.append(self._options.master)
         nodes = client.nodes()
         free = client.queue_free(self.queue) or _sum(each.free for each in nodes)

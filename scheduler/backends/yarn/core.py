@@ -334,7 +334,7 @@ class Core:
         done: list[Instruction] = []
         for slot in self.slots.values():
             if slot.phase is Phase.RESTING and slot.due <= now and self._may_ask:
-                done += self._ask(slot)
+                done += [*self._ask(slot), Publish()]
             elif slot.phase is Phase.ENDING and slot.due <= now and slot.grant is not None:
                 slot.due = float("inf")
                 done += [Log(f"container {slot.number} does not end"), Release(slot.grant.id)]

@@ -149,7 +149,7 @@ def test_what_ends_by_itself_is_replaced_and_given_up_in_the_end() -> None:
         running.does(Allocated(grant(1)))
         assert AskFor(1, ASK) not in running.does(Completed(grant(1).id, KILLED, "killed"))
         running.now += PAUSE_SECS_MAX
-        assert running.does(Tick()) == [AskFor(1, ASK)]
+        assert running.does(Tick()) == [AskFor(1, ASK), Publish()]
     running.does(Allocated(grant(1)))
     assert EndMaster() in running.does(Completed(grant(1).id, KILLED, "killed by somebody"))
     (end,) = running.does(MasterEnded(0, ""))
@@ -174,7 +174,7 @@ def test_one_that_does_not_start_counts_and_is_given_back() -> None:
     running.does(Registered())
     running.does(Allocated(grant(1)))
     done = running.does(NotStarted(grant(1).id, "no token"))
-    assert done == [Release(grant(1).id), Publish(), AskFor(1, ASK)]
+    assert done == [Release(grant(1).id), Publish(), AskFor(1, ASK), Publish()]
     assert running.core.slots[1].policy.failures == 1
 
 
