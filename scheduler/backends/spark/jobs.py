@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("spark")
 
 START_FAILURES = 4
-"""Failed tasks, or executors that have ended, while not every container has been there once: then it
-is the place that is wrong. Spark itself gives up after as many."""
+"""Failed tasks, or executors that have ended, while not every container has been there once: then
+it is the place that is wrong. Spark itself gives up after as many."""
 
 
 class Job:
