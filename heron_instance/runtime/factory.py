@@ -11,6 +11,7 @@ from typing import Any, cast
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.errors import ComponentError
+from heron_core.native import plain_packer
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
@@ -171,7 +172,7 @@ def _codec(options: Options, config: dict[str, Any]) -> tuple[Pack, Decode]:
     """How values travel: msgpack, or each value by the topology's own serializer."""
     path = options.serializer
     if path is None or path.endswith(".PythonSerializer"):
-        return packer(), unpack
+        return plain_packer(packer()), unpack
     serializer: Any = load_class(path)()
     serializer.initialize(config)
     pack_bytes, name = packer(), type(serializer).__name__
