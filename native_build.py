@@ -1,7 +1,8 @@
-"""Builds the compiled hot path of heron_core/hot_path.py: `python native_build.py [FOLDER]`.
+"""Builds the compiled hot path, heron_core/hot_path.py: `python native_build.py [FOLDER [FLAGS]]`.
 
 It needs Cython and setuptools (requirements-native.txt), a C compiler and Python's headers. Without
-FOLDER the extension goes beside its source, where heron_core/native.py finds it.
+FOLDER the extension goes beside its source, where heron_core/native.py finds it. FLAGS are the C
+compiler's.
 """
 
 import shutil
@@ -60,5 +61,11 @@ def _compile(scratch: Path, flags: tuple[str, ...]) -> Path:
     return scratch / PACKAGE.name / file_name()
 
 
+def main() -> None:
+    """What the command line asks for; prints where the extension is."""
+    folder, flags = Path(*sys.argv[1:2]), tuple(sys.argv[2:])
+    print(build(folder if sys.argv[1:] else PACKAGE, flags or FLAGS))
+
+
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE))
+    main()
