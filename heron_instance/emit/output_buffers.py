@@ -37,6 +37,7 @@ SLOW_START_REST_SECS = 0.02
 thread have to wake up for it. At full speed again after 0.25 s, and the bolt has half a second of
 work left when the pause ends (stream_manager.flow_control)."""
 
+
 class OutputBuffer(TupleBuffer):
     """Tuples on their way to one destination, packed one by one in order of their emit."""
 
