@@ -28,6 +28,7 @@ BATCH_BYTES = "topology.batch.bytes"
 MESSAGE_BYTES_MAX = "topology.message.bytes.max"
 RESTART_LIMIT = "topology.restart.limit"
 BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
+BACKPRESSURE_TARGET_MS = "topology.backpressure.target.ms"
 BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
 BACKPRESSURE_MODE = "topology.backpressure.mode"
 LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
@@ -77,6 +78,8 @@ DEFAULTS: Mapping[str, Any] = {
     # A process that is alive beats every second from a thread of its own; one that is stopped, or
     # whose C code holds the interpreter this long, helps nobody.
     LIVENESS_TIMEOUT_SECS: 15,
+    # A second of work is more than a pause and its end take, and what a person accepts to wait.
+    BACKPRESSURE_TARGET_MS: 1000,
     # A queue of 4 MiB is about 60 full batches: 50 ms of work at full speed.
     BACKPRESSURE_HIGH_BYTES: 4 * 1024 * 1024,
     BACKPRESSURE_LOW_BYTES: 1024 * 1024,
@@ -191,7 +194,8 @@ def check(config: Mapping[str, Any]) -> None:
         )
     for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE):
         flag(merged, key)
-    for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX):
+    for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
+                BACKPRESSURE_TARGET_MS):  # fmt: skip
         whole_number(merged, key, 1)
     for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES):
         whole_number(merged, key, 0)

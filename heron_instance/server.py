@@ -93,6 +93,7 @@ class Server:
             logging.getLogger(packing.instances[who.task].component),
             self._call_soon,
             may_send=lambda: self._shared.may_send,
+            rest=time.sleep,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 

@@ -176,6 +176,10 @@ class ControlPlane:
             "trees": sum(map(len, state.trees.values())),
             "unknown_roots": sum(trees.unknown for trees in state.trees.values()),
             "waiting_bytes": {task: queue.held_bytes for task, queue in state.queues.items()},
+            "waiting_tuples": {task: queue.held_tuples for task, queue in state.queues.items()},
+            "waiting_secs": {
+                task: queue.held_secs(state.now) for task, queue in state.queues.items()
+            },
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
         }
