@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import zmq
@@ -29,6 +30,7 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
+from heron_io.process_usage import OwnUsage
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -48,6 +50,7 @@ class ControlThread(threading.Thread):
         self._waker = Waker()
         self._input_came = False
         self._connections = 0
+        self._usage = OwnUsage()
         self._by_instruction: dict[type, Callable[[Any], None]] = {
             SendControl: lambda each: self._send(each.message),
             Wake: lambda each: wake(),
@@ -111,6 +114,8 @@ class ControlThread(threading.Thread):
             self._by_instruction[type(instruction)](instruction)
 
     def _send(self, message: messages.FromInstance) -> None:
+        if isinstance(message, messages.InstanceHeartbeat):
+            message = replace(message, metrics={**message.metrics, **self._usage.measure()})
         try:
             self._socket.send(messages.encode(message), zmq.NOBLOCK)
         except zmq.Again:  # no stream manager: the next one will ask who we are
