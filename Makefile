@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
+NATIVE := $(VENV)/.installed-native
 PACKAGES := heron_core heron_io heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_cli
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
-.PHONY: help run test test-cluster test-extras lint check chaos bench format clean
+.PHONY: help run test test-again test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -20,6 +21,9 @@ run: $(RUNNABLE) ## Count the words of Python's standard library, on real proces
 
 test: $(TESTED) ## The whole test suite
 	$(PYTEST)
+
+test-again: $(TESTED) ## The tests that failed last, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests tests/cluster
 
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
@@ -49,7 +53,16 @@ format: $(TESTED) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean: ## Remove the virtual environment and all caches
+native: $(NATIVE) ## Compile the hot path, where there is a C compiler; see docs/HACKING.md
+	$(BIN)/heronpy --version
+
+native-off: ## Remove the compiled hot path again
+	rm -f heron_core/hot_path_compiled.* $(NATIVE)
+
+native-wheel: $(RUNNABLE) ## Make a wheel for this platform, with the compiled hot path, in dist
+	HERONPY_BUILD_NATIVE=1 $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: native-off ## Remove the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
 
 $(VENV)/bin/python:
@@ -61,6 +74,12 @@ $(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python
 	@$(INSTALL) --requirement requirements.txt || { echo "The packages of requirements.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
 	@$(INSTALL) --no-deps --editable .
 	@$(BIN)/python -m compileall -qq $(PACKAGES) || true # once, also where Python is told to write no bytecode
+	@touch $@
+
+$(NATIVE): requirements-native.txt native_build.py heron_core/hot_path.py heron_core/hot_path.pxd heron_core/hot_path.h $(RUNNABLE)
+	@command -v cc >/dev/null || { echo "A C compiler is needed to compile the hot path (without it all runs in Python): install gcc or clang" >&2; exit 1; }
+	@$(INSTALL) --requirement requirements-native.txt || { echo "The packages of requirements-native.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
+	$(BIN)/python native_build.py
 	@touch $@
 
 $(TESTED): requirements-dev.txt $(RUNNABLE)

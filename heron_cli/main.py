@@ -91,8 +91,26 @@ class LazyGroup(click.Group):
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
+def _print_version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    from heron_core.native import HOT_PATH
+
+    click.echo(f"heronpy {version('heronpy-topologies')} (hot path: {HOT_PATH})")
+    context.exit()
+
+
 @click.command(cls=LazyGroup, context_settings=CONTEXT)
-@click.version_option(package_name="heronpy-topologies", prog_name="heronpy")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version, and whether the hot path is compiled.",
+)
 def heronpy() -> None:
     """Storm and Heron topologies in Python.
 

@@ -28,12 +28,14 @@ BATCH_BYTES = "topology.batch.bytes"
 MESSAGE_BYTES_MAX = "topology.message.bytes.max"
 RESTART_LIMIT = "topology.restart.limit"
 BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
+BACKPRESSURE_TARGET_MS = "topology.backpressure.target.ms"
 BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
 BACKPRESSURE_MODE = "topology.backpressure.mode"
 LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
+VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
 
@@ -76,12 +78,16 @@ DEFAULTS: Mapping[str, Any] = {
     # A process that is alive beats every second from a thread of its own; one that is stopped, or
     # whose C code holds the interpreter this long, helps nobody.
     LIVENESS_TIMEOUT_SECS: 15,
+    # A second of work is more than a pause and its end take, and what a person accepts to wait.
+    BACKPRESSURE_TARGET_MS: 1000,
     # A queue of 4 MiB is about 60 full batches: 50 ms of work at full speed.
     BACKPRESSURE_HIGH_BYTES: 4 * 1024 * 1024,
     BACKPRESSURE_LOW_BYTES: 1024 * 1024,
     BACKPRESSURE_MODE: STAGE,
     BOLT_ON_EXCEPTION: FAIL,
     METRICS_INTERVAL_MS: 1000,
+    # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
+    VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
     STUCK_REPORT_SECS: 30,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
@@ -186,9 +192,10 @@ def check(config: Mapping[str, Any]) -> None:
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "
             "processes beat once a second"
         )
-    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG):
+    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE):
         flag(merged, key)
-    for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX):
+    for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
+                BACKPRESSURE_TARGET_MS):  # fmt: skip
         whole_number(merged, key, 1)
     for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES):
         whole_number(merged, key, 0)

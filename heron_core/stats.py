@@ -98,6 +98,10 @@ class InstanceStats:
     late: int
     pending: int
     user: Mapping[str, Any]
+    cpu_share: float = 0.0
+    """Of one core, by all its threads."""
+    memory_bytes: int = 0
+    """In RAM, what it shares with other processes included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import zmq
@@ -29,6 +30,7 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
+from heron_io.process_usage import OwnUsage
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -46,6 +48,9 @@ class ControlThread(threading.Thread):
         self._socket = socket
         self._outgoing: deque[messages.FromInstance] = deque()
         self._waker = Waker()
+        self._input_came = False
+        self._connections = 0
+        self._usage = OwnUsage()
         self._by_instruction: dict[type, Callable[[Any], None]] = {
             SendControl: lambda each: self._send(each.message),
             Wake: lambda each: wake(),
@@ -58,11 +63,18 @@ class ControlThread(threading.Thread):
         self._outgoing.append(message)
         self._waker.wake()
 
+    def input_came(self) -> None:
+        """From the main thread: after a long wait there is something to do."""
+        self._input_came = True
+        self._waker.wake()
+
     def run(self) -> None:
         """Serve until the process ends."""
         core, timer = self._core, Timer()
         poller = zmq.Poller()
-        for source in (self._socket, self._waker.readable):
+        # A new stream manager asks who we are when it hears of us, which may be in some seconds.
+        monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        for source in (self._socket, self._waker.readable, monitor):
             poller.register(source, zmq.POLLIN)
         self._perform(core.handle(Connected(), time.monotonic()))
         while True:
@@ -71,10 +83,22 @@ class ControlThread(threading.Thread):
             ready = dict(poller.poll(max(1, int((core.next_heartbeat - now) * 1000))))
             if self._waker.readable in ready:
                 self._waker.clear()
+            if self._input_came:
+                self._input_came = False
+                core.control.pace.wake()
+            if monitor in ready:
+                self._connected(monitor.recv_multipart())
             while self._outgoing:
                 self._send(self._outgoing.popleft())
             if self._socket in ready:
                 self._receive(self._socket.recv())
+
+    def _connected(self, event: list[bytes]) -> None:
+        """A connection stands: the first one, or one to a new stream manager."""
+        self._connections += 1
+        if self._connections > 1:
+            resync = ControlReceived(messages.Resync())
+            self._perform(self._core.handle(resync, time.monotonic()))
 
     def _receive(self, data: bytes) -> None:
         """This thread must not die of a message: nobody would send heartbeats any more."""
@@ -90,6 +114,8 @@ class ControlThread(threading.Thread):
             self._by_instruction[type(instruction)](instruction)
 
     def _send(self, message: messages.FromInstance) -> None:
+        if isinstance(message, messages.InstanceHeartbeat):
+            message = replace(message, metrics={**message.metrics, **self._usage.measure()})
         try:
             self._socket.send(messages.encode(message), zmq.NOBLOCK)
         except zmq.Again:  # no stream manager: the next one will ask who we are

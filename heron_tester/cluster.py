@@ -28,7 +28,7 @@ from heron_core.plans import (
 )
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames
+from heron_core.wire.frames import Frames, Kind, kind_of
 from heron_core.wire.merged import split
 from heron_instance.input.bolt import NEVER, BoltDriver
 from heron_tester.clock import real_monotonic
@@ -126,9 +126,12 @@ class Cluster:
     # --- what instances do --------------------------------------------------------------------
 
     def sent(self, instance: Instance, messages: list[Frames]) -> None:
-        """Messages on their way to the stream manager."""
+        """Messages on their way to the stream manager; what it only counts takes no step."""
         for frames in messages:
-            self._wait_in(self._outgoing[instance.task], (instance, frames))
+            if kind_of(frames) == Kind.CONSUMED:
+                self._to_manager((instance, frames))
+            else:
+                self._wait_in(self._outgoing[instance.task], (instance, frames))
 
     def call_soon(self, instance: Instance, function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""

@@ -9,6 +9,8 @@ buckets + 1 after the bucket it began in was opened.
 from array import array
 from collections import deque
 
+from heron_core.native import fold_into_trees
+
 
 class Trees:
     """The unfinished trees of one spout task."""
@@ -31,18 +33,8 @@ class Trees:
     def apply(self, pairs: "array[int]") -> "array[int]":
         """Xor (root, value) pairs in; returns the roots whose trees are thereby done."""
         done = array("Q")
-        newest = self._newest
-        held_in_newest = newest.get
-        numbers = iter(pairs)
-        for root, value in zip(numbers, numbers, strict=True):
-            held = held_in_newest(root)
-            if held is None:
-                self._apply_to_older(root, value, done)
-            elif held == value:
-                del newest[root]
-                done.append(root)
-            else:
-                newest[root] = held ^ value
+        for root, value in fold_into_trees(self._newest, pairs, done):
+            self._apply_to_older(root, value, done)
         return done
 
     def _apply_to_older(self, root: int, value: int, done: "array[int]") -> None:

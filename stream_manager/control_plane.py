@@ -39,6 +39,8 @@ class ControlPlane:
         self._results = results
         self._snapshots: dict[int, messages.Json] = {}
         """Of each instance here the newest metrics."""
+        self._unreported: set[int] = set()
+        """Those of them that the master has not been sent."""
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
         """When the master was last heard of; None while there is none."""
@@ -74,6 +76,7 @@ class ControlPlane:
         if task not in self._snapshots:
             self._next_heartbeat = 0.0  # the master shall know at once that it is there
         self._snapshots[task] = metrics
+        self._unreported.add(task)
         if self._state.queues[task].incarnation != incarnation:
             # It was served by the stream manager that died before us. So was the one that is
             # registered, if there is one: whichever registers last stays, the other one ends.
@@ -112,6 +115,7 @@ class ControlPlane:
         """A connection to a topology master was opened."""
         self._state.note("master connected")
         self._master_seen = self._state.now
+        self._unreported.update(self._snapshots)
         out.append(events.ToMaster(replace(self.identity, epoch=self._state.epoch)))
 
     def from_master(self, message: messages.ToStreamManager, out: Out) -> None:
@@ -122,6 +126,8 @@ class ControlPlane:
                 for task in self.plans.take(plan, out):
                     self._snapshots.pop(task, None)
                     self._finishing.discard(task)
+                # The master takes no numbers of who is not in its plan yet.
+                self._unreported = set(self._snapshots)
             case messages.QuiescenceProbe() as probe:
                 self._wave = probe
                 self._send_to_all(probe, out)
@@ -153,15 +159,20 @@ class ControlPlane:
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + options.heartbeat_secs
             if self._master_seen is not None:
-                out.append(events.ToMaster(self.heartbeat()))
+                out.append(events.ToMaster(self._news()))
         seen = self._master_seen
         if seen is not None and now - seen > options.master_silent_secs:
             self._state.note("master silent")
             self._master_seen = None
             out.append(events.FindMaster())
 
+    def _news(self) -> messages.Heartbeat:
+        """What the master hears regularly: our counters, the snapshots that it does not have."""
+        unreported, self._unreported = self._unreported, set()
+        return self._heartbeat_of({task: self._snapshots[task] for task in unreported})
+
     def heartbeat(self) -> messages.Heartbeat:
-        """What the master hears regularly: our counters, our instances' newest snapshots."""
+        """Our counters, our instances' newest snapshots."""
         return self._heartbeat_of(dict(self._snapshots))
 
     def _heartbeat_of(self, snapshots: dict[int, messages.Json]) -> messages.Heartbeat:
@@ -176,6 +187,10 @@ class ControlPlane:
             "trees": sum(map(len, state.trees.values())),
             "unknown_roots": sum(trees.unknown for trees in state.trees.values()),
             "waiting_bytes": {task: queue.held_bytes for task, queue in state.queues.items()},
+            "waiting_tuples": {task: queue.held_tuples for task, queue in state.queues.items()},
+            "waiting_secs": {
+                task: queue.held_secs(state.now) for task, queue in state.queues.items()
+            },
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
         }
@@ -183,5 +198,5 @@ class ControlPlane:
     def validate(self) -> None:
         """AssertionError unless what is kept is of instances here."""
         self.plans.validate()
-        assert self._snapshots.keys() <= self._state.queues.keys()
+        assert self._unreported <= self._snapshots.keys() <= self._state.queues.keys()
         assert self._finishing <= self._state.queues.keys()

@@ -20,6 +20,7 @@ from heron_core.wire.frames import Frames, Header, Kind, header_of, root_owner
 from heron_core.wire.merged import split
 from heron_core.wire.messages import BackPressureCause
 from heron_core.wire.packets import (
+    busy_secs_of,
     check_pairs,
     check_roots,
     decode_control,
@@ -55,15 +56,15 @@ class DataPlane:
             Kind.CONTROL: (self._check_control, self._peer_control),
         }
 
-    def message(self, frames: Frames, out: Out) -> int:
-        """Take what one message carries; returns how many messages its sender has processed.
+    def message(self, frames: Frames, out: Out) -> list[Header]:
+        """Take what one message carries; returns the headers of all messages in it.
 
         ProtocolError if any part of it is invalid, and nothing of it has happened then.
         """
         checked = [self._checked(each) for each in split(frames)]
         for handle, head, each in checked:
             handle(head, each, out)
-        return sum([head.consumed for _, head, _ in checked])
+        return [head for _, head, _ in checked]
 
     def _checked(self, frames: Frames) -> tuple[Handle, Header, Frames]:
         head = header_of(frames)
@@ -76,12 +77,12 @@ class DataPlane:
 
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
         """A message of a local instance, which may also say what it has processed."""
-        consumed = self.message(event.frames, out)
-        if consumed:
-            queue = self._state.queues.get(event.task)
-            # Another process of the task reports what a stream manager before us handed it.
-            if queue is not None and queue.incarnation == event.incarnation:
-                self._flow.consumed(event.task, consumed)
+        reports = [head for head in self.message(event.frames, out) if head.consumed]
+        queue = self._state.queues.get(event.task)
+        # Another process of the task reports what a stream manager before us handed it.
+        if queue is not None and queue.incarnation == event.incarnation:
+            for head in reports:
+                self._flow.consumed(event.task, head.consumed, busy_secs_of(head))
 
     # --- batches ------------------------------------------------------------------------------
 

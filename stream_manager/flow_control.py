@@ -1,9 +1,9 @@
 """Messages into queues, and what follows when a queue passes one of its marks.
 
-Over its high-water mark a queue towards an instance names that instance's task as a cause of
-back-pressure, a queue towards a peer all tasks that it holds something for. All peers hear of it,
-in order with the data, and our own instances that send into a cause pause. At its low-water mark
-the queue lifts what it has named.
+Over its high-water mark, in time for its instance or in bytes, a queue towards an instance names
+that instance's task as a cause of back-pressure; over its mark in bytes a queue towards a peer
+names all tasks that it holds something for. All peers hear of it, in order with the data, and our
+own instances that send into a cause pause. At its low-water mark the queue lifts what it has named.
 """
 
 from collections.abc import Set
@@ -16,8 +16,12 @@ from heron_core.wire.packets import encode_control
 from stream_manager import events
 from stream_manager.backpressure import BackPressure, Origin
 from stream_manager.container_state import ContainerState, PackingChange
+from stream_manager.queues import InstanceQueue
 
 Out = list[events.Instruction]
+
+LOW_SHARE = 0.5
+"""Of the target: what is left for an instance while those that feed it start again."""
 
 
 class FlowControl:
@@ -28,6 +32,8 @@ class FlowControl:
         self._pressure = pressure
         self._high_bytes = state.options.high_water_bytes
         self._low_bytes = state.options.low_water_bytes
+        self._high_secs = state.options.target_secs
+        self._low_secs = state.options.target_secs * LOW_SHARE
         self._drops = state.options.backpressure == DROP
         self._tasks_to_send: set[int] = set()
         """Tasks here for which something came, or which have processed something, since `send`."""
@@ -42,27 +48,43 @@ class FlowControl:
         if self._drops and queue.waiting_bytes > self._high_bytes:
             return False
         queue.offer(frames)
-        if queue.is_worth_a_message or queue.waiting_bytes > self._high_bytes:
+        if queue.is_worth_a_message or self._is_long(queue):
             self.hand_over(task, out)
         else:
             self._tasks_to_send.add(task)
         return True
 
-    def consumed(self, task: int, messages_processed: int) -> None:
-        """An instance has processed its oldest messages."""
-        self._state.queues[task].processed(messages_processed)
+    def consumed(self, task: int, messages_processed: int, busy_secs: float) -> None:
+        """An instance has processed its oldest messages, which took it so long."""
+        self._state.queues[task].processed(messages_processed, busy_secs, self._state.now)
         self._tasks_to_send.add(task)
 
     def hand_over(self, task: int, out: Out) -> None:
         """What the window lets through; the queue may become a cause, or stop being one."""
         queue = self._state.queues[task]
-        while messages := queue.take():
+        while messages := queue.take(self._state.now):
             out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
         here = self._state.container
-        if queue.waiting_bytes > self._high_bytes:
+        if self._is_long(queue):
             self._name(here, {task}, out)
-        elif queue.waiting_bytes <= self._low_bytes and task in self._pressure.named_by(here):
+        elif task in self._pressure.named_by(here) and self._is_short(queue):
             self._lift(here, {task}, out)
+
+    def _is_long(self, queue: InstanceQueue) -> bool:
+        return bool(queue.waiting) and (
+            queue.waiting_bytes > self._high_bytes
+            or queue.is_too_much_for_a_start
+            or queue.held_secs(self._state.now) > self._high_secs
+        )
+
+    def _is_short(self, queue: InstanceQueue) -> bool:
+        return queue.waiting_bytes <= self._low_bytes and (
+            not queue.held_tuples
+            or (
+                not queue.is_too_much_for_a_start
+                and queue.held_secs(self._state.now) <= self._low_secs
+            )
+        )
 
     def send(self, out: Out) -> None:
         """What has come together for each receiver leaves, unless the receiver is busy."""
@@ -200,8 +222,8 @@ class FlowControl:
         assert local <= self._state.queues.keys()
         for task, queue in self._state.queues.items():
             named = task in local
-            assert not named or queue.waiting_bytes > self._low_bytes, f"{task} is no cause"
             unsent = task in self._tasks_to_send
+            assert not named or unsent or not self._is_short(queue), f"{task} is no cause"
             if not self._drops:
                 assert named or unsent or queue.waiting_bytes <= self._high_bytes, (
                     f"{task} is a cause"

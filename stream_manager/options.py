@@ -20,6 +20,8 @@ class Options:
     """stage, spout or drop (heron_core.config)"""
     high_water_bytes: int
     low_water_bytes: int
+    target_secs: float
+    """A queue is too long when its instance needs longer for it; the bytes are the hard bound."""
     frame_bytes_max: int
     """A longer frame cuts its connection: the largest tuple, and a buffer of full batches."""
     expiry_buckets: int = 5
@@ -47,6 +49,7 @@ class Options:
             backpressure=keys.backpressure_mode(merged),
             high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
             low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
+            target_secs=keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000,
             frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )

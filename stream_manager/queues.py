@@ -1,7 +1,8 @@
 """Queues towards local instances (with a window) and towards peers (blocked or not).
 
-A queue counts bytes. What was handed to an instance and not yet reported as processed is bounded;
-the rest waits here, where it is counted and named as a cause when it grows.
+A queue counts bytes and tuples. What was handed to an instance and not yet reported as processed is
+bounded, in bytes and in time; the rest waits here, where it is counted and named as a cause when it
+grows.
 
 Idle: at once; busy: merged. An instance that has processed everything is handed what is there at
 once. As long as it works, what comes for it waits, until that is enough to be worth a message
@@ -11,10 +12,16 @@ works off large ones never waits for the next.
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import accumulate, islice
 
-from heron_core.wire.frames import Frames, size_of
+from heron_core.wire.frames import Frames, items_of, size_of
 from heron_core.wire.merged import MERGED_BYTES_MAX, mergeable
+from stream_manager.consumer_rate import ConsumerRate
 
+HANDED_SECS_MAX = 0.25
+"""A slow instance is handed no more work at once: so it can be paused, and little dies with it."""
+UNKNOWN_TUPLES_MAX = 64
+"""As much for an instance of which nobody knows yet how fast it is."""
 PEER_BURST = 16
 """Merged messages tried each time a peer's socket is writable: about what its buffer takes."""
 
@@ -31,9 +38,12 @@ class InstanceQueue:
         """Earlier processes of the task: one that was only stopped may wake up again."""
         self.waiting: deque[Frames] = deque()
         self.waiting_bytes = 0
+        self.waiting_tuples = 0
         self.handed: deque[Frames] = deque()
         """Handed over and not yet reported as processed, oldest first."""
         self.handed_bytes = 0
+        self.handed_tuples = 0
+        self._rate = ConsumerRate()
 
     @property
     def is_worth_a_message(self) -> bool:
@@ -55,6 +65,20 @@ class InstanceQueue:
         return bool(self.waiting) and self.is_open
 
     @property
+    def held_tuples(self) -> int:
+        """Tuples on their way: waiting, or handed over and not yet processed."""
+        return self.waiting_tuples + self.handed_tuples
+
+    def held_secs(self, now: float) -> float:
+        """How long the instance will need for what is on its way, as far as one can see."""
+        return self.held_tuples * self._rate.secs_per_tuple(self.handed_tuples, now)
+
+    @property
+    def is_too_much_for_a_start(self) -> bool:
+        """Whether much waits for an instance of which nobody knows yet how fast it is."""
+        return not self._rate.is_known and self.waiting_tuples > UNKNOWN_TUPLES_MAX
+
+    @property
     def held_bytes(self) -> int:
         """Bytes on their way: waiting, or handed over and not yet processed."""
         return self.waiting_bytes + self.handed_bytes
@@ -63,23 +87,41 @@ class InstanceQueue:
         """Take a message, which waits until it is handed over."""
         self.waiting.append(frames)
         self.waiting_bytes += size_of(frames)
+        self.waiting_tuples += items_of(frames)
 
-    def take(self) -> list[Frames]:
+    def take(self, now: float) -> list[Frames]:
         """What is to be handed over now, as one message; empty if nothing is."""
         if not self.is_ready:
             return []
         number = mergeable(self.waiting, self._window_bytes - self.handed_bytes)
+        tuples_max = self._tuples_max(now)
+        if self.waiting_tuples > tuples_max:
+            sums = accumulate(map(items_of, islice(self.waiting, number)))
+            number = max(1, sum(tuples <= tuples_max for tuples in sums))
         taken = [self.waiting.popleft() for _ in range(number)]
-        taken_bytes = sum(map(size_of, taken))
+        taken_bytes, taken_tuples = sum(map(size_of, taken)), sum(map(items_of, taken))
         self.waiting_bytes -= taken_bytes
+        self.waiting_tuples -= taken_tuples
         self.handed_bytes += taken_bytes
+        self.handed_tuples += taken_tuples
         self.handed.extend(taken)
+        self._rate.handed(now)
         return taken
 
-    def processed(self, messages: int) -> None:
-        """The instance has processed its oldest `messages`."""
-        for _ in range(min(messages, len(self.handed))):
-            self.handed_bytes -= size_of(self.handed.popleft())
+    def _tuples_max(self, now: float) -> float:
+        """How many tuples the instance may be handed as one message."""
+        if not self._rate.is_known:
+            return UNKNOWN_TUPLES_MAX
+        secs = self._rate.secs_per_tuple(self.handed_tuples, now)
+        return HANDED_SECS_MAX / secs if secs else UNKNOWN_TUPLES_MAX
+
+    def processed(self, messages: int, busy_secs: float, now: float) -> None:
+        """The instance has processed its oldest `messages`, which took it so long."""
+        done = [self.handed.popleft() for _ in range(min(messages, len(self.handed)))]
+        done_tuples = sum(map(items_of, done))
+        self.handed_bytes -= sum(map(size_of, done))
+        self.handed_tuples -= done_tuples
+        self._rate.processed(done_tuples, busy_secs, bool(self.handed), now)
 
     def replaced(self, incarnation: int) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""
@@ -88,13 +130,16 @@ class InstanceQueue:
         self.incarnation = incarnation
         lost = list(self.handed)
         self.handed.clear()
-        self.handed_bytes = 0
+        self.handed_bytes = self.handed_tuples = 0
+        self._rate.replaced()
         return lost
 
     def validate(self) -> None:
         """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
         assert self.waiting_bytes == sum(map(size_of, self.waiting))
+        assert self.waiting_tuples == sum(map(items_of, self.waiting))
         assert self.handed_bytes == sum(map(size_of, self.handed))
+        assert self.handed_tuples == sum(map(items_of, self.handed))
         assert self.incarnation is not None or not self.handed
 
 

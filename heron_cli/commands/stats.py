@@ -45,7 +45,7 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         _overview(target, as_json)
         return
     name = name or target.name()
-    stats, instances = _ask(target, name, component, every)
+    stats, instances, waiting = _ask(target, name, component, every)
     if as_json:
         shown = stats.to_json()
         if instances:
@@ -53,13 +53,17 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         click.echo(json.dumps(shown, indent=1))
     else:
         _print(stats, instances)
+        if waiting:
+            click.echo(waiting)
 
 
 def _ask(
     target: Target, name: str, component: str | None, every: bool
-) -> tuple[TopologyStats, Instances]:
-    """The topology's numbers, and component -> its instances' for those that were asked for."""
+) -> tuple[TopologyStats, Instances, str]:
+    """The topology's numbers, component -> its instances' for those that were asked for, and what
+    its scheduler says that it waits for."""
     with target.running(name) as topology:
+        waiting = str((topology.scheduler or {}).get("waiting", ""))
         stats = topology.client.stats(component)
         known = list(stats.components)
         if component is not None and component not in known:
@@ -69,7 +73,7 @@ def _ask(
         for name_of_component in known if every else ():
             answer = topology.client.stats(name_of_component)
             instances[name_of_component] = answer.instances or ()
-    return stats, instances
+    return stats, instances, waiting
 
 
 def _overview(target: Target, as_json: bool) -> None:
@@ -115,7 +119,8 @@ def metrics_text(metrics: Mapping[str, Any]) -> str:
 
 def _instances_text(stats: TopologyStats, instances: Sequence[InstanceStats]) -> str:
     headings = ("task", "container", "pid", "restarts", "emitted/s", "executed/s", "executed",
-                "acked", "failed", "pending", "queue", "capacity", "paused")  # fmt: skip
+                "acked", "failed", "pending", "queue", "capacity", "cpu", "memory",
+                "paused")  # fmt: skip
     paused = stats.paused
     rows = [
         (
@@ -131,6 +136,8 @@ def _instances_text(stats: TopologyStats, instances: Sequence[InstanceStats]) ->
             whole(each.pending),
             size(each.queue_bytes),
             f"{each.capacity:.0%}",
+            f"{each.cpu_share:.0%}",
+            size(each.memory_bytes),
             f"{paused[each.task].share:.0%}" if each.task in paused else "",
         )
         for each in instances

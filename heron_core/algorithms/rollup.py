@@ -70,6 +70,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "last_error": lambda value: value is None or type(value) is str,
     "user": are_user_metrics,
 }
+USAGE = ("cpu_share", "memory_bytes")
+"""What a process uses; it is absent where nobody measures it."""
 
 
 def check_snapshot(snapshot: Snapshot) -> None:
@@ -78,6 +80,8 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key, is_valid in _CHECKS.items():
         if key not in snapshot or not is_valid(snapshot[key]):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+    if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
+        raise ProtocolError(f"a snapshot without sense in {' or '.join(USAGE)}")
 
 
 class Rates:
@@ -202,6 +206,8 @@ class RollUp:
             queue_bytes=queue_bytes,
             **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
             user=snapshot["user"] if snapshot else {},
+            cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
+            memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
         )
 
 

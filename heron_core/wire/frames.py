@@ -35,6 +35,8 @@ HEADER = struct.Struct("<BBBBHHIIII")
 _CONSUMED_AT = 6
 _DESTINATION = struct.Struct("<I")
 _DESTINATION_AT = 16
+_ITEMS_AT = 20
+_KIND_AT = 2
 NUMBER_BYTES = 8
 """Of a root or an edge."""
 PAIR_BYTES = 2 * NUMBER_BYTES
@@ -126,6 +128,16 @@ def destination_of(frames: Frames) -> int:
     """The destination of a message that is known to be ours, without the rest of its header."""
     destination: int = _DESTINATION.unpack_from(frames[0], _DESTINATION_AT)[0]
     return destination
+
+
+def kind_of(frames: Frames) -> int:
+    """The kind of a message that is known to be ours, without the rest of its header."""
+    return frames[0][_KIND_AT]
+
+
+def items_of(frames: Frames) -> int:
+    """The items of a message that is known to be ours, without the rest of its header."""
+    return int.from_bytes(frames[0][_ITEMS_AT:], "little")
 
 
 def u64_array(data: bytes) -> "array[int]":

@@ -5,7 +5,7 @@
     ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots
     FAIL    [header, roots]    destination = spout task that owns the roots
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
-    CONSUMED [header]          nothing but its `consumed`
+    CONSUMED [header]          its `consumed`; `items`: how many microseconds they took
     CONTROL [header, message]  a message of heron_core.wire.messages
 
 pairs, roots: u64; the header's `items` says how many there are.
@@ -17,7 +17,15 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.wire import messages
-from heron_core.wire.frames import NUMBER_BYTES, PAIR_BYTES, Frames, Header, Kind, header
+from heron_core.wire.frames import (
+    NUMBER_BYTES,
+    PAIR_BYTES,
+    Frames,
+    Header,
+    Kind,
+    header,
+    with_consumed,
+)
 
 PACKET_FRAMES = 2
 """The header, and what it is about."""
@@ -70,9 +78,19 @@ def _numbers(head: Header, frames: Frames, item_bytes: int) -> "array[int]":
     return numbers
 
 
-def encode_consumed(epoch: int, task: int) -> Frames:
-    """A message of an instance that only reports (frames.with_consumed)."""
-    return [header(Kind.CONSUMED, epoch, task, 0, 0)]
+BUSY_SECS_MAX = 3600.0
+"""Of a report: in microseconds it fits into `items`."""
+
+
+def encode_consumed(epoch: int, task: int, messages: int, busy_secs: float) -> Frames:
+    """An instance's report of processed messages, and how long user code has worked on them."""
+    busy_us = int(min(busy_secs, BUSY_SECS_MAX) * 1e6)
+    return [with_consumed(header(Kind.CONSUMED, epoch, task, 0, busy_us), messages)]
+
+
+def busy_secs_of(head: Header) -> float:
+    """Of a CONSUMED message."""
+    return head.items / 1e6
 
 
 def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:

@@ -13,18 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heron_core.errors import ComponentError
+from heron_core.hot_path import NO_RUN
+from heron_core.native import bolt_emit, spout_emit
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
-from heron_instance.emit.output_buffers import NO_RUN, Outbox, OutputBuffer
+from heron_instance.emit.output_buffers import Outbox, OutputBuffer
 from heron_instance.emit.routing import Route, Router
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.options import Options
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
-
-
-NO_ROOT = (0, 0)
 
 
 class Collector:
@@ -50,7 +49,14 @@ class Collector:
             data = self._pack(values)
         except Exception:
             spec = route.spec
-            data = pack_fields(self._pack, values, self.component, spec.name, spec.fields)
+            data = pack_fields(
+                self._pack,
+                values,
+                self.component,
+                spec.name,
+                spec.fields,
+                pickles=self.options.pickles,
+            )
         if len(data) > self.options.message_bytes_max:
             raise ComponentError(
                 f"{self.component}.{route.spec.name}: a tuple of {len(data)} bytes is over the "
@@ -207,56 +213,11 @@ class BoltCollector(Collector):
     def _fast_emit(
         self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber
     ) -> Emit:
-        outbox, width, pack = self.outbox, route.width, self._pack
-        most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
-        next_edge, main_thread = self.next_edge, thread()
-        position, keyed, next_buffer = route.pick()
-
-        def emit(
-            tup: Any,
-            stream: Any = unnamed,
-            anchors: Any = None,
-            direct_task: int | None = None,
-            need_task_ids: bool = False,
-        ) -> Any:
-            if stream is not unnamed or direct_task is not None or need_task_ids:
-                return general(tup, stream, anchors, direct_task, need_task_ids)
-            if user is not None:
-                if anchors is not None or thread() != main_thread:
-                    return general(tup, stream, anchors)
-                anchors = user._current_tups if user.auto_anchor else None
-            try:
-                data = pack(tup)
-                size = len(data)
-                if type(tup) is not list or len(tup) != width or size > most:
-                    return general(tup, stream, anchors)
-                root, anchor_state = 0, None
-                if tracked and anchors:
-                    (anchor,) = anchors
-                    if (anchor_state := anchor.roots) is not None:
-                        root, value = anchor_state
-                # The buffer is taken last: who leaves for `general` would skip one, and with two
-                # tasks the same one each time.
-                buffer = next_buffer() if keyed is None else keyed[tup[position]]
-                if buffer.run is not root and tracked and buffer.run != root:
-                    # What follows of this root shares the edge; not beside tuples of several roots.
-                    buffer.run = NO_RUN if buffer.extras else root
-                    buffer.starts.append(len(buffer.parts))
-                    if anchor_state is None:
-                        buffer.ids += NO_ROOT
-                    else:
-                        edge = next_edge()
-                        buffer.ids += (root, edge)
-                        anchor_state[1] = value ^ edge
-            except Exception:  # several anchors or roots, settled ones, values that need care
-                return general(tup, stream, anchors)
-            buffer.parts.append(data)
-            outbox.room -= size + overhead
-            if outbox.room < 0:
-                outbox.flush()
-            return None
-
-        return emit
+        options, outbox = self.options, self.outbox
+        return bolt_emit(
+            outbox, general, self._pack, self.next_edge, route.pick(), route.width,
+            options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, user, thread,
+        )  # fmt: skip
 
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told."""
@@ -379,49 +340,10 @@ class SpoutCollector(Collector):
     def _fast_emit(
         self, route: Route, general: Emit, unnamed: str | None, thread: NextNumber | None
     ) -> Emit:
-        outbox, width, pack = self.outbox, route.width, self._pack
-        most, overhead, tracked = self.options.message_bytes_max, outbox.overhead, outbox.tracked
-        next_edge, next_root = self.next_edge, self._next_root
-        main_thread = thread() if thread else 0
-        pending, done_at_once = self.pending, self.done_at_once
+        options, outbox = self.options, self.outbox
         inits = None if outbox.ids_begin_trees else outbox.inits
-        position, keyed, next_buffer = route.pick()
-
-        def emit(
-            tup: Any,
-            tup_id: Any = None,
-            stream: Any = unnamed,
-            direct_task: int | None = None,
-            need_task_ids: bool = False,
-        ) -> Any:
-            if stream is not unnamed or direct_task is not None or need_task_ids:
-                return general(tup, tup_id, stream, direct_task, need_task_ids)
-            if type(tup) is not list or len(tup) != width or (thread and thread() != main_thread):
-                return general(tup, tup_id, stream)
-            try:
-                data = pack(tup)
-                # Taken last: who leaves for `general` would skip a buffer.
-                buffer = next_buffer() if keyed is None else keyed[tup[position]]
-            except Exception:
-                return general(tup, tup_id, stream)
-            size = len(data)
-            if size > most:
-                return general(tup, tup_id, stream)
-            if tracked:
-                if tup_id is None:
-                    buffer.ids += NO_ROOT
-                else:
-                    root, edge = next_root(), next_edge()
-                    buffer.ids += (root, edge)
-                    if inits is not None:
-                        inits.extend((root, edge))
-                    pending[root] = tup_id
-            elif tup_id is not None:
-                done_at_once.append(tup_id)
-            buffer.parts.append(data)
-            outbox.room -= size + overhead
-            if outbox.room < 0:
-                outbox.flush()
-            return None
-
-        return emit
+        return spout_emit(
+            outbox, general, self._pack, self.next_edge, self._next_root, route.pick(), route.width,
+            options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, thread,
+            self.pending, self.done_at_once, inits,
+        )  # fmt: skip

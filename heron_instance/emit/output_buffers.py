@@ -10,13 +10,15 @@ flushes the other before it takes a tuple.
 from array import array
 from collections.abc import Callable, ItemsView, Sequence
 from itertools import chain, islice
-from operator import is_, sub
+from operator import sub
 from typing import Any
 
+from heron_core.hot_path import NO_RUN
+from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs
 from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
-from heron_instance.input.anchors import AnchorState, SharedAnchorState, are_untouched
+from heron_instance.input.anchors import AnchorState, SharedAnchorState
 
 Send = Callable[[list[Frames]], object]
 """Takes messages that leave together, in order; at least one."""
@@ -26,11 +28,17 @@ MaySend = Callable[[], bool]
 BUFFERS_COUNTED = 4
 """The room grows with the number of buffers, so that each fills its batch, up to 1 MiB."""
 
-NO_RUN = -1
-"""No root: the next tuple of a buffer gets an edge of its own."""
+SLOW_START_AFTER_SECS = 0.1
+"""A pause that lasts so long was for a slow bolt: a fast one has worked its queue off before."""
+SLOW_START_TUPLES = 8
+"""So many deliveries are sent after such a pause, then, after a rest, twice as many, and so on."""
+SLOW_START_REST_SECS = 0.02
+"""For the next pause to arrive in time: a stream manager and a control
+thread have to wake up for it. At full speed again after 0.25 s, and the bolt has half a second of
+work left when the pause ends (stream_manager.flow_control)."""
 
 
-class OutputBuffer:
+class OutputBuffer(TupleBuffer):
     """Tuples on their way to one destination, packed one by one in order of their emit."""
 
     __slots__ = (
@@ -38,11 +46,6 @@ class OutputBuffer:
         "conflicting",
         "destination",
         "emits",
-        "extras",
-        "ids",
-        "parts",
-        "run",
-        "starts",
         "stream",
         "streams",
         "targets",
@@ -54,16 +57,9 @@ class OutputBuffer:
         self.stream = 0
         self.streams: list[int] | None = None
         """Stream index of each tuple; None as long as only one stream uses the buffer."""
-        self.parts: list[bytes] = []
         self.blocks: list[list[int]] = [[] for _ in targets or (destination,)]
         """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
-        self.ids = self.blocks[0]
-        self.run = NO_RUN
-        """The root whose tuples may go on sharing the last edge."""
-        self.starts: list[int] = []
-        """In a bolt that tracks: the position of each pair's first tuple."""
-        self.extras: list[int] = []
-        """position, root, … of tuples with more roots than one"""
+        super().__init__(self.blocks[0])
         self.conflicting: list[OutputBuffer] = []
         self.emits: list[int] | None = None
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
@@ -94,7 +90,7 @@ class OutputBuffer:
         return array("I", map(sub, chain(islice(starts, 1, None), (len(self.parts),)), starts))
 
 
-class Outbox:
+class Outbox(BufferRoom):
     """The buffers, acks and inits of one instance; `send` is what puts a message on the wire."""
 
     def __init__(
@@ -106,6 +102,8 @@ class Outbox:
         send: Send,
         admit: Admit,
         may_send: MaySend,
+        clock: Callable[[], float],
+        rest: Callable[[float], object],
     ) -> None:
         self.task = task
         self.tracked = tracked
@@ -115,6 +113,13 @@ class Outbox:
         """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
         self.may_send = may_send
         """Whether `admit` would return at once."""
+        self.clock = clock
+        self.rest = rest
+        """Does nothing for so many seconds."""
+        self._slow_start_tuples = 0
+        """After a long pause: how many tuples may be sent without a rest; 0: any number."""
+        self._slow_start_left = 0
+        """How many of them are left."""
         self.buffers: list[OutputBuffer] = []
         self.inits: list[int] = []
         self.ids_begin_trees = False
@@ -130,7 +135,7 @@ class Outbox:
         """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
         self._buffer_room = size_bytes
         self.budget = size_bytes
-        self.room = size_bytes
+        super().__init__(size_bytes)
         self.flushes = 0
         self.sent = 0
         """Deliveries handed over for sending since the start; see `deliveries`."""
@@ -175,11 +180,39 @@ class Outbox:
             if not self.may_send():
                 self._send(messages)
                 messages = []
-                self.admit()
-            messages += self._batches()
-        self._send(messages)
+                self._wait_until_admitted()
+            sent = self.sent
+            self._send([*messages, *self._batches()])
+            if self._slow_start_tuples:
+                self._go_on_slowly(self.sent - sent)
+        else:
+            self._send(messages)
         self.room = self.budget
+        if self._slow_start_tuples:
+            self.room = min(self.room, self._slow_start_left * self.overhead)
         self.flushes += 1
+
+    def _wait_until_admitted(self) -> None:
+        before = self.clock()
+        self.admit()
+        self.held(self.clock() - before)
+
+    def held(self, secs: float) -> None:
+        """Back-pressure has held the instance for so long, and does not any more."""
+        if secs >= SLOW_START_AFTER_SECS:
+            self._slow_start_tuples = self._slow_start_left = SLOW_START_TUPLES
+            self.room = min(self.room, SLOW_START_TUPLES * self.overhead)
+
+    def _go_on_slowly(self, sent: int) -> None:
+        """Of a slow start (TCP's, for the same reason) some more tuples are sent."""
+        self._slow_start_left -= sent
+        if self._slow_start_left > 0:
+            return
+        self.rest(SLOW_START_REST_SECS)
+        self._slow_start_tuples *= 2
+        self._slow_start_left = self._slow_start_tuples
+        if self._slow_start_tuples * self.overhead >= self.budget:
+            self._slow_start_tuples = 0
 
     def _send(self, messages: list[Frames]) -> None:
         if messages:
@@ -187,48 +220,32 @@ class Outbox:
 
     def settle(self) -> None:
         """Work out what the acks since the last call come to: one xor for each root."""
-        acked, acks = self.acked, self.acks
-        count = len(acked)
+        count = len(self.acked)
         self.acks_counted += count
         if self.tracked:
-            value_of = acks.get
-            for tup in acked[:count]:
-                anchor_state = tup.roots
-                if anchor_state is None:
-                    continue
-                if type(anchor_state) is not list:
-                    self._settle_one_of(anchor_state, tup.key)
-                    continue
-                try:
-                    root, value = anchor_state
-                except ValueError:  # several roots, or settled before
-                    self._settle_other(anchor_state)
-                    continue
-                acks[root] = value_of(root, 0) ^ value
-                anchor_state.clear()
+            for tup in fold_acks(self.acked[:count], self.acks):
+                self._settle_with_care(tup)
         # What another thread acked meanwhile stays for the next time.
-        del acked[:count]
+        del self.acked[:count]
 
-    def settle_batch(self, rows: Sequence[Any], runs: Sequence[AnchorState]) -> None:
+    def settle_batch(self, rows: list[Any], runs: list[AnchorState]) -> None:
         """As `settle`, after a batch of tuples; `runs` are their anchor states if they share any.
 
         If what was acked is this batch, each tuple once, that is one xor for each run.
         """
-        acked, acks = self.acked, self.acks
-        is_whole = runs and len(acked) == len(rows) and all(map(is_, acked, rows))
-        if not is_whole or not are_untouched(runs):
+        if fold_runs(self.acked, rows, runs, self.acks):
+            self.acks_counted += len(rows)
+            del self.acked[: len(rows)]
+        else:
             self.settle()
-            return
-        value_of = acks.get
-        for anchor_state in runs:
-            if anchor_state is not None:
-                root, value = anchor_state
-                acks[root] = value_of(root, 0) ^ value
-                anchor_state.clear()
-                if type(anchor_state) is SharedAnchorState:
-                    anchor_state.left = 0
-        self.acks_counted += len(rows)
-        del acked[: len(rows)]
+
+    def _settle_with_care(self, tup: Any) -> None:
+        """A tuple that shares its anchor state, has several roots, or was settled before."""
+        anchor_state = tup.roots
+        if type(anchor_state) is SharedAnchorState:
+            self._settle_one_of(anchor_state, tup.key)
+        else:
+            self._settle_other(anchor_state)
 
     def _settle_one_of(self, anchor_state: SharedAnchorState, key: int) -> None:
         if not anchor_state.first_settle(key):

@@ -7,13 +7,14 @@ from operator import length_hint
 from typing import Any
 
 from heron_core.errors import ProtocolError
+from heron_core.native import made_rows
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.input.anchors import AnchorState, each_its, own_anchors, run_anchors
+from heron_instance.input.anchors import AnchorState, own_anchors
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.tuples import HeronTuple, tick_tuple
 from heron_instance.options import Options
@@ -152,21 +153,10 @@ class BoltDriver(ComponentDriver):
         component, stream = self._origin(head, values)
         if self._values_maker is not None:
             values = _with_values(values, self._values_maker(component, stream))
-        keys: Iterable[int] = repeat(0)
-        anchor_states: Iterable[AnchorState] = repeat(None)
-        runs: list[AnchorState] = []
-        ids, sizes = batch.ids, batch.run_sizes
-        if ids is not None and sizes is not None:
-            runs = run_anchors(ids, sizes)
-            keys, anchor_states = self._keys, each_its(runs, sizes)
-        elif ids is not None:
-            keys, anchor_states = ids[1::2], own_anchors(ids)
-        # All tuples at once, without any Python code for each.
-        items = zip(
-            keys, repeat(component), repeat(stream), repeat(head.source), values, repeat(started),
-            anchor_states,
+        return made_rows(
+            self._tuple, component, stream, head.source, values, started,
+            batch.ids, batch.run_sizes, self._keys,
         )  # fmt: skip
-        return list(map(self._tuple, items)), runs
 
     def _run_rows(self, rows: list[HeronTuple], started: float) -> None:
         """Tuples through user code; an exception ends its own tuple only.

@@ -23,6 +23,10 @@ def _always() -> bool:
     return True
 
 
+def _go_on(secs: float) -> None:
+    """Time is no matter."""
+
+
 def _call_now(function: Callable[[], None]) -> None:
     function()
 
@@ -49,6 +53,8 @@ class Environment:
 
     may_send: MaySend = _always
     """Whether `admit` would return at once."""
+    rest: Callable[[float], object] = _go_on
+    """Does nothing for so many seconds, in the middle of a send."""
 
     @property
     def is_direct(self) -> bool:

@@ -11,11 +11,12 @@ from typing import Any, cast
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.errors import ComponentError
+from heron_core.native import plain_packer
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
-from heron_core.wire.values import Pack, packer, unpack
+from heron_core.wire.values import Pack, packer, unpacker
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
@@ -104,7 +105,8 @@ def _setting(
     options = Options.of(config)
     context = InstanceContext(topology, packing, task, config)
     outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes,
-                    environment.send, environment.admit, environment.may_send)  # fmt: skip
+                    environment.send, environment.admit, environment.may_send,
+                    environment.clock, environment.rest)  # fmt: skip
     first = environment.rng.randrange(1 << 16)
     router = Router(topology, packing, task, outbox, context, first=first)
     return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
@@ -169,11 +171,12 @@ def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | No
 def _codec(options: Options, config: dict[str, Any]) -> tuple[Pack, Decode]:
     """How values travel: msgpack, or each value by the topology's own serializer."""
     path = options.serializer
+    pack_bytes, unpack = packer(pickles=options.pickles), unpacker(pickles=options.pickles)
     if path is None or path.endswith(".PythonSerializer"):
-        return packer(), unpack
+        return plain_packer(pack_bytes), unpack
     serializer: Any = load_class(path)()
     serializer.initialize(config)
-    pack_bytes, name = packer(), type(serializer).__name__
+    name = type(serializer).__name__
 
     def pack(values: Any) -> bytes:
         data = [serializer.serialize(value) for value in values]

@@ -48,6 +48,8 @@ class ProcessState:
     kill_reason: str = ""
     """Why it was killed."""
     starts: int = 0
+    memory_warned: bool = False
+    """Whether it was said that its process nears its limit of memory."""
 
     @property
     def alive(self) -> bool:

@@ -22,7 +22,7 @@ from heron_core.wire.batch import (
     split_fanout,
     targets_of,
 )
-from heron_core.wire.frames import Frames, Kind, header_of, with_consumed
+from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.values import packer, unpack
 
 EPOCH, SOURCE, DESTINATION = 3, 5, 7
@@ -244,7 +244,8 @@ def test_a_packet_is_refused_whole(cut: int) -> None:
         packets.decode_pairs(header_of(acks), acks)
 
 
-def test_a_report_of_what_was_processed_fits_on_any_message() -> None:
-    frames = packets.encode_consumed(EPOCH, SOURCE)
-    frames[0] = with_consumed(frames[0], 9)
-    assert header_of(frames).consumed == 9
+def test_a_report_says_how_many_messages_took_how_long() -> None:
+    head = header_of(packets.encode_consumed(EPOCH, SOURCE, 9, 0.25))
+    assert (head.consumed, packets.busy_secs_of(head)) == (9, 0.25)
+    hours = header_of(packets.encode_consumed(EPOCH, SOURCE, 65535, 1e9))
+    assert (hours.consumed, packets.busy_secs_of(hours)) == (65535, packets.BUSY_SECS_MAX)

@@ -97,6 +97,7 @@ JSON: dict[str, Any] = {
         {
             "task": 4, "container": 1, "pid": None, "restarts": 0, "emitted_per_sec": 0.0,
             "executed_per_sec": 0.0, "capacity": 0.0, "queue_bytes": 0, **COUNTERS, "user": {},
+            "cpu_share": 0.0, "memory_bytes": 0,
         }
     ],
 }  # fmt: skip

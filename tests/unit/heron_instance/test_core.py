@@ -124,7 +124,7 @@ def test_a_paused_bolt_leaves_its_input_and_sends_acks() -> None:
     process.receive(["x"])
     process.hear(messages.Pause(True))
     assert process.handle(Turn()) == [Wait(101.0, for_input=False)]
-    assert process.kinds() == [Kind.ACK]
+    assert process.kinds() == [Kind.CONSUMED, Kind.ACK]
     assert process.hear(messages.Pause(False)) == [Wake()]
     assert process.handle(Turn()) == [Receive()]
 
@@ -158,12 +158,12 @@ def test_calls_that_a_call_asks_for_come_in_the_next_round() -> None:
     assert made == ["first", "second"]
 
 
-def test_what_was_processed_rides_on_the_next_message() -> None:
+def test_what_was_processed_is_reported_with_the_next_message() -> None:
     process = running(Middle)
     process.component.script = process.component.ack
     process.receive(["x"])
-    assert process.handle(InputEmpty()) == [Wait(101.0, for_input=True)]
-    assert process.kinds() == [Kind.ACK]
+    assert process.handle(InputEmpty()) == [Wait(110.0, for_input=True)]
+    assert process.kinds() == [Kind.CONSUMED, Kind.ACK]
     assert process.consumed() == 1
 
 

@@ -24,7 +24,8 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
-from heron_core.wire.frames import Flag, Frames, Kind, header, with_consumed
+from heron_core.wire.frames import Flag, Frames, Kind, header
+from heron_core.wire.packets import encode_consumed
 from stream_manager import events
 from stream_manager.core import StreamManager
 from stream_manager.options import Options
@@ -131,10 +132,11 @@ class Manager:
         """Another stream manager sends."""
         return self.handle(events.FromPeer(frames))
 
-    def consumed(self, task: int, messages_processed: int) -> list[events.Instruction]:
+    def consumed(
+        self, task: int, messages_processed: int, busy_secs: float = 0.0
+    ) -> list[events.Instruction]:
         """An instance reports what it has processed."""
-        head = with_consumed(header(Kind.CONSUMED, 1, task, 0, 0), messages_processed)
-        return self.data([head], task)
+        return self.data(encode_consumed(1, task, messages_processed, busy_secs), task)
 
     def cause(self, announcer: int, task: int, on: bool) -> list[events.Instruction]:
         """A peer names or lifts a cause."""

@@ -1,5 +1,6 @@
 """Windows and queues: what was handed over, what waits, what a dead process took along."""
 
+from heron_core.wire.frames import HEADER, Kind, header
 from heron_core.wire.merged import MERGED_BYTES_MAX
 from stream_manager.queues import PEER_BURST, InstanceQueue, PeerQueue
 
@@ -15,79 +16,79 @@ def test_window_bounds_what_an_instance_holds() -> None:
     queue = queue_of(10)
     for data in (b"123456", b"123456"):
         queue.offer([data])
-        assert queue.take() == [[data]]
+        assert queue.take(0.0) == [[data]]
     queue.offer([b"1"])
-    assert queue.take() == []
+    assert queue.take(0.0) == []
     assert (queue.handed_bytes, queue.waiting_bytes) == (12, 1)
-    queue.processed(1)
-    assert queue.take() == [[b"1"]]
-    assert queue.take() == []
+    queue.processed(1, 0.0, 0.0)
+    assert queue.take(0.0) == [[b"1"]]
+    assert queue.take(0.0) == []
     assert (queue.handed_bytes, queue.waiting_bytes) == (7, 0)
 
 
 def test_what_comes_for_a_busy_instance_waits_and_is_handed_over_together() -> None:
     queue = queue_of(1000, pipelined_bytes=100)
     queue.offer([b"first"])
-    assert queue.take() == [[b"first"]]
+    assert queue.take(0.0) == [[b"first"]]
     queue.offer([b"second"])
     queue.offer([b"third"])
-    assert queue.take() == [], "it is busy, and this is little"
-    queue.processed(1)
-    assert queue.take() == [[b"second"], [b"third"]]
+    assert queue.take(0.0) == [], "it is busy, and this is little"
+    queue.processed(1, 0.0, 0.0)
+    assert queue.take(0.0) == [[b"second"], [b"third"]]
 
 
 def test_a_busy_instance_does_not_wait_for_large_messages() -> None:
     queue = queue_of(1000, pipelined_bytes=100)
     queue.offer([b"first"])
-    queue.take()
+    queue.take(0.0)
     queue.offer([b"x" * 100])
-    assert queue.take() == [[b"x" * 100]]
+    assert queue.take(0.0) == [[b"x" * 100]]
 
 
 def test_one_message_carries_as_much_as_a_full_batch() -> None:
     queue = queue_of(10 * MERGED_BYTES_MAX)
-    half = [b"x" * (MERGED_BYTES_MAX // 2)]
+    half = [header(Kind.CONSUMED, 1, 1, 1, 0), b"x" * (MERGED_BYTES_MAX // 2 - HEADER.size)]
     for _ in range(3):
         queue.offer(half)
-    assert queue.take() == [half, half]
-    assert queue.take() == [half]
+    assert queue.take(0.0) == [half, half]
+    assert queue.take(0.0) == [half]
 
 
 def test_nobody_overtakes_what_waits() -> None:
     # The window is open again, but an older message waits: the newer one goes behind it.
     queue = queue_of(1)
     queue.offer([b"a"])
-    queue.take()
+    queue.take(0.0)
     queue.offer([b"b"])
-    queue.processed(1)
+    queue.processed(1, 0.0, 0.0)
     queue.offer([b"c"])
-    assert queue.take() == [[b"b"]]
+    assert queue.take(0.0) == [[b"b"]]
 
 
 def test_messages_wait_for_a_process_that_is_not_there() -> None:
     queue = InstanceQueue(10, 0)
     queue.offer([b"early"])
-    assert queue.take() == []
+    assert queue.take(0.0) == []
     assert queue.replaced(7) == []
-    assert queue.take() == [[b"early"]]
+    assert queue.take(0.0) == [[b"early"]]
 
 
 def test_a_successor_gets_what_waits_and_not_what_was_handed_over() -> None:
     queue = queue_of(1)
     queue.offer([b"lost"])
-    queue.take()
+    queue.take(0.0)
     queue.offer([b"kept"])
     assert queue.replaced(2) == [[b"lost"]]
     assert queue.handed_bytes == 0
-    assert queue.take() == [[b"kept"]]
+    assert queue.take(0.0) == [[b"kept"]]
 
 
 def test_reports_of_more_than_was_handed_over_are_harmless() -> None:
     # A process that outlived its stream manager reports messages of the old one.
     queue = queue_of(10)
     queue.offer([b"ab"])
-    queue.take()
-    queue.processed(5)
+    queue.take(0.0)
+    queue.processed(5, 0.0, 0.0)
     assert (queue.handed_bytes, len(queue.handed)) == (0, 0)
 
 

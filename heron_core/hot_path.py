@@ -1,0 +1,435 @@
+"""The hot path: what runs for each tuple and for each root, in one source for two ways to run it.
+
+It is plain Python, and so it runs where there is no compiler. Cython compiles the very same file
+(`make native`): hot_path.pxd beside it gives the classes C fields, and hot_path.h has the two C
+functions that take the place of the Python ones under `if not cython.compiled`. The annotations
+`cython.…` are C types then, and mean nothing in Python. heron_core/native.py takes one of the two.
+
+What is here says nothing of groupings, sockets or plans; it is handed what it needs at the start,
+because a lookup for each tuple is what this module is to spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
+from operator import is_
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from array import array
+
+    import cython
+
+    AnchorState = list[int] | None  # as in heron_instance.input.anchors
+else:
+    # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
+    cython = SimpleNamespace(compiled=False)
+
+Emit = Callable[..., Any]
+NextNumber = Callable[[], int]
+Pack = Callable[[Any], bytes]
+
+COMPILED: bool = cython.compiled
+NO_ROOT = (0, 0)
+NO_RUN = -1
+"""No root: the next tuple of a buffer gets an edge of its own."""
+
+
+# --- what emit writes to --------------------------------------------------------------------------
+
+
+class TupleBuffer:
+    """Packed tuples for one destination and the ids they travel with."""
+
+    __slots__ = ("extras", "ids", "parts", "run", "starts")
+
+    def __init__(self, ids: list[int]) -> None:
+        self.parts: list[bytes] = []
+        self.ids = ids
+        """root, edge, root, edge, … of each tuple, or of each run of them."""
+        self.run: int = NO_RUN
+        """The root whose tuples may go on sharing the last edge."""
+        self.starts: list[int] = []
+        """In a bolt that tracks: the position of each pair's first tuple."""
+        self.extras: list[int] = []
+        """position, root, … of tuples with more roots than one"""
+
+
+class BufferRoom:
+    """Bytes that may be buffered before all is flushed, below zero when it is time to."""
+
+    __slots__ = ("room",)
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def flush(self) -> None:
+        """Send all that is buffered."""
+        raise NotImplementedError
+
+
+# --- packing --------------------------------------------------------------------------------------
+
+if not cython.compiled:
+
+    def packed_plain(values: Any, pack: Pack) -> bytes:
+        """The values as msgpack: in C without `pack` for a short list of short plain values."""
+        return pack(values)
+
+    def made_tuple(
+        kind: Any,
+        key: Any,
+        component: str,
+        stream: str,
+        task: int,
+        values: Any,
+        created: float,
+        roots: AnchorState,
+    ) -> Any:
+        """A tuple of the class `kind`, which is made from one iterable (FromItems)."""
+        return kind((key, component, stream, task, values, created, roots))
+
+
+def plain_packer(pack: Pack) -> Pack:
+    """`pack`, a msgpack packer; compiled code makes the bytes of plain values without it."""
+    if not cython.compiled:
+        return pack
+
+    def pack_plain(values: Any) -> bytes:
+        return packed_plain(values, pack)
+
+    return pack_plain
+
+
+# --- emit -----------------------------------------------------------------------------------------
+
+
+def bolt_emit(
+    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber,
+    pick: tuple[int, Any, Any], width: cython.Py_ssize_t, most: cython.Py_ssize_t,
+    overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
+    user: Any, thread: NextNumber,
+) -> Emit:  # fmt: skip
+    """The emit of a bolt whose default stream has one consumer, grouped as `pick` says."""
+    main_thread = thread()
+    position: cython.Py_ssize_t = pick[0]
+    keyed, next_buffer = pick[1:]
+
+    def emit(
+        tup: Any,
+        stream: Any = unnamed,
+        anchors: Any = None,
+        direct_task: Any = None,
+        need_task_ids: Any = False,
+    ) -> Any:
+        data: bytes
+        size: cython.Py_ssize_t
+        buffer: TupleBuffer
+        if stream is not unnamed or direct_task is not None or need_task_ids:
+            return general(tup, stream, anchors, direct_task, need_task_ids)
+        if user is not None:
+            if anchors is not None or thread() != main_thread:
+                return general(tup, stream, anchors)
+            anchors = user._current_tups if user.auto_anchor else None
+        try:
+            data = pack(tup)
+            size = len(data)
+            if type(tup) is not list or len(tup) != width or size > most:
+                return general(tup, stream, anchors)
+            root, anchor_state = 0, None
+            if tracked and anchors:
+                (anchor,) = anchors
+                if (anchor_state := anchor.roots) is not None:
+                    root, value = anchor_state
+            # The buffer is taken last: who leaves for `general` would skip one, and with two
+            # tasks the same one each time.
+            buffer = next_buffer() if keyed is None else keyed[tup[position]]
+            if buffer.run is not root and tracked and buffer.run != root:
+                # What follows of this root shares the edge; not beside tuples of several roots.
+                buffer.run = NO_RUN if buffer.extras else root
+                buffer.starts.append(len(buffer.parts))
+                if anchor_state is None:
+                    buffer.ids += NO_ROOT
+                else:
+                    edge = next_edge()
+                    buffer.ids += (root, edge)
+                    anchor_state[1] = value ^ edge
+        except Exception:  # several anchors or roots, settled ones, values that need care
+            return general(tup, stream, anchors)
+        buffer.parts.append(data)
+        outbox.room -= size + overhead
+        if outbox.room < 0:
+            outbox.flush()
+        return None
+
+    return emit
+
+
+def spout_emit(
+    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber, next_root: NextNumber,
+    pick: tuple[int, Any, Any], width: cython.Py_ssize_t, most: cython.Py_ssize_t,
+    overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
+    thread: NextNumber | None, pending: Any, done_at_once: Any, inits: Any,
+) -> Emit:  # fmt: skip
+    """The emit of a spout whose default stream has one consumer, grouped as `pick` says."""
+    main_thread = thread() if thread else 0
+    position: cython.Py_ssize_t = pick[0]
+    keyed, next_buffer = pick[1:]
+
+    def emit(
+        tup: Any,
+        tup_id: Any = None,
+        stream: Any = unnamed,
+        direct_task: Any = None,
+        need_task_ids: Any = False,
+    ) -> Any:
+        data: bytes
+        size: cython.Py_ssize_t
+        buffer: TupleBuffer
+        if stream is not unnamed or direct_task is not None or need_task_ids:
+            return general(tup, tup_id, stream, direct_task, need_task_ids)
+        if type(tup) is not list or len(tup) != width or (thread and thread() != main_thread):
+            return general(tup, tup_id, stream)
+        try:
+            data = pack(tup)
+            # Taken last: who leaves for `general` would skip a buffer.
+            buffer = next_buffer() if keyed is None else keyed[tup[position]]
+        except Exception:
+            return general(tup, tup_id, stream)
+        size = len(data)
+        if size > most:
+            return general(tup, tup_id, stream)
+        if tracked:
+            if tup_id is None:
+                buffer.ids += NO_ROOT
+            else:
+                root, edge = next_root(), next_edge()
+                buffer.ids += (root, edge)
+                if inits is not None:
+                    inits.extend((root, edge))
+                pending[root] = tup_id
+        elif tup_id is not None:
+            done_at_once.append(tup_id)
+        buffer.parts.append(data)
+        outbox.room -= size + overhead
+        if outbox.room < 0:
+            outbox.flush()
+        return None
+
+    return emit
+
+
+# --- anchors --------------------------------------------------------------------------------------
+
+
+class SharedAnchorState(list):  # type: ignore[type-arg]
+    """The anchor state of several tuples, which are known by their keys."""
+
+    __slots__ = ("left", "settled")
+
+    left: int
+    """Tuples neither acked nor failed yet."""
+    settled: set[int] | None
+    """Keys of those that were; None before the first, and if all of them were at once."""
+
+    def first_settle(self, key: int) -> bool:
+        """Whether this is the first ack or fail of the tuple with that key."""
+        if self.settled is None:
+            self.settled = set()
+        if key in self.settled or not self.left:
+            return False
+        self.settled.add(key)
+        self.left -= 1
+        return True
+
+
+def own_anchors(ids: array[int]) -> list[Any]:
+    """An anchor state for each pair of root and edge."""
+    pairs = iter(ids)
+    return [[root, edge] if root else None for root, edge in zip(pairs, pairs, strict=True)]
+
+
+def run_anchors(ids: array[int], sizes: array[int]) -> list[Any]:
+    """An anchor state for each pair, shared if its run has several tuples."""
+    pairs = iter(ids)
+    return [
+        _shared(root, edge, size) if root and size > 1 else [root, edge] if root else None
+        for root, edge, size in zip(pairs, pairs, sizes, strict=True)
+    ]
+
+
+def _shared(root: int, edge: int, size: int) -> SharedAnchorState:
+    anchor_state = SharedAnchorState((root, edge))
+    anchor_state.left = size
+    anchor_state.settled = None
+    return anchor_state
+
+
+def are_untouched(anchor_states: Iterable[AnchorState]) -> bool:
+    """Whether no tuple with one of these anchor states was acked or failed yet."""
+    for anchor_state in anchor_states:
+        if anchor_state is None:
+            continue
+        if not anchor_state or (
+            isinstance(anchor_state, SharedAnchorState) and anchor_state.settled is not None
+        ):
+            return False
+    return True
+
+
+def each_its(anchor_states: Iterable[AnchorState], sizes: array[int]) -> Iterator[AnchorState]:
+    """The anchor state of each tuple of runs with these tracks and sizes."""
+    return chain.from_iterable(map(repeat, anchor_states, sizes))
+
+
+# --- tuples of a batch ----------------------------------------------------------------------------
+
+
+def made_rows(
+    kind: Any,
+    component: str,
+    stream: str,
+    task: int,
+    values: list[Any],
+    created: float,
+    ids: array[int] | None,
+    sizes: array[int] | None,
+    keys: Iterator[int],
+) -> tuple[list[Any], list[Any]]:
+    """The tuples of a checked batch, and the anchor states of its runs if they share any.
+
+    A tuple's key is its edge, or the next of `keys` if it shares its edge with others.
+    """
+    if ids is None:
+        return _rows(kind, repeat(0), component, stream, task, values, created, repeat(None)), []
+    if sizes is None:
+        own = own_anchors(ids)
+        return _rows(kind, ids[1::2], component, stream, task, values, created, own), []
+    runs = run_anchors(ids, sizes)
+    if cython.compiled:
+        rows = _rows_of_runs(kind, keys, component, stream, task, values, created, runs, sizes)
+    else:
+        shared = each_its(runs, sizes)
+        rows = _rows(kind, keys, component, stream, task, values, created, shared)
+    return rows, runs
+
+
+def _rows(
+    kind: Any,
+    keys: Any,
+    component: str,
+    stream: str,
+    task: Any,
+    values: list[Any],
+    created: Any,
+    roots: Any,
+) -> list[Any]:
+    """A tuple for each row of values; without compiler by what Python has in C."""
+    if not cython.compiled:
+        items = zip(
+            keys, repeat(component), repeat(stream), repeat(task), values, repeat(created), roots
+        )
+        return list(map(kind, items))
+    each_key, each_roots = iter(keys), iter(roots)
+    return [
+        made_tuple(kind, next(each_key), component, stream, task, value, created, next(each_roots))
+        for value in values
+    ]
+
+
+def _rows_of_runs(
+    kind: Any,
+    keys: Any,
+    component: str,
+    stream: str,
+    task: Any,
+    values: list[Any],
+    created: Any,
+    runs: list[Any],
+    sizes: array[int],
+) -> list[Any]:
+    """The same for tuples that share anchor states, where a loop costs nothing."""
+    at: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = 0
+    rows: list[Any] = []
+    for roots, size in zip(runs, sizes, strict=True):
+        end += size
+        while at < end:
+            rows.append(
+                made_tuple(kind, next(keys), component, stream, task, values[at], created, roots)
+            )
+            at += 1
+    return rows
+
+
+# --- acks -----------------------------------------------------------------------------------------
+
+
+def fold_acks(acked: list[Any], acks: dict[int, int]) -> list[Any]:
+    """Xor into `acks` what the tuples of one root come to; returns those that need more care."""
+    others: list[Any] = []
+    for tup in acked:
+        anchor_state = tup.roots
+        if anchor_state is None:
+            continue
+        if type(anchor_state) is not list:
+            others.append(tup)
+            continue
+        try:
+            root, value = anchor_state
+        except ValueError:  # several roots, or settled before
+            others.append(tup)
+            continue
+        acks[root] = acks.get(root, 0) ^ value
+        anchor_state.clear()
+    return others
+
+
+def fold_runs(
+    acked: list[Any], rows: list[Any], runs: list[AnchorState], acks: dict[int, int]
+) -> bool:
+    """Xor into `acks` what a whole batch comes to, if that is what was acked, each tuple once."""
+    if not runs or len(acked) != len(rows) or not _are_the_same(acked, rows):
+        return False
+    if not are_untouched(runs):
+        return False
+    shared: SharedAnchorState
+    for anchor_state in runs:
+        if anchor_state is not None:
+            root, value = anchor_state
+            acks[root] = acks.get(root, 0) ^ value
+            anchor_state.clear()
+            if isinstance(anchor_state, SharedAnchorState):
+                shared = anchor_state
+                shared.left = 0
+    return True
+
+
+def _are_the_same(some: list[Any], others: list[Any]) -> bool:
+    if not cython.compiled:
+        return all(map(is_, some, others))
+    return all(some[at] is others[at] for at in range(len(some)))
+
+
+def fold_into_trees(
+    trees: dict[int, int], pairs: array[int], done: array[int]
+) -> list[tuple[int, int]]:
+    """Xor (root, value) pairs into the values of `trees`; roots at zero go from there to `done`.
+
+    Returns the pairs whose roots are not among `trees`.
+    """
+    others: list[tuple[int, int]] = []
+    numbers = iter(pairs)
+    for root in numbers:
+        value = next(numbers)
+        held = trees.get(root)
+        if held is None:
+            others.append((root, value))
+        elif held == value:
+            del trees[root]
+            done.append(root)
+        else:
+            trees[root] = held ^ value
+    return others

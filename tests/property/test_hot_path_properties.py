@@ -1,0 +1,221 @@
+"""The compiled hot path does what the Python one does, whatever it is given."""
+
+import os
+import subprocess
+import sys
+from array import array
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hot_path_support import (
+    BUFFERS,
+    ROOT,
+    Careful,
+    Emitted,
+    Emitter,
+    compiled_in,
+    made_tuples,
+    what_is_missing,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron_core import hot_path
+from heron_core.native import EXTENSION
+from heron_core.wire.values import packer
+from heron_instance.input.tuples import HeronTuple
+
+CALLS_MAX = 8
+
+u64 = st.integers(1, 2**64 - 1)
+roots = st.integers(1, 3)
+BOUNDS = [sign * 2**bits + off for bits in (0, 5, 7, 8, 15, 16, 31, 32, 63, 64)
+          for sign in (-1, 1) for off in (-1, 0, 1)]  # fmt: skip
+"""Where an integer takes another form."""
+SIZES = (0, 1, 31, 32, 33, 255, 256, 257, *range(490, 520))
+"""Where text or bytes take another form, or are too long for it."""
+numbers = st.integers(-(2**70), 2**70) | st.sampled_from(BOUNDS)
+texts = st.text(max_size=40) | st.integers(250, 600).map("é".__mul__) | st.just("\ud800")
+plain = st.one_of(
+    st.none(), st.booleans(), numbers, st.floats(), texts, st.binary(max_size=300),
+    st.binary(max_size=9).map(bytearray),
+)  # fmt: skip
+values = st.recursive(
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(texts, inner),
+    max_leaves=4,
+)
+rows = st.lists(plain, max_size=20) | st.lists(values, max_size=3) | values
+runs = st.lists(st.tuples(st.integers(0, 3), u64, st.integers(1, 3)), min_size=1, max_size=5)
+states = st.none() | st.tuples(roots, u64) | st.tuples(roots, u64, roots, u64) | st.just(())
+emitted = st.builds(
+    Emitted,
+    values=st.tuples(values, st.integers(0, BUFFERS * 2)).map(list) | rows,
+    stream=st.sampled_from(["default", "default", "default", "other"]),
+    anchors=st.none() | st.lists(st.integers(0, 2), max_size=2).map(tuple),
+    tup_id=st.none() | st.text(max_size=3),
+    direct_task=st.none() | st.none() | st.integers(1, 2),
+    extras=st.booleans(),
+)
+calls = st.lists(emitted, max_size=CALLS_MAX)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the compiled hot path is."""
+    missing = what_is_missing()
+    if missing is not None:
+        pytest.skip(f"the hot path cannot be compiled: {missing}")
+    return tmp_path_factory.mktemp("native")
+
+
+@pytest.fixture(scope="module")
+def compiled(folder: Path) -> ModuleType:
+    """The compiled hot path."""
+    module = compiled_in(folder)
+    assert module.COMPILED
+    assert not hot_path.COMPILED
+    return module
+
+
+def outcome_of(call: Any, *arguments: Any) -> Any:
+    """What a call returns, or the class of what it raises."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        return type(error)
+
+
+@given(row=rows)
+@settings(max_examples=200)
+def test_values_are_packed_to_the_same_bytes(compiled: ModuleType, row: Any) -> None:
+    pack = packer()
+    assert outcome_of(compiled.plain_packer(pack), row) == outcome_of(pack, row)
+
+
+def test_each_form_of_a_value_is_packed_as_msgpack_does(compiled: ModuleType) -> None:
+    """Alone, and where it is the last that has room."""
+    pack = packer()
+    pack_plain = compiled.plain_packer(pack)
+    forms: list[Any] = [*BOUNDS, 0.0, -1.5, float("inf"), None, True, False]
+    forms += [letter * size for letter in ("a", b"a", "é", "\ud800") for size in SIZES]
+    for form in forms:
+        for room in (0, 1, 2, 9, 11):
+            row = [b"x" * (500 - room), form] if room else [form]
+            assert outcome_of(pack_plain, row) == outcome_of(pack, row), (room, form)
+    for width in range(20):
+        assert pack_plain([1] * width) == pack([1] * width), width
+
+
+@given(tracked=st.booleans(), keyed=st.booleans(), three=st.tuples(states, states, states),
+       sequence=calls)  # fmt: skip
+def test_a_bolt_emits_the_same(
+    compiled: ModuleType, tracked: bool, keyed: bool, three: Any, sequence: list[Emitted]
+) -> None:
+    outcomes = []
+    for module in (hot_path, compiled):
+        emitter = Emitter(module, tracked, keyed, three)
+        emit, returned = emitter.bolt(), []
+        for each in sequence:
+            emitter.begin(each)
+            returned.append(
+                emit(each.values, each.stream, emitter.chosen(each), direct_task=each.direct_task)
+            )
+        outcomes.append((returned, emitter.outcome()))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(tracked=st.booleans(), keyed=st.booleans(), has_inits=st.booleans(), sequence=calls)
+def test_a_spout_emits_the_same(
+    compiled: ModuleType, tracked: bool, keyed: bool, has_inits: bool, sequence: list[Emitted]
+) -> None:
+    outcomes = []
+    for module in (hot_path, compiled):
+        emitter = Emitter(module, tracked, keyed)
+        emit = emitter.spout(has_inits)
+        returned = [
+            emit(each.values, tup_id=each.tup_id, stream=each.stream, direct_task=each.direct_task)
+            for each in sequence
+        ]
+        outcomes.append((returned, emitter.outcome()))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(given_runs=runs, shares=st.booleans(), kind=st.sampled_from([HeronTuple, Careful, tuple]))
+def test_a_batch_becomes_the_same_tuples(
+    compiled: ModuleType, given_runs: Any, shares: bool, kind: Any
+) -> None:
+    """Of the same class; and those of a run share one anchor state."""
+    found = []
+    for module in (hot_path, compiled):
+        tuples, anchor_states = made_tuples(module, kind, given_runs, shares)
+        assert {type(each) for each in tuples} == {kind}
+        sharing = [[tup[-1] is state for state in anchor_states] for tup in tuples]
+        left = [getattr(state, "left", None) for state in anchor_states]
+        found.append((tuples, anchor_states, sharing, left))
+    assert found[0] == found[1]
+
+
+@given(given_runs=runs, shares=st.booleans(), data=st.data())
+def test_acks_come_to_the_same(
+    compiled: ModuleType, given_runs: Any, shares: bool, data: st.DataObject
+) -> None:
+    """Of whole batches, of some of their tuples, of some twice, and after a fail."""
+    total = sum(size for _, _, size in given_runs)
+    some = st.lists(st.integers(0, total - 1), max_size=total + 2)
+    order = data.draw(st.just(list(range(total))) | some)
+    failed = data.draw(st.none() | st.integers(0, total - 1))
+    found = []
+    for module in (hot_path, compiled):
+        tuples, anchor_states = made_tuples(module, HeronTuple, given_runs, shares)
+        shared: Any = tuples[failed].roots if failed is not None else None
+        first = shared.first_settle(tuples[failed].key) if hasattr(shared, "left") else None
+        acks: dict[int, int] = {}
+        acked = [tuples[at] for at in order]
+        is_whole = module.fold_runs(acked, tuples, anchor_states, acks)
+        others = [] if is_whole else module.fold_acks(acked, acks)
+        places = [next(at for at in order if tuples[at] is each) for each in others]
+        left = [getattr(state, "left", None) for state in anchor_states]
+        found.append((first, is_whole, places, acks, tuples, left))
+    assert found[0] == found[1]
+
+
+@given(held=st.dictionaries(roots, st.integers(0, 3)),
+       pairs=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3))))  # fmt: skip
+def test_trees_come_to_the_same(
+    compiled: ModuleType, held: dict[int, int], pairs: list[tuple[int, int]]
+) -> None:
+    found = []
+    for module in (hot_path, compiled):
+        trees, done = dict(held), array("Q")
+        flat = array("Q", [number for pair in pairs for number in pair])
+        found.append((module.fold_into_trees(trees, flat, done), trees, done))
+    assert found[0] == found[1]
+
+
+UNDER_THE_COMPILED = """
+import importlib.machinery, importlib.util, sys, pytest
+loader = importlib.machinery.ExtensionFileLoader(sys.argv[1], sys.argv[2])
+spec = importlib.util.spec_from_file_location(sys.argv[1], sys.argv[2], loader=loader)
+sys.modules[sys.argv[1]] = module = importlib.util.module_from_spec(spec)
+loader.exec_module(module)
+from heron_core.native import HOT_PATH
+assert HOT_PATH == "compiled", HOT_PATH
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
+"""
+UNIT_TESTS = ("heron_instance/test_collector.py", "heron_instance/test_runs.py",
+              "heron_instance/test_drivers.py", "stream_manager/test_acks.py")  # fmt: skip
+
+
+def test_the_unit_tests_pass_with_the_compiled_one(compiled: ModuleType) -> None:
+    """What holds of spouts, bolts and trees holds with it too."""
+    files = [f"tests/unit/{name}" for name in UNIT_TESTS]
+    about = ("HERONPY_NATIVE", "PYTEST_")
+    environment = {each: text for each, text in os.environ.items() if not each.startswith(about)}
+    command = [sys.executable, "-c", UNDER_THE_COMPILED, EXTENSION, str(compiled.__file__), *files]
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
