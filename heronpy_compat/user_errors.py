@@ -11,6 +11,13 @@ _PYTHON = os.path.dirname(os.__file__) + os.sep
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _CORE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "heron_core", "")
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
+EXTRAS = {
+    "confluent_kafka": "kafka",
+    "PIL": "png",
+    "pyarrow": "tables",
+    "pyspark": "spark",
+}
+"""Module -> our extra that installs it."""
 
 
 def format_error(error: BaseException) -> str:
@@ -18,6 +25,8 @@ def format_error(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{display_path(error.filename)}:{error.lineno or 1}: {error.msg}"
     message = " ".join(str(error).split())
+    if isinstance(error, ModuleNotFoundError):
+        message += install_hint(error.name)
     if isinstance(error, SystemExit):
         message = f"the program exits with {message or 0}"
     elif not isinstance(error, HeronError):
@@ -25,6 +34,12 @@ def format_error(error: BaseException) -> str:
         message = f"{kind}: {message}" if message else kind
     location = _location(error.__traceback__)
     return f"{location}: {message}" if location else message
+
+
+def install_hint(module: str | None) -> str:
+    """How to install the package of a module that one of our extras has; empty for any other."""
+    extra = EXTRAS.get((module or "").partition(".")[0])
+    return f": pip install 'heronpy-topologies[{extra}]'" if extra else ""
 
 
 def display_path(path: str) -> str:

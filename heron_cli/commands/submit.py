@@ -119,7 +119,13 @@ def submit_command(
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
         topology_options = replace(topology_options, options=(*topology_options.options, paused))
-    spec = configured(load_in_child(source.request).result(), source, topology_options)
+    request = replace(
+        source.request,
+        options={**source.environment.options, **topology_options.config()},
+        is_to_run=True,
+        runs_here=cluster is None and spark.is_local,
+    )
+    spec = configured(load_in_child(request).result(), source, topology_options)
     if dry_run:
         url = store_url(None) if cluster is None else cluster.store_url
         submission, backend = _submission(spec, spark.packing(spec), url, cluster, spark)

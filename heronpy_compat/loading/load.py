@@ -17,6 +17,7 @@ from heron_core.validation import choices
 from heronpy_compat.api.topology import Topology
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.class_loading import load_class, load_grouping
+from heronpy_compat.loading.component_checks import check_components
 from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.loading.main_block import MAIN, program_arguments, run_main_block
 from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
@@ -84,6 +85,8 @@ def load(request: LoadRequest) -> TopologySpec:
     put_on_search_path(paths)
     make = _from_flux if path.endswith(FLUX_ENDINGS) else _from_python
     topology = make(request, path)
+    if request.is_to_run:
+        check_components(topology, request.runs_here, request.options)
     paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
     return replace(topology, search_paths=paths, main_file=path)
 
