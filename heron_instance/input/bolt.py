@@ -75,6 +75,8 @@ class BoltDriver(ComponentDriver):
         """For tuples that share an edge: they need something that tells them apart."""
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
+        self._look_for_acks = 0.0 if options.tracked else NEVER
+        """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
         """Tuples to run before the next look at the clock."""
 
@@ -201,11 +203,29 @@ class BoltDriver(ComponentDriver):
         if self.outbox.acked:
             self.metrics.process.add(now - started)
             self.outbox.settle_batch(rows, runs)
+        if now >= self._look_for_acks:
+            self._check_for_acks(rows, now)
         elapsed = now - started
         metrics = self.metrics
         metrics.busy_secs += elapsed
         metrics.execute.total_secs += elapsed
         metrics.execute.number += len(rows)
+
+    def _check_for_acks(self, rows: list[HeronTuple], now: float) -> None:
+        """Once, a message timeout after the first tuple that waits for its ack: whoever never acks
+        should know."""
+        if self._look_for_acks == 0.0:
+            if rows and rows[0].roots:
+                self._look_for_acks = now + self.options.message_timeout_secs
+            return
+        self._look_for_acks = NEVER
+        if self.outbox.acks_counted == 0 and self.collector.failed == 0:
+            self.record_error(
+                "acks are missing",
+                f"none of {self.metrics.executed} tuples was acked in time"
+                f" ({self.options.message_timeout_secs:g} s), so they fail: call self.ack(tup), or"
+                " set auto_ack = True in the class",
+            )
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""

@@ -27,6 +27,7 @@ from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
+from heronpy_compat.user_errors import location, users_traceback
 from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
@@ -178,7 +179,8 @@ def _instance_spec(
             logging.error("%s", error)
             link.report(f"{error} (log: {path})")
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
-            logging.error("%s fails:\n%s", label, traceback.format_exc())
+            text = users_traceback(error, _debug(spec.topology))
+            logging.error("%s fails:\n%s", label, text)
             link.report(f"{_in_one_line(error)} (log: {path})")
         return ExitCode.FAILED
 
@@ -199,11 +201,12 @@ def _debug(topology: TopologySpec) -> bool:
 
 
 def _in_one_line(error: BaseException) -> str:
-    """What an exception says and where it was raised last, in one line."""
+    """What an exception says and where it was raised last, in the user's code if it came by it."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    last = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    where = location(error) or last
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}{where}"
+    return f"{type(error).__name__}: {text}" + (f" ({where})" if where else "")
 
 
 def _make_importable(topology: TopologySpec) -> None:
