@@ -226,7 +226,7 @@ class BoltCollector(Collector):
         anchor_state = tup.roots
         if anchor_state is not None:
             shared = type(anchor_state) is SharedAnchorState
-            if not (anchor_state.first_settle(tup.key) if shared else anchor_state):
+            if not (anchor_state.first_settle(tup.tuple_key) if shared else anchor_state):
                 outbox.late += 1
                 return
             outbox.fails.extend(anchor_state[::2])

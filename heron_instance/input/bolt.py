@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from itertools import count, islice, repeat
 from operator import length_hint
-from typing import Any
+from typing import Any, TypeVar
 
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
@@ -16,13 +16,16 @@ from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState, own_anchors
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
-from heron_instance.input.tuples import HeronTuple, tick_tuple
+from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
+from heronpy_compat.adapters.tuple_layout import TupleLayout
+from heronpy_compat.api.tuple import Schema
 
+Made = TypeVar("Made", EngineTuple, TupleLayout)
 Decode = Callable[[bytes], list[list[Any]]]
-Process = Callable[[HeronTuple], None]
-Run = Callable[[Iterable[HeronTuple]], None]
+Process = Callable[[EngineTuple], None]
+Run = Callable[[Iterable[EngineTuple]], None]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 
 EVERY_MESSAGE_TIMED = 16
@@ -69,7 +72,9 @@ class BoltDriver(ComponentDriver):
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
-        self._tuple: type[HeronTuple] = component.tuple_class or HeronTuple
+        self._tuple: type[EngineTuple] = component.tuple_class or tuple_class(
+            _schema_of(topology, packing, outbox.task)
+        )
         self._values_maker: ValuesMaker | None = component.values_maker
         self._keys = count(collector.next_edge() >> 1)
         """For tuples that share an edge: they need something that tells them apart."""
@@ -150,7 +155,7 @@ class BoltDriver(ComponentDriver):
 
     def _rows(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
-    ) -> tuple[list[HeronTuple], list[AnchorState]]:
+    ) -> tuple[list[EngineTuple], list[AnchorState]]:
         """The tuples of a plain batch, and the anchor states of its runs if they share any."""
         component, stream = self._origin(head, values)
         if self._values_maker is not None:
@@ -160,7 +165,7 @@ class BoltDriver(ComponentDriver):
             batch.ids, batch.run_sizes, self._keys,
         )  # fmt: skip
 
-    def _run_rows(self, rows: list[HeronTuple], started: float) -> None:
+    def _run_rows(self, rows: list[EngineTuple], started: float) -> None:
         """Tuples through user code; an exception ends its own tuple only.
 
         The clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
@@ -180,9 +185,9 @@ class BoltDriver(ComponentDriver):
     def _run_some(
         self,
         run: Run,
-        some: Iterable[HeronTuple],
-        rows: list[HeronTuple],
-        source: Iterable[HeronTuple],
+        some: Iterable[EngineTuple],
+        rows: list[EngineTuple],
+        source: Iterable[EngineTuple],
     ) -> None:
         while True:
             try:
@@ -198,7 +203,7 @@ class BoltDriver(ComponentDriver):
             self.look_up(now)
         return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
 
-    def _count(self, rows: list[HeronTuple], runs: list[AnchorState], started: float) -> None:
+    def _count(self, rows: list[EngineTuple], runs: list[AnchorState], started: float) -> None:
         now = self.clock()
         if self.outbox.acked:
             self.metrics.process.add(now - started)
@@ -211,7 +216,7 @@ class BoltDriver(ComponentDriver):
         metrics.execute.total_secs += elapsed
         metrics.execute.number += len(rows)
 
-    def _check_for_acks(self, rows: list[HeronTuple], now: float) -> None:
+    def _check_for_acks(self, rows: list[EngineTuple], now: float) -> None:
         """Once, a message timeout after the first tuple that waits for its ack: whoever never acks
         should know."""
         if self._look_for_acks == 0.0:
@@ -273,17 +278,19 @@ class BoltDriver(ComponentDriver):
 
     def _general(
         self, head: Header, batch: Batch, values: list[list[Any]], now: float
-    ) -> list[HeronTuple]:
+    ) -> list[EngineTuple]:
         """The tuples of a batch of several streams, or with tuples of several roots."""
         component, _ = self._origin(head, values)
         names = self._sources[head.source][1]
         try:
-            rows = _general_rows(head, batch, values, component, names, now)
-            return rows if self._values_maker is None else self._remade(rows, self._values_maker)
+            if self._values_maker is None:
+                return _general_rows(self._tuple, head, batch, values, component, names, now)
+            rows = _general_rows(TupleLayout, head, batch, values, component, names, now)
+            return self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
 
-    def _remade(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
+    def _remade(self, rows: list[TupleLayout], maker: ValuesMaker) -> list[EngineTuple]:
         """Tuples of the component's own class, with values that it makes."""
         kind = self._tuple
         return [
@@ -297,13 +304,13 @@ class BoltDriver(ComponentDriver):
             return run
         execute = hooks.around_execute(lambda tup: run((tup,)))
 
-        def hooked(some: Iterable[HeronTuple]) -> None:
+        def hooked(some: Iterable[EngineTuple]) -> None:
             for tup in some:
                 execute(tup)
 
         return hooked
 
-    def _run_timed(self, some: Iterable[HeronTuple]) -> None:
+    def _run_timed(self, some: Iterable[EngineTuple]) -> None:
         for tup in some:
             before = self.clock()
             try:
@@ -311,7 +318,7 @@ class BoltDriver(ComponentDriver):
             finally:
                 self.metrics.execute.sample(self.clock() - before)
 
-    def _process_failed(self, tup: HeronTuple) -> None:
+    def _process_failed(self, tup: EngineTuple) -> None:
         """A poison tuple fails alone, its siblings and the process live on; or, if the topology
         wants Heron's way, the process ends and is started again."""
         self.user_raised(f"process of a tuple from {tup.component}.{tup.stream}")
@@ -362,14 +369,26 @@ def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> li
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
 
 
+def _schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schema:
+    """The fields of the streams that the component of `task` reads."""
+    inputs = topology.by_name[packing.instances[task].component].inputs
+    streams = {(each.component, each.stream): topology.by_name[each.component] for each in inputs}
+    return {
+        (name, stream): found.fields
+        for (name, stream), source in streams.items()
+        if (found := source.stream(stream)) is not None
+    }
+
+
 def _general_rows(
+    kind: type[Made],
     head: Header,
     batch: Batch,
     values: list[list[Any]],
     component: str,
     names: list[str],
     now: float,
-) -> list[HeronTuple]:
+) -> list[Made]:
     """Rows of a batch whose tuples have several streams or several roots.
 
     IndexError if one of its streams is none of `names`.
@@ -377,7 +396,7 @@ def _general_rows(
     streams: Iterable[int] = repeat(head.stream) if batch.streams is None else batch.streams
     anchor_states: Iterable[AnchorState] = repeat(None) if batch.ids is None else _anchors_of(batch)
     return [
-        HeronTuple(
+        kind(
             (
                 anchor_state[1] if anchor_state else 0,
                 component,
