@@ -39,6 +39,8 @@ VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
 
+ENVIRONMENT = "topology.environment"
+
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
 STORM_ACKERS = "topology.acker.executors"
@@ -170,6 +172,14 @@ def exits_on_exception(config: Mapping[str, Any]) -> bool:
     return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
 
 
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The environment variables that the topology sets for its components."""
+    found = config.get(ENVIRONMENT) or {}
+    if not isinstance(found, Mapping):
+        raise TopologyError(f"{ENVIRONMENT} must be {{NAME: value}}, not {found!r}")
+    return {str(name): str(value) for name, value in found.items()}
+
+
 def _one_of(config: Mapping[str, Any], key: str, *choices: str) -> str:
     value = config[key]
     if value not in choices:
@@ -192,6 +202,7 @@ def check(config: Mapping[str, Any]) -> None:
     reliability(merged)
     backpressure_mode(merged)
     exits_on_exception(merged)
+    environment(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
     for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS):

@@ -20,7 +20,7 @@ places in the shortest of ours are 0.93, `topology.workers` and `topology.users`
 _PACKING_AND_SHELLS = """
     component.cpumap component.diskmap component.rammap container.cpu
     container.cpu.padding container.disk container.max.instances
-    container.padding.percentage container.ram container.ram.padding environment
+    container.padding.percentage container.ram container.ram.padding
     max.task.parallelism metricsmgr.ram multilang.serializer original_name
     packing.algorithm packing.ffd.sorting.strategy shellbolt.max.pending
     stateful.checkpointmanager.ram stmgr.ram subprocess.timeout.secs

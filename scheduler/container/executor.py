@@ -211,6 +211,7 @@ def _in_one_line(error: BaseException) -> str:
 
 def _make_importable(topology: TopologySpec) -> None:
     """The user's modules come first, and win over ours of the same name."""
+    os.environ.update(keys.environment(topology.config))
     forget_ours()
     aliases.install()
     sys.path[:0] = [path for path in topology.search_paths if path not in sys.path[:1]]
