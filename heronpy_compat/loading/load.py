@@ -108,6 +108,11 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
         if not found or (request.arguments is not None and not _has(found, request.name)):
             run_main_block(module, path)
             found = _with_submitted(found, submitted)
+        if not found and callable(vars(module).get("main")):
+            raise TopologyError(
+                f"{request.file} has a function main() that nobody calls: add at its end"
+                f" `if __name__ == {MAIN!r}: main()`"
+            )
         topology = _picked(request, found).spec(request.environment)
     components = tuple(_importable(each, module, importable) for each in topology.components)
     return replace(topology, components=components)
