@@ -7,6 +7,7 @@ in the imported module and with the arguments that `python FILE NAME` would give
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
 from heronpy_compat.api.topology import Topology
+from heronpy_compat.components.java import for_drawing
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.class_loading import load_class, load_grouping
 from heronpy_compat.loading.component_checks import check_components
@@ -84,7 +86,8 @@ def load(request: LoadRequest) -> TopologySpec:
     paths = directories(path, request.search_paths)
     put_on_search_path(paths)
     make = _from_flux if path.endswith(FLUX_ENDINGS) else _from_python
-    topology = make(request, path)
+    with for_drawing() if request.is_to_draw else nullcontext():
+        topology = make(request, path)
     if request.is_to_run:
         check_components(topology, request.runs_here, request.options)
     paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))

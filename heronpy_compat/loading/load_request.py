@@ -26,6 +26,8 @@ class LoadRequest:
     """What ${name} stands for in a Flux file."""
     use_environment: bool = False
     """Whether ${ENV-NAME} in a Flux file is the environment variable NAME."""
+    is_to_draw: bool = False
+    """Whether only a picture is wanted: classes that cannot run here are taken as they are."""
     options: Mapping[str, Any] | None = None
     """Config from elsewhere that components will see: what they need must not be missing in it."""
     is_to_run: bool = False
