@@ -99,6 +99,7 @@ class Router:
         outbox: Outbox,
         context: Any,
         first: int = 0,
+        shuffle: Callable[[list[Any]], None] | None = None,
     ) -> None:
         self._packing = packing
         self._task = task
@@ -106,6 +107,8 @@ class Router:
         self._context = context
         self._first = first
         """Where shuffles begin, so that several emitters do not all start at the same task."""
+        self._shuffle_list = shuffle
+        """Puts a list into random order; None: shuffles go round in the order of the task ids."""
         self._single: dict[int, OutputBuffer] = {}
         self._fanout: dict[tuple[int, ...], OutputBuffer] = {}
         """(container, task, …) -> buffer"""
@@ -221,7 +224,13 @@ class Router:
             among = chosen(tasks)
             start = self._first % len(among)
             lap = [self.buffer_to(task) for task in among[start:] + among[:start]]
-            buffers[:] = lap * max(1, SHUFFLED_BUFFERS // len(lap))
+            buffers.clear()
+            for _ in range(max(1, SHUFFLED_BUFFERS // len(lap))):
+                # Each task once a round, in another order each time (Storm: ShuffleGrouping): who
+                # emits four words in turn to four tasks must not give each task one word for ever.
+                if self._shuffle_list is not None:
+                    self._shuffle_list(lap)
+                buffers.extend(lap)
 
         return lambda values: (next_buffer(),), aim
 
