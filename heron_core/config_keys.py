@@ -35,7 +35,7 @@ _IDLE = """
     exhibitor.enable fall.back.on.java.serialization groups isolate.machines kryo.decorators
     kryo.factory kryo.register max.error.report.per.interval
     metrics.aggregate.metric.evict.secs metrics.consumer.register multilang.log.handler
-    optimize priority producer.batch.size project.name readonly.groups readonly.users
+    optimize priority producer.batch.size project.name python.path readonly.groups readonly.users
     receiver.buffer.size remote.debugging.enable serialized.message.size.metrics
     skip.missing.kryo.registrations sleep.spout.wait.strategy.time.ms spread.components
     stats.sample.rate submitter.principal submitter.user tasks team.email team.environment
