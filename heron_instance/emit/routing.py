@@ -8,7 +8,7 @@ The lists of buffers are changed in place, because the closures that user code e
 """
 
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
@@ -99,7 +99,6 @@ class Router:
         outbox: Outbox,
         context: Any,
         first: int = 0,
-        shuffle: Callable[[list[Any]], None] | None = None,
     ) -> None:
         self._packing = packing
         self._task = task
@@ -107,8 +106,6 @@ class Router:
         self._context = context
         self._first = first
         """Where shuffles begin, so that several emitters do not all start at the same task."""
-        self._shuffle_list = shuffle
-        """Puts a list into random order; None: shuffles go round in the order of the task ids."""
         self._single: dict[int, OutputBuffer] = {}
         self._fanout: dict[tuple[int, ...], OutputBuffer] = {}
         """(container, task, …) -> buffer"""
@@ -216,28 +213,15 @@ class Router:
     def _shuffle(
         self, route: Route, chosen: Callable[[list[int]], list[int]]
     ) -> tuple[Choose, Aim]:
-        aimed: list[OutputBuffer] = []
-        rounds: list[list[OutputBuffer]] = [[]]
+        buffers: list[OutputBuffer] = []
         # As itertools.cycle, which would keep a copy of the buffers.
-        route.next_buffer = next_buffer = chain.from_iterable(
-            iter(lambda: rounds[0], None)
-        ).__next__
+        route.next_buffer = next_buffer = chain.from_iterable(repeat(buffers)).__next__
 
         def aim(tasks: list[int]) -> None:
             among = chosen(tasks)
             start = self._first % len(among)
             lap = [self.buffer_to(task) for task in among[start:] + among[:start]]
-            if lap == aimed:  # others were scaled: a round that is under way goes on
-                return
-            aimed[:] = lap
-            rounds[0].clear()  # whoever is in the middle of it begins the new list
-            rounds[0] = []
-            for _ in range(max(1, SHUFFLED_BUFFERS // len(lap))):
-                # Each task once a round, in another order each time (Storm: ShuffleGrouping): who
-                # emits four words in turn to four tasks must not give each task one word for ever.
-                if self._shuffle_list is not None:
-                    self._shuffle_list(lap)
-                rounds[0].extend(lap)
+            buffers[:] = lap * max(1, SHUFFLED_BUFFERS // len(lap))
 
         return lambda values: (next_buffer(),), aim
 

@@ -108,7 +108,7 @@ def _setting(
                     environment.send, environment.admit, environment.may_send,
                     environment.clock, environment.rest)  # fmt: skip
     first = environment.rng.randrange(1 << 16)
-    router = Router(topology, packing, task, outbox, context, first, environment.rng.shuffle)
+    router = Router(topology, packing, task, outbox, context, first=first)
     return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
                     environment)  # fmt: skip
 

@@ -26,17 +26,6 @@ def test_shuffle_is_even_to_one_tuple(kind: GroupingKind, count: int) -> None:
     assert max(found.values()) - min(found[task] for task in ALL_READERS) <= 1
 
 
-def test_words_that_come_in_turn_go_to_every_task() -> None:
-    """As many words as tasks: strict turns would give each task one word for ever."""
-    made = make(Source, reads(grouped(GroupingKind.SHUFFLE)))
-    for number in range(400):
-        made.component.emit([f"word-{number % READERS}", number])
-    words: dict[int, set[str]] = {}
-    for task, (word, _) in made.emitted():
-        words.setdefault(task, set()).add(word)
-    assert {task: len(each) for task, each in words.items()} == dict.fromkeys(ALL_READERS, READERS)
-
-
 def test_emitters_do_not_all_begin_with_the_same_task() -> None:
     # A hundred spouts that emit one tuple each would all hit the first bolt.
     firsts = {next(iter(spread(make(Source, reads(grouped(GroupingKind.SHUFFLE)), seed=seed), 1)))
