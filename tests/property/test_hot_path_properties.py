@@ -171,7 +171,7 @@ def test_acks_come_to_the_same(
     for module in (hot_path, compiled):
         tuples, anchor_states = made_tuples(module, EngineTuple, given_runs, shares)
         shared: Any = tuples[failed].roots if failed is not None else None
-        first = shared.first_settle(tuples[failed].key) if hasattr(shared, "left") else None
+        first = shared.first_settle(tuples[failed].tuple_key) if hasattr(shared, "left") else None
         acks: dict[int, int] = {}
         acked = [tuples[at] for at in order]
         is_whole = module.fold_runs(acked, tuples, anchor_states, acks)
