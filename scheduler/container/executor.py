@@ -52,11 +52,14 @@ class ContainerSpec:
     console: int | None = None
     """Where printed lines go besides the log: a pipe of the command line, or nowhere."""
     bind_host: str = "127.0.0.1"
+    predecessor: str = ""
+    """How the executor ended that this one replaces; empty for the first one."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
     log_to(_log_file(spec, f"container-{spec.container}"), f"container {spec.container}")
+    spec = replace(spec, predecessor=link.predecessor)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -106,7 +109,9 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
-    where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
+    where = topology_master.server.ServerArguments(
+        spec.store_url, spec.keys, spec.bind_host, spec.logs
+    )
 
     def serve(link: SupervisorLink) -> int:
         return topology_master.server.run(spec.topology, spec.packing, where, link)
@@ -144,6 +149,7 @@ def _service(
 ) -> Callable[[SupervisorLink], int]:
     def main(link: SupervisorLink) -> int:
         log_to(_log_file(spec, log_name), log_name)
+        link.predecessor = link.predecessor or spec.predecessor
         try:
             return serve(link)
         except Exception as error:
@@ -174,7 +180,7 @@ def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
         return ExitCode.FAILED
 
     title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({spec.topology.name})"
-    name = f"component {plan.component!r} (task {plan.task})"
+    name = f"{plan.component}[{plan.index}] (task {plan.task})"
     return ProcessSpec(name, title, main, INSTANCE_GRACE_SECS, killed_with_parent=True)
 
 

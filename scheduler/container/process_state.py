@@ -47,6 +47,8 @@ class ProcessState:
     """When one that has SIGTERM has had its time."""
     kill_reason: str = ""
     """Why it was killed."""
+    last_end: str = ""
+    """How its last process ended; empty before the first has."""
     starts: int = 0
 
     @property

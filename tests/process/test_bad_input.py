@@ -147,7 +147,7 @@ def test_a_class_that_cannot_be_imported(place: Place) -> None:
     assert finished.code == 1
     assert "Traceback" not in finished.err
     (error,) = finished.errors
-    assert "component 'gone'" in error
+    assert "gone[0] (task 2)" in error
     assert "module gone has no class 'Gone'" in error
     assert str(place.logs("Mine") / "gone-2.log") in error
     place.nothing_is_left()

@@ -117,7 +117,7 @@ def test_submit_tells_of_a_topology_that_cannot_start(place: Place) -> None:
     )
     assert finished.code == 1
     (line,) = finished.err.splitlines()
-    assert "component 'database'" in line
+    assert "database[" in line
     assert "ValueError: no database" in line
     assert str(place.logs(place.name) / "database-2.log") in line
     place.nothing_is_left()
