@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from heron_core.exit_codes import ENDED_IN_ORDER
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology_events import (
     EVENTS_MAX,
     TEXT_CHARACTERS_MAX,
@@ -18,9 +18,8 @@ from heron_core.topology_events import (
 )
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import InstanceReplaced, PauseStatistics
-from topology_master.physical_plan import instance_name
 
-PAUSE_TOLD_SECS = 5.0
+PAUSE_EVENT_SECS = 5.0
 """Back-pressure comes and goes many times a second; a pause that lasts so long is an event."""
 NAMED_MAX = 4
 """Paused instances that are named; the rest is a number."""
@@ -134,7 +133,7 @@ class Incidents:
                     paused_by.setdefault(cause, []).append(instance_name(packing, task))
                     lasting[cause] = max(lasting.get(cause, 0.0), each.this_pause_secs)
         for cause, names in paused_by.items():
-            if lasting[cause] >= PAUSE_TOLD_SECS and cause not in self._paused_by:
+            if lasting[cause] >= PAUSE_EVENT_SECS and cause not in self._paused_by:
                 self._paused_by[cause] = _listed(names)
                 what = f"cannot keep up: it pauses {self._paused_by[cause]}"
                 why = f"for {lasting[cause]:.0f} s so far"

@@ -7,12 +7,12 @@ from typing import Any
 
 from heron_core.algorithms.rollup import RollUp, are_numbers, check_snapshot
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, instance_name
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import Heartbeat, Json, PauseStatistics
-from topology_master.physical_plan import CurrentPlan, instance_name
+from topology_master.physical_plan import CurrentPlan
 
 
 @dataclass(slots=True)

@@ -73,9 +73,3 @@ def changes_between(before: PackingPlan, after: PackingPlan) -> str:
     if old != new:
         changes.append(f"containers {old} -> {new}")
     return ", ".join(changes)
-
-
-def instance_name(packing: PackingPlan, task: int) -> str:
-    """component[index], the name of an instance everywhere."""
-    instance = packing.instances[task]
-    return f"{instance.component}[{instance.index}]"

@@ -7,11 +7,13 @@ but a later master or a person on this machine has to know.
 import json
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_core.run_records import EVENTS_FILE, LAST_NUMBERS_FILE, STATISTICS_FILE
-from heron_core.stats import TopologyStats
+from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, log_line
+from heron_core.typed_json import to_json
 
 log = logging.getLogger("topology_master")
 
@@ -56,9 +58,11 @@ class Records:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def write_last_numbers(self, stats: TopologyStats) -> None:
-        """For whoever asks when the topology has ended."""
-        self._write(LAST_NUMBERS_FILE, stats.to_json())
+    def write_last_numbers(
+        self, stats: TopologyStats, instances: Mapping[str, Sequence[InstanceStats]]
+    ) -> None:
+        """For whoever asks when the topology has ended; `instances` by component."""
+        self._write(LAST_NUMBERS_FILE, {"stats": stats.to_json(), "instances": to_json(instances)})
 
     def _write(self, name: str, value: dict[str, Any]) -> None:
         if self._folder is None:

@@ -257,7 +257,10 @@ class Server:
         """The containers have ended before us: what they said last counts as well."""
         for message in drain(self._router, LAST_MESSAGES_MAX):
             self._receive(message)
-        self._records.write_last_numbers(self._core.stats(None, time.monotonic()))
+        now = time.monotonic()
+        stats = self._core.stats(None, now)
+        each_one = {name: self._core.stats(name, now).instances or () for name in stats.components}
+        self._records.write_last_numbers(stats, each_one)
 
     def _kept_statistics(self) -> dict[str, Any]:
         """What the master before us has counted; nothing if that makes no sense."""
@@ -316,6 +319,7 @@ class Server:
     def _store_state(self, each: events.StoreState) -> None:
         if each.state == TopologyState.ENDED:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
+            self._execution["ended_at"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         self._execution = {
             **self._execution,
             "state": each.state,

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from heron_core.plans import TopologyState
+from heron_core.plans import TopologyState, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
 from topology_master.options import Options
-from topology_master.physical_plan import instance_name
 from topology_master.termination import Phase
 
 

@@ -13,7 +13,7 @@ from heron_core.algorithms.counted import DELIVERIES, KINDS, SUMS, Counted, Snap
 from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan, leaving
+from heron_core.plans import PackingPlan, instance_name, leaving
 from heron_core.stats import ComponentLatencies, ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import TopologySpec
 
@@ -274,8 +274,7 @@ class RollUp:
         base = self._bases.get(task)
         keys = (*SUMS, "pending", "stuck_secs")
         return InstanceStats(
-            instance=f"{self._packing.instances[task].component}"
-            f"[{self._packing.instances[task].index}]",
+            instance=instance_name(self._packing, task),
             task=task,
             up=is_up,
             container=self._packing.container_of[task],
