@@ -19,8 +19,8 @@ import zmq
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_core.wire.merged import merge
 from heron_core.wire import messages
+from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.control_thread import CLOSE_LINGER_MS, ControlThread
 from heron_instance.core import InstanceCore
