@@ -4,8 +4,8 @@ The topology master makes the events; the live view, `stats`, the summary of a r
 topology's `events.log` show them.
 """
 
-import time
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 EVENTS_MAX = 100
@@ -79,10 +79,10 @@ def event_text(event: TopologyEvent) -> str:
 
 def event_time(event: TopologyEvent) -> str:
     """When it happened, in local time, for a view."""
-    return time.strftime("%H:%M:%S", time.localtime(event.at))
+    return datetime.fromtimestamp(event.at).strftime("%H:%M:%S")
 
 
 def log_line(event: TopologyEvent) -> str:
     """The event's line in events.log."""
-    when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.at))
+    when = datetime.fromtimestamp(event.at).astimezone().strftime("%Y-%m-%dT%H:%M:%S%z")
     return f"{when} {event_text(event)}"

@@ -11,10 +11,10 @@ from typing import Any
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, TopologyState
-from heron_core.run_records import LAST_NUMBERS_FILE
 from heron_core.state_tree import execution_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import from_json
+from heron_io.run_records import LAST_NUMBERS_FILE
 from heron_io.state_store.opening import open_store
 from scheduler.container.supervisor_events import Outcome
 from scheduler.submission import Submission

@@ -27,6 +27,7 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_io.processes import SupervisorLink, started_at
+from heron_io.run_records import Records
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
 from heron_io.state_store.opening import open_store
@@ -37,7 +38,6 @@ from topology_master.core import TopologyMaster
 from topology_master.incidents import Incidents
 from topology_master.measurements import Measurements
 from topology_master.options import Options
-from topology_master.records import Records
 
 log = logging.getLogger("topology_master")
 

@@ -10,12 +10,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heron_core.run_records import EVENTS_FILE, LAST_NUMBERS_FILE, STATISTICS_FILE
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, log_line
 from heron_core.typed_json import to_json
 
 log = logging.getLogger("topology_master")
+
+EVENTS_FILE = "events.log"
+"""One line for each event (heron_core.topology_events)."""
+STATISTICS_FILE = "statistics.json"
+"""What a topology master keeps for the one that takes over."""
+LAST_NUMBERS_FILE = "last-numbers.json"
+"""The answer of `stats` when the topology master ended."""
 
 EVENTS_BYTES_MAX = 1024 * 1024
 """Of events.log; the file before it, events.log.1, has as many again."""
