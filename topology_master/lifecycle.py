@@ -217,7 +217,12 @@ class Lifecycle:
                     self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
                 case Ended(lost):
                     self.incidents.record(now, EventKind.STATE, "the topology has ended")
-                    reason = f"{lost} deliveries were sent and never processed" if lost else ""
+                    # Once an instance was replaced after a crash, the difference of the counts
+                    # says nothing: events tell what it took along.
+                    is_counted = lost and not self.measurements.losses.instances
+                    reason = (
+                        f"{lost} deliveries were sent and never processed" if is_counted else ""
+                    )
                     out.append(events.StoreState(TopologyState.ENDED, reason))
 
     def advance_update(self, now: float, out: Out) -> None:

@@ -193,7 +193,8 @@ class SpoutDriver(ComponentDriver):
 
     def _acked(self, roots: "array[int]") -> None:
         pending, started, ack = self.collector.pending, self.collector.started, self._ack
-        settled, hooks, failed_ids = 0, self.hooks, self.failed_ids
+        settled, hooks = 0, self.hooks
+        replayed = self.failed_ids.acked if self.failed_ids else None
         for root in roots:
             begun = self._complete(root) if root in started else None
             try:
@@ -201,8 +202,8 @@ class SpoutDriver(ComponentDriver):
             except KeyError:  # settled before: it expired, or its tree was failed
                 continue
             settled += 1
-            if failed_ids:
-                failed_ids.acked(tup_id)
+            if replayed is not None:
+                replayed(tup_id)
             if ack is not None:
                 try:
                     ack(tup_id)
