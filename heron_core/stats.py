@@ -60,7 +60,7 @@ class ComponentStats:
     errors: int
     """Exceptions of user code."""
     callback_errors: int
-    """Of them those outside of a tuple's processing: in next_tuple, on_finish, ticks, ack, …"""
+    """Of them those that fail no tuple: in next_tuple, ack, fail, on_finish, …"""
     fenced: int
     """Dropped because they were routed by an older physical plan."""
     late: int

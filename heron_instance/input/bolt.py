@@ -229,7 +229,7 @@ class BoltDriver(ComponentDriver):
         try:
             self.component.process_tick(tick_tuple(now))
         except Exception:
-            self.user_raised("process_tick")
+            self.failed_in("process_tick")  # a window or a batch fails its tuples
 
     def finish(self) -> None:
         """The end of a finite run: let the bolt say its last words, once whoever asks again."""
