@@ -148,6 +148,8 @@ def instance_table(
         column("pending", 10, lambda each: short(each.pending)),
         column("queue", 8, lambda each: size(each.queue_bytes)),
         column("capacity", 7, lambda each: f"{each.capacity:.0%}"),
+        column("cpu", 8, lambda each: f"{each.cpu_share:.0%}"),
+        column("memory", 8, lambda each: size(each.memory_bytes)),
         column("paused", 9, lambda each: shares.get(each.task, "")),
         column("stuck", 4, lambda each: f"{each.stuck_secs:.0f} s" if each.stuck_secs else ""),
     ]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from heron_cli.stored_nodes import node
 from heron_core.errors import HeronError
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_io.master_client import MasterClient
@@ -62,6 +63,6 @@ def running(name: str, url: str) -> Iterator[RunningTopology]:
                 name,
                 store,
                 client,
-                store.get(execution_path(name)) or {},
-                store.get(scheduler_path(name)),
+                node(store, execution_path(name)),
+                node(store, scheduler_path(name)) or None,
             )

@@ -35,6 +35,7 @@ LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
+VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
 
@@ -85,6 +86,8 @@ DEFAULTS: Mapping[str, Any] = {
     BACKPRESSURE_MODE: STAGE,
     BOLT_ON_EXCEPTION: FAIL,
     METRICS_INTERVAL_MS: 1000,
+    # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
+    VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
     STUCK_REPORT_SECS: 5,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
@@ -189,7 +192,7 @@ def check(config: Mapping[str, Any]) -> None:
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "
             "processes beat once a second"
         )
-    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG):
+    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE):
         flag(merged, key)
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
                 BACKPRESSURE_TARGET_MS):  # fmt: skip

@@ -116,6 +116,10 @@ class InstanceStats:
     """For how long it has been in one call of user code, if that is too long; else 0."""
     user: Mapping[str, Any]
     user_totals: Mapping[str, Any] = field(default_factory=dict)
+    cpu_share: float = 0.0
+    """Of one core, by all its threads."""
+    memory_bytes: int = 0
+    """In RAM, what it shares with other processes included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

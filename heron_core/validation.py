@@ -28,6 +28,8 @@ _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
 _NAME_BYTES_MAX = 200
 # "__" starts the engine's own names: __system, __tick.
 _RESERVED_PREFIX = "__"
+# Each process knows all streams and looks them up by name: more take minutes to start.
+STREAMS_MAX = 5_000
 # How many choices an error line names before it breaks off.
 _CHOICES_MAX = 12
 
@@ -66,6 +68,13 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
     components = topology.components
     if not any(component.is_spout for component in components):
         yield f"topology {topology.name!r} has no spout; it needs at least one"
+    streams = sum(len(component.outputs) for component in components)
+    if streams > STREAMS_MAX:
+        yield (
+            f"topology {topology.name!r} has {streams:,} streams, of at most {STREAMS_MAX:,}: use "
+            "one stream with a field for what tells them apart"
+        )
+        return
     names = [component.name for component in components]
     for name in _repeated(names):
         yield f"component name {name!r} is used {names.count(name)} times; names must be unique"

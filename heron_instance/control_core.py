@@ -20,8 +20,10 @@ from heron_instance.events import (
     SendControl,
     Wake,
 )
+from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.runtime.context import UserMetrics
+from heron_instance.runtime.report_pace import ReportPace
 from heron_instance.runtime.watchdog import Watchdog
 from heron_instance.shared_state import SharedState
 
@@ -70,7 +72,9 @@ class ControlCore:
     ) -> None:
         self.identity = identity
         self.watchdog = Watchdog(driver.options.stuck_secs)
-        self.next_heartbeat = 0.0
+        self.pace = ReportPace(
+            driver.options.metrics_interval_secs, may_rest=isinstance(driver, BoltDriver)
+        )
         self._predecessor = identity.predecessor
         self._driver = driver
         self._shared = shared
@@ -85,10 +89,7 @@ class ControlCore:
 
     def timer(self, now: float) -> Out:
         """Send a heartbeat when it is due."""
-        if now < self.next_heartbeat:
-            return []
-        self.next_heartbeat = now + self._driver.options.metrics_interval_secs
-        return self._heartbeat(now)
+        return self._heartbeat(now) if now >= self.pace.due_at else []
 
     def received(self, event: ControlReceived, now: float) -> Out:
         """What to do about a message of the stream manager."""
@@ -124,6 +125,7 @@ class ControlCore:
         shared.epoch = plan["epoch"]
         shared.active = plan["state"] == TopologyState.RUNNING
         shared.plan = plan
+        self.pace.follow_size(sum(len(each["instances"]) for each in plan["packing"]["containers"]))
         self._driver.plan_changed(shared.epoch, before is None or replaced)
         shared.call(partial(self._calls.take_plan, "Plan"))
         return self._changed()
@@ -143,6 +145,7 @@ class ControlCore:
 
     def _heartbeat(self, now: float) -> Out:
         snapshot = self.snapshot(now)
+        self.pace.reported(snapshot, now)
         secs = self.watchdog.check(snapshot["executed"], not self._shared.may_send, now)
         out: Out = []
         snapshot["stuck_secs"] = self.watchdog.stuck_secs

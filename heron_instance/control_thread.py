@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import zmq
@@ -29,6 +30,7 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
+from heron_io.process_usage import OwnUsage
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -56,6 +58,9 @@ class ControlThread(threading.Thread):
         self._outgoing: deque[messages.FromInstance] = deque()
         self._waker = Waker()
         self._ending = False
+        self._input_came = False
+        self._connections = 0
+        self._usage = OwnUsage()
         self._by_instruction: dict[type, Callable[[Any], None]] = {
             SendControl: lambda each: self._send(each.message),
             Wake: lambda each: wake(),
@@ -74,11 +79,18 @@ class ControlThread(threading.Thread):
         self._waker.wake()
         self.join(wait_secs)
 
+    def input_came(self) -> None:
+        """From the main thread: after a long wait there is something to do."""
+        self._input_came = True
+        self._waker.wake()
+
     def run(self) -> None:
         """Serve until the process ends."""
         core, timer = self._core, Timer()
         poller = zmq.Poller()
-        for source in (self._socket, self._waker.readable):
+        # A new stream manager asks who we are when it hears of us, which may be in some seconds.
+        monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        for source in (self._socket, self._waker.readable, monitor):
             poller.register(source, zmq.POLLIN)
         self._perform(core.handle(Connected(), time.monotonic()))
         while not self._ending:
@@ -87,18 +99,33 @@ class ControlThread(threading.Thread):
             ready = dict(poller.poll(max(1, int((core.next_heartbeat - now) * 1000))))
             if self._waker.readable in ready:
                 self._waker.clear()
+            if self._input_came:
+                self._input_came = False
+                core.control.pace.wake()
+            if monitor in ready:
+                self._connected(monitor.recv_multipart())
             self._send_outgoing()
             if self._socket in ready:
                 self._receive(self._socket.recv())
         snapshot = core.snapshot(time.monotonic())
         self.send(messages.InstanceHeartbeat(core.identity.task, snapshot))
         self._send_outgoing()
+        # The monitor's sockets are of the same context, which would wait for them to be closed.
+        self._socket.disable_monitor()
+        monitor.close(linger=0)
         self._socket.close(linger=CLOSE_LINGER_MS)
         self._context.term()
 
     def _send_outgoing(self) -> None:
         while self._outgoing:
             self._send(self._outgoing.popleft())
+
+    def _connected(self, event: list[bytes]) -> None:
+        """A connection stands: the first one, or one to a new stream manager."""
+        self._connections += 1
+        if self._connections > 1:
+            resync = ControlReceived(messages.Resync())
+            self._perform(self._core.handle(resync, time.monotonic()))
 
     def _receive(self, data: bytes) -> None:
         """This thread must not die of a message: nobody would send heartbeats any more."""
@@ -114,6 +141,8 @@ class ControlThread(threading.Thread):
             self._by_instruction[type(instruction)](instruction)
 
     def _send(self, message: messages.FromInstance) -> None:
+        if isinstance(message, messages.InstanceHeartbeat):
+            message = replace(message, metrics={**message.metrics, **self._usage.measure()})
         try:
             self._socket.send(messages.encode(message), zmq.NOBLOCK)
         except zmq.Again:  # no stream manager: the next one will ask who we are

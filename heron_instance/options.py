@@ -18,6 +18,8 @@ class Options:
     batch_tuples: int
     batch_bytes: int
     message_bytes_max: int
+    pickles: bool
+    """Values that msgpack cannot carry travel as pickles."""
     serializer: str | None
     task_hooks: tuple[str, ...]
     metrics_interval_secs: float
@@ -38,6 +40,7 @@ class Options:
             batch_tuples=keys.whole_number(merged, keys.BATCH_TUPLES, 1),
             batch_bytes=keys.whole_number(merged, keys.BATCH_BYTES, 1),
             message_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1),
+            pickles=keys.flag(merged, keys.VALUES_PICKLE),
             serializer=merged.get(keys.SERIALIZER_CLASSNAME),
             task_hooks=(hooks,) if isinstance(hooks, str) else tuple(hooks),
             metrics_interval_secs=keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000,

@@ -16,6 +16,7 @@ from typing import Any
 
 import zmq
 
+from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -47,6 +48,9 @@ log = logging.getLogger("heron_instance")
 
 ERROR_CHARACTERS = 500
 """Of why an instance cannot start, for people to read in one line."""
+HEARTBEATS_IN_LIVENESS_TIMEOUT = 4
+"""A supervisor misses three before it calls a process silent, and two hundred processes need not
+wake it two hundred times a second."""
 
 _TURN = Turn()
 _INPUT_EMPTY = InputEmpty()
@@ -150,8 +154,11 @@ class Server:
         poller = self._poller if instruction.for_input else self._waker_poller
         left_secs = instruction.until - time.monotonic()
         self._watchdog.waiting = True
-        if (self._waker.readable, zmq.POLLIN) in poller.poll(max(0, int(left_secs * 1000) + 1)):
+        ready = poller.poll(max(0, int(left_secs * 1000) + 1))
+        if (self._waker.readable, zmq.POLLIN) in ready:
             self._waker.clear()
+        elif ready and self._core.control.pace.is_resting:
+            self._control_thread.input_came()
         self._watchdog.waiting = False
         return _TURN
 
@@ -201,5 +208,6 @@ def run(
 
     What the user's class raises when it is loaded or initialised passes through.
     """
-    start_heartbeat_thread(link)
+    liveness_secs = keys.seconds(keys.with_defaults(topology.config), keys.LIVENESS_TIMEOUT_SECS)
+    start_heartbeat_thread(link, liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT)
     return Server(topology, packing, arguments, link.predecessor).run()

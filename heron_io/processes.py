@@ -7,6 +7,8 @@ Linux the kernel's parent-death signal.
 
 import ctypes
 import os
+import pwd
+import resource
 import select
 import signal
 import subprocess
@@ -29,7 +31,7 @@ from heron_core.supervision import (
 )
 
 PR_SET_PDEATHSIG = 1
-LIFELINE_POLL_MS = 1000
+HEARTBEAT_THREAD_SECS = 1.0
 
 
 @dataclass(slots=True)
@@ -98,14 +100,17 @@ class SupervisorLink:
                 pass
 
 
-def start_heartbeat_thread(link: SupervisorLink) -> None:
+def start_heartbeat_thread(
+    link: SupervisorLink, interval_secs: float = HEARTBEAT_THREAD_SECS
+) -> None:
     """A thread that sends heartbeats whatever the main thread does, and ends the process with its
     parent."""
 
     def run() -> None:
         poll = select.poll()
         poll.register(link.lifeline, select.POLLIN)
-        while not poll.poll(LIFELINE_POLL_MS):
+        link.heartbeat()
+        while not poll.poll(int(interval_secs * 1000)):
             link.heartbeat()
         os._exit(ExitCode.ORPHANED)
 
@@ -175,6 +180,25 @@ def die_with_parent(parent: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between fork and prctl
         os._exit(ExitCode.ORPHANED)
+
+
+def raise_file_limit() -> None:
+    """Let this process open as many files as it may: the usual 1,024 are few for connections, and a
+    stranger who opens so many would keep everybody else out."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):  # macOS has a lower limit than it says
+            pass
+
+
+def user_name() -> str:
+    """Of whoever runs this process; the number of one that the system has no name for."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER") or str(os.getuid())
 
 
 def signal_process(pid: int, number: int) -> bool:

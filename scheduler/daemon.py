@@ -9,6 +9,8 @@ import logging
 import os
 import shutil
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from heron_core import config as keys
 from heron_core.exit_codes import ExitCode
@@ -23,6 +25,7 @@ from scheduler.container.supervisor_events import Outcome, ProcessSpec
 from scheduler.operation_runner import runner_job
 from scheduler.operation_steps import BACK_SECS
 from scheduler.outcomes import write_outcome
+from scheduler.own_nodes import Announcement, is_of
 from scheduler.registration import forget_submission, scheduler_node
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
@@ -70,18 +73,23 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
         shutil.rmtree(sockets, ignore_errors=True)
         write_outcome(submission, outcome)
         if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
-            forget_submission(submission)
+            forget_submission(submission, partial(is_of, _own_node(backend, sockets)))
         for each in submission.remove_at_end:
             shutil.rmtree(each, ignore_errors=True)
     log.info("the scheduler ends: %s", outcome.reason)
     return outcome.code
 
 
+def _own_node(backend: Supervised, sockets: str) -> dict[str, Any]:
+    """What the node of this scheduler says."""
+    ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
+    return {**scheduler_node(backend), **ours}
+
+
 def _announce(submission: Submission, backend: Supervised, sockets: str) -> None:
     """Say who schedules the topology, for kill and for whoever finds the name taken."""
-    ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
     with open_store(submission.store_url) as store:
-        store.put(scheduler_path(submission.topology.name), {**scheduler_node(backend), **ours})
+        store.put(scheduler_path(submission.topology.name), _own_node(backend, sockets))
 
 
 def _supervise(submission: Submission, backend: Supervised, lifeline: int, sockets: str) -> Outcome:
@@ -93,6 +101,8 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
         JOB_RESTARTS,
         silent_secs,
         lambda _: _jobs_of_both_plans(submission, backend, sockets),
+        # Of an executor that was killed; a driver's processes have a life of their own.
+        kills_orphans=backend.kind == LocalBackend.kind,
     ).run()
 
 
@@ -100,7 +110,8 @@ def _jobs(submission: Submission, backend: Supervised, sockets: str) -> list[Pro
     """The back end's, its first as the first, and the runner of operations."""
     are_children = backend.kind == LocalBackend.kind
     back_secs = READY_SECS if are_children else BACK_SECS
-    runner = runner_job(submission, are_children, back_secs)
+    announced = Announcement.of(submission, _own_node(backend, sockets))
+    runner = runner_job(submission, announced, are_children, back_secs)
     return [*backend.jobs(submission, sockets), runner]
 
 

@@ -33,6 +33,7 @@ from heron_io.state_store.protocol import StateStore
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
 from scheduler.operations import Requests, is_under_way, update_under_way
+from scheduler.own_nodes import Announcement, NameTaken, OwnNodes
 from scheduler.submission import Submission
 
 log = logging.getLogger("operations")
@@ -164,16 +165,22 @@ class OperationRunner:
         self._over.append(number)
 
 
-def runner_job(submission: Submission, are_children: bool, back_secs: float) -> ProcessSpec:
+def runner_job(
+    submission: Submission, announced: Announcement, are_children: bool, back_secs: float
+) -> ProcessSpec:
     """The runner as a job of the scheduler, which is to call this itself."""
     scheduler, name = os.getpid(), submission.topology.name
+    store_url = submission.store_url
 
     def main(link: SupervisorLink) -> int:
         log_to(os.path.join(submission.home.logs(name), "operations.log"), "operations")
         start_heartbeat_thread(link)
         try:
-            _serve(submission.store_url, name, scheduler, are_children, back_secs)
-        except Killed as killed:
+            with _opened(store_url) as store, MasterClient(store, name) as client:
+                containers = ChildContainers(store, name, scheduler, are_children, back_secs)
+                steps = OperationSteps(store, name, client, containers)
+                _serve(OperationRunner(Requests(store, name), steps), OwnNodes(store, announced))
+        except (Killed, NameTaken) as killed:
             log.info("the topology ends: %s", killed)
             link.report(str(killed))
         return ExitCode.KILLED
@@ -188,20 +195,17 @@ def runner_job(submission: Submission, are_children: bool, back_secs: float) -> 
     )
 
 
-def _serve(store_url: str, name: str, scheduler: int, are_children: bool, back_secs: float) -> None:
-    """Carry out requests until one of them is to kill the topology: Killed."""
-    with _opened(store_url) as store, MasterClient(store, name) as client:
-        containers = ChildContainers(store, name, scheduler, are_children, back_secs)
-        runner = OperationRunner(
-            Requests(store, name), OperationSteps(store, name, client, containers)
-        )
-        while True:
-            try:
-                runner.poll()
-                time.sleep(POLL_SECS)
-            except StateStoreError as error:  # it finds its server again by itself
-                log.warning("%s", error)
-                time.sleep(RETRY_SECS)
+def _serve(runner: OperationRunner, nodes: OwnNodes) -> None:
+    """Carry out requests until one of them is to kill the topology: Killed; or until the topology
+    has lost its name: NameTaken."""
+    while True:
+        try:
+            nodes.look(time.monotonic())
+            runner.poll()
+            time.sleep(POLL_SECS)
+        except StateStoreError as error:  # it finds its server again by itself
+            log.warning("%s", error)
+            time.sleep(RETRY_SECS)
 
 
 def _opened(store_url: str) -> StateStore:

@@ -20,6 +20,7 @@ from heron_core.operations import (
     operation_to_json,
 )
 from heron_core.state_tree import operation_path, operations_path, topology_path
+from heron_io.processes import user_name
 from heron_io.state_store.protocol import StateStore
 
 log = logging.getLogger("operations")
@@ -101,5 +102,4 @@ def update_under_way(name: str) -> HeronError:
 
 
 def _requester() -> Requester:
-    user = os.environ.get("USER") or str(os.getuid())
-    return Requester(user, socket.gethostname(), os.getpid())
+    return Requester(user_name(), socket.gethostname(), os.getpid())

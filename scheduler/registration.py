@@ -1,9 +1,8 @@
 """A topology's nodes in the state store: written, read, removed."""
 
 import logging
-import os
-import shutil
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
@@ -19,12 +18,13 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import topology_to_json
-from heron_io.processes import started_at
+from heron_io.processes import started_at, user_name
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
+from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
@@ -57,7 +57,7 @@ def _first_state(submission: Submission) -> dict[str, Any]:
         "reason": "",
         "submitted_at": time_text(),
         "host": socket.gethostname(),
-        "user": os.environ.get("USER") or str(os.getuid()),
+        "user": user_name(),
         "logs": submission.home.logs(submission.topology.name),
     }
 
@@ -90,11 +90,12 @@ def scheduler_node(backend: Backend) -> dict[str, Any]:
 def is_alive(node: Any | None) -> bool:
     """Whether the scheduler that `node` (its node's value) describes still runs; one on another
     machine is trusted, and so is a cluster that runs containers by itself: it has no pid."""
-    if node is None:
+    if not isinstance(node, dict):
         return False
     if "pid" not in node or node.get("host") != socket.gethostname():
         return True
-    return bool(started_at(node["pid"]) == node["started"])
+    pid = node["pid"]
+    return isinstance(pid, int) and pid > 0 and started_at(pid) == node.get("started")
 
 
 def _remove_stale(store: StateStore, name: str) -> None:
@@ -103,11 +104,17 @@ def _remove_stale(store: StateStore, name: str) -> None:
         forget(store, name)
 
 
-def forget_submission(submission: Submission) -> None:
-    """Remove the topology's nodes, if the state store can be reached."""
+def forget_submission(
+    submission: Submission, is_ours: Callable[[Any], bool] = lambda node: True
+) -> None:
+    """Remove the topology's nodes, if the state store can be reached, unless its scheduler's node
+    is another one's."""
+    name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
-            forget(store, submission.topology.name)
+            node = store.get(scheduler_path(name))
+            if node is None or is_ours(node):
+                forget(store, name)
     except HeronError as error:
         log.warning("the topology's state could not be removed: %s", error)
 
@@ -118,11 +125,11 @@ def forget(store: StateStore, name: str) -> None:
     The sockets of a scheduler that was killed here go as well, nobody else knows where they are.
     """
     node = store.get(scheduler_path(name))
-    if node is not None and node.get("host") == socket.gethostname():
+    if isinstance(node, dict) and node.get("host") == socket.gethostname():
         if not is_alive(node):
             state = store.get(execution_path(name)) or {}
             write_lost_outcome(Home.of_user(), name, state, store.get(packing_path(name)))
-        shutil.rmtree(node.get("sockets", ""), ignore_errors=True)
+        remove_sockets(node.get("sockets"))
     for path in (
         master_path,
         physical_path,

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from dataclasses import dataclass
 
 
@@ -42,10 +43,25 @@ class Home:
         """The folder in which archives of `heronpy package` are unpacked."""
         return os.path.join(self.path, "archives")
 
+    @property
+    def zookeepers(self) -> str:
+        """The folder of ZooKeeper servers that were started for one run each."""
+        return os.path.join(self.path, "zookeepers")
+
     def clean_logs(self, name: str) -> None:
         """A new run begins with empty logs."""
         shutil.rmtree(self.topology(name), ignore_errors=True)
         os.makedirs(self.logs(name), mode=0o700, exist_ok=True)
+
+
+def is_logs_folder(path: str, name: str) -> bool:
+    """Whether this is the folder of a topology's logs in some user's folder, and ours: what the
+    state store says may be anything."""
+    parent = os.path.join("topologies", name, "logs")
+    if not os.path.isabs(path) or not path.endswith(os.sep + parent):
+        return False
+    found = os.lstat(path)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
 def _default() -> str:

@@ -59,6 +59,8 @@ class ControlPlane:
         self._results = results
         self._snapshots: dict[int, messages.Json] = {}
         """Of each instance here the newest metrics."""
+        self._unreported: set[int] = set()
+        """Those of them that the master has not been sent."""
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
         """When the master was last heard of; None while there is none."""
@@ -96,6 +98,7 @@ class ControlPlane:
         if task not in self._snapshots:
             self._next_heartbeat = 0.0  # the master shall know at once that it is there
         self._snapshots[task] = metrics
+        self._unreported.add(task)
         if self._state.queues[task].incarnation != incarnation:
             # It was served by the stream manager that died before us. So was the one that is
             # registered, if there is one: whichever registers last stays, the other one ends.
@@ -138,6 +141,7 @@ class ControlPlane:
         """A connection to a topology master was opened."""
         self._state.note("master connected")
         self._master_seen = self._state.now
+        self._unreported.update(self._snapshots)
         out.append(events.ToMaster(replace(self.identity, epoch=self._state.epoch)))
         self.identity = replace(self.identity, predecessor="")  # said once
         self._report(out)
@@ -155,6 +159,8 @@ class ControlPlane:
                 for task in self.plans.take(plan, out):
                     self._snapshots.pop(task, None)
                     self._finishing.discard(task)
+                # The master takes no numbers of who is not in its plan yet.
+                self._unreported = set(self._snapshots)
             case messages.QuiescenceProbe() as probe:
                 self._wave = probe
                 self._send_to_all(probe, out)
@@ -186,15 +192,20 @@ class ControlPlane:
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + options.heartbeat_secs
             if self._master_seen is not None:
-                out.append(events.ToMaster(self.heartbeat()))
+                out.append(events.ToMaster(self._news()))
         seen = self._master_seen
         if seen is not None and now - seen > options.master_silent_secs:
             self._state.note("master silent")
             self._master_seen = None
             out.append(events.FindMaster())
 
+    def _news(self) -> messages.Heartbeat:
+        """What the master hears regularly: our counters, the snapshots that it does not have."""
+        unreported, self._unreported = self._unreported, set()
+        return self._heartbeat_of({task: self._snapshots[task] for task in unreported})
+
     def heartbeat(self) -> messages.Heartbeat:
-        """What the master hears regularly: our counters, our instances' newest snapshots."""
+        """Our counters, our instances' newest snapshots."""
         return self._heartbeat_of(dict(self._snapshots))
 
     def _heartbeat_of(self, snapshots: dict[int, messages.Json]) -> messages.Heartbeat:
@@ -220,5 +231,5 @@ class ControlPlane:
     def validate(self) -> None:
         """AssertionError unless what is kept is of instances here."""
         self.plans.validate()
-        assert self._snapshots.keys() <= self._state.queues.keys()
+        assert self._unreported <= self._snapshots.keys() <= self._state.queues.keys()
         assert self._finishing <= self._state.queues.keys()

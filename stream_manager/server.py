@@ -26,6 +26,7 @@ from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
+from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
@@ -89,6 +90,7 @@ class Server:
         self._session = CONNECTED
         self._local = local_router(self._context, arguments.socket_path)
         self._to_locals = LocalSender(self._local)
+        self._encoder = messages.Encoder()
         self._authenticator = CurveAuthenticator(self._context, arguments.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
@@ -101,6 +103,7 @@ class Server:
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         self._master: zmq.Socket[bytes] | None = None
         self._master_address = ""
+        self._known_master = KnownMaster(arguments.socket_path)
         self._look_for_master_at = 0.0
         register = messages.RegisterStreamManager(
             arguments.container,
@@ -251,7 +254,7 @@ class Server:
         self._send_local(DATA, each.task, each.incarnation, each.frames)
 
     def _to_local_control(self, each: events.ToLocalControl) -> None:
-        data = [messages.encode(each.message)]
+        data = [self._encoder.encode(each.message)]
         self._send_local(CONTROL, each.task, each.incarnation, data)
 
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:
@@ -324,17 +327,20 @@ class Server:
         self.handle(events.MasterConnected())
 
     def _master_node(self) -> Any | None:
-        """The master's node; None while there is none, or no state store to ask: data goes on."""
+        """The master's node; None while there is none. Without a state store to ask it is where it
+        was last: data goes on."""
         try:
             if self._store is None:
                 self._store = open_store(self._arguments.store_url)
                 self._store.on_session(self._session_changed)
-            if self._session != CONNECTED:
-                return None
-            return self._store.get(master_path(self._topology.name))
+            if self._session == CONNECTED:
+                node = self._store.get(master_path(self._topology.name))
+                if node is not None:
+                    self._known_master.remember(node)
+                return node
         except StateStoreError as error:
             log.warning("cannot look for the topology master: %s", error)
-            return None
+        return self._known_master.recall()
 
     def _session_changed(self, state: str) -> None:
         """From a thread of the state store."""

@@ -248,7 +248,7 @@ class TopologyMaster:
             return
         if container not in life.plan.containers:
             return
-        life.measurements.take_stream_manager(heartbeat, life.tasks)
+        life.measurements.take_stream_manager(heartbeat, life.packings)
         for task, snapshot in heartbeat.instances.items():
             try:
                 self._take_snapshot(container, task, snapshot, now)

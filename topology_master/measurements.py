@@ -55,13 +55,13 @@ class Measurements:
         """An instance could not start."""
         self._errors[task] = error
 
-    def take_stream_manager(self, heartbeat: Heartbeat, tasks: Set[int]) -> None:
-        """What a stream manager says of itself; `tasks`: all that it may name. ProtocolError if it
-        names others, or does not say how many bytes wait for each."""
+    def take_stream_manager(self, heartbeat: Heartbeat, packings: Iterable[PackingPlan]) -> None:
+        """What a stream manager says of itself; `packings`: those whose tasks it may name.
+        ProtocolError if it names others, or does not say how many bytes wait for each."""
         counters = stream_manager_stats(heartbeat.metrics)
         paused = {task: PauseStatistics(*each) for task, each in heartbeat.paused.items()}
         named = {*paused, *(cause for each in paused.values() for cause in each.causes)}
-        if not named <= tasks:
+        if named and not all(any(x in each.instances for each in packings) for x in named):
             raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
         self._paused[heartbeat.container] = paused
         self._stream_managers[heartbeat.container] = counters

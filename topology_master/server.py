@@ -23,6 +23,7 @@ from heron_core.state_tree import (
     master_path,
     packing_path,
     physical_path,
+    topology_path,
 )
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
@@ -30,6 +31,7 @@ from heron_io.processes import SupervisorLink, started_at
 from heron_io.run_records import Records
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
+from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
 from heron_io.transport import drain
@@ -86,6 +88,7 @@ class Server:
         self._router, self._address = self._loop.tcp_router(
             arguments.bind_host, 0, MESSAGE_BYTES_MAX
         )
+        self._encoder = messages.Encoder()
         self._leave_at = float("inf")
         self._session = CONNECTED
         self._node_lost = False
@@ -192,17 +195,36 @@ class Server:
         self._node_lost = self._node_lost or state == LOST
 
     def _keep_node(self) -> None:
-        """After a lost session: take the node again, or leave it to who has it now."""
+        """After a lost session, or if somebody removed it: take the node again, or leave it to who
+        has it now."""
         if not self._node_lost or self._session != CONNECTED:
             return
         try:
             self._take_node()
-            log.info("the session with the state store was lost; our node is there again")
+            log.info("our node was gone from the state store; it is there again")
             self._node_lost = False
         except NameInUse as error:
             self._loop.stop(f"another master took over while we were cut off: {error}", 1)
         except StateStoreError as error:
             log.warning("cannot take the master's node again yet: %s", error)
+
+    def _keep_nodes(self, now: float) -> None:
+        """Write again what somebody removed, as long as the topology itself is there: its scheduler
+        writes that again, or ends us."""
+        if self._session != CONNECTED or self._node_lost or not self._kept.is_due(now):
+            return
+        try:
+            missing = self._kept.missing()
+            if topology_path(self._topology.name) in missing:
+                return
+            self._node_lost = master_path(self._topology.name) in missing
+        except StateStoreError as error:
+            log.warning("our nodes cannot be looked at: %s", error)
+            return
+        for path in missing:
+            if path != master_path(self._topology.name):
+                log.warning("%s was removed from the state store: it is written again", path)
+                self._pending.setdefault(path, self._kept.value(path))
 
     def _write_pending(self) -> None:
         """What could not be written while the state store was away."""
@@ -211,7 +233,7 @@ class Server:
         for path in list(self._pending):
             try:
                 self._store.put(path, self._pending[path])
-                del self._pending[path]
+                self._kept.keep(path, self._pending.pop(path))
             except StateStoreError as error:
                 log.warning("%s is not written yet: %s", path, error)
                 return
@@ -239,9 +261,15 @@ class Server:
         self._core.master_began(self._link.predecessor, time.monotonic())
         # The master before us may have died in the middle of an update, and told nobody.
         self._reload = previous is not None
+        self._kept = KeptNodes(self._store)
+        for path in (topology_path, master_path, packing_path, physical_path, execution_path):
+            at = path(self._topology.name)
+            if (value := self._store.get(at)) is not None:
+                self._kept.keep(at, value)
         while self._loop.end is None:
             now = time.monotonic()
             if self._loop.is_timer_due(now):
+                self._keep_nodes(now)
                 self._keep_node()
                 self._write_pending()
                 self._handle(events.Timer(stored=not self._pending))
@@ -302,7 +330,7 @@ class Server:
             self._perform[type(each)](each)
 
     def _send(self, each: events.Send) -> None:
-        self._router.send_multipart([each.receiver, messages.encode(each.message)])
+        self._router.send_multipart([each.receiver, self._encoder.encode(each.message)])
 
     def _store_packing(self, each: events.StorePacking) -> None:
         self._pending[packing_path(self._topology.name)] = each.packing

@@ -10,7 +10,8 @@ from heron_cli.component_table import plain_table
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.running_topology import running_names
-from heron_core.state_tree import execution_path, packing_path, scheduler_path
+from heron_cli.stored_nodes import node, of_each, packing
+from heron_core.state_tree import execution_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
 from scheduler.outcomes import ended_names, outcome_of
 from scheduler.registration import is_alive
@@ -19,6 +20,8 @@ from scheduler.user_folder import Home
 NOTHING_RUNS = "No topologies found."
 LOST = "LOST"
 """State of a topology whose scheduler was killed together with everything: only nodes are left."""
+UNREADABLE = "UNREADABLE"
+"""State of a topology with a malformed node in the state store, which stderr names."""
 
 
 @click.command("list")
@@ -47,7 +50,8 @@ def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> Non
 
 def summaries(store: StateStore) -> list[dict[str, Any]]:
     """One dict for each running topology: name, state, containers, instances, submitted, …"""
-    return [_summary(store, name) for name in running_names(store)]
+    names = running_names(store)
+    return list(of_each(names, lambda name: _summary(store, name), _unreadable))
 
 
 def ended_summaries(home: Home) -> list[dict[str, Any]]:
@@ -75,16 +79,21 @@ def summaries_text(found: list[dict[str, Any]]) -> str:
 
 
 def _summary(store: StateStore, name: str) -> dict[str, Any]:
-    state = store.get(execution_path(name)) or {}
-    packing = store.get(packing_path(name)) or {"containers": []}
-    alive = is_alive(store.get(scheduler_path(name)))
+    state, plan = node(store, execution_path(name)), packing(store, name)
+    alive = is_alive(node(store, scheduler_path(name)) or None)
     return {
         "name": name,
         "state": state.get("state", "?") if alive else LOST,
-        "containers": len(packing["containers"]),
-        "instances": sum(len(each["instances"]) for each in packing["containers"]),
+        "containers": len(plan.containers),
+        "instances": len(plan.instances),
         "submitted": state.get("submitted_at", "?"),
         "host": state.get("host", "?"),
         "user": state.get("user", "?"),
         **_end(state),
     }
+
+
+def _unreadable(name: str) -> dict[str, Any]:
+    """A line with the same columns."""
+    unknown = dict.fromkeys(("submitted", "host", "user"), "?")
+    return {"name": name, "state": UNREADABLE, "containers": 0, "instances": 0, **unknown}

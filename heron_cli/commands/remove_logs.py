@@ -12,7 +12,7 @@ from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError
 from heron_core.state_tree import scheduler_path
 from scheduler.registration import is_alive
-from scheduler.user_folder import Home
+from scheduler.user_folder import Home, is_logs_folder
 
 LOG_PATH_KEY = LOG_KEYS["path"]
 
@@ -48,7 +48,11 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
         raise HeronError(f"{name} is running: `heronpy kill {name}` first, or use --force")
     wanted = compiled(pattern)
     folder = logs_folder(target, name)
-    if not runs and folder == Home.of_user().logs(name):
+    if not is_logs_folder(folder, name):
+        raise HeronError(
+            f"{folder} is no folder of heronpy's for logs of {name}: nothing is removed"
+        )
+    if everything and not runs and folder == Home.of_user().logs(name):
         folder = os.path.dirname(folder)
     files = [*_files(folder), *_python_logs(target, name)]
     outcome = Home.of_user().outcome_file(name)

@@ -11,6 +11,7 @@ from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
+from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
 from heron_core.topology import TopologySpec
@@ -38,6 +39,7 @@ from heron_core.topology import TopologySpec
     metavar="embedded|HOST:PORT[/ROOT]",
     help="Keep the state in ZooKeeper: one started for this run, or a running one.",
 )
+@insecure_option
 @with_spark_options
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
@@ -49,6 +51,7 @@ def run_command(
     seconds: float | None,
     until_done: bool,
     zookeeper: str | None,
+    insecure: bool,
     spark: SparkOptions,
     program: bool,
     arguments: tuple[str, ...],
@@ -87,7 +90,7 @@ def run_command(
         return run_here(spec, spark.options(seconds or None))
     packing = spark.packing(spec)
     with ExitStack() as stack:
-        url, folders = stack.enter_context(_state(zookeeper))
+        url, folders = stack.enter_context(_state(zookeeper, insecure))
         run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name))
         return run.until_end(seconds or None, until_done)
 
@@ -104,18 +107,16 @@ def _show(spec: TopologySpec, spark: SparkOptions, form: str) -> None:
 
 
 @contextmanager
-def _state(zookeeper: str | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _state(zookeeper: str | None, insecure: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The state store's URL, and folders to remove when the run is over."""
-    from heron_cli.options.state_store import store_url
+    from heron_cli.options.state_store import private_store_url
 
     if zookeeper != "embedded":
-        yield store_url(zookeeper), ()
+        yield private_store_url(zookeeper, insecure), ()
         return
-    import tempfile
+    from heron_cli.private_zookeeper import private_zookeeper
+    from scheduler.user_folder import Home
 
-    from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-
-    folder = tempfile.mkdtemp(prefix="heronpy-zookeeper-")
-    with EmbeddedZooKeeper(folder) as server:
-        click.echo(f"ZooKeeper at {server.address}", err=True)
-        yield f"zk://{server.address}", (folder,)
+    with private_zookeeper(Home.of_user()) as (address, folder):
+        click.echo(f"ZooKeeper at {address}", err=True)
+        yield f"zk://{address}", (folder,)

@@ -39,6 +39,8 @@ class Numbers:
     """None of one that has ended when its master had not said anything."""
     instances: Mapping[str, Sequence[InstanceStats]]
     """component -> its instances, for those that were asked for."""
+    waiting: str = ""
+    """What its scheduler says that it waits for."""
 
 
 @click.command("stats")
@@ -66,6 +68,8 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         click.echo(json.dumps(_json(numbers, outcome, component, every), indent=1))
     else:
         _print(numbers, outcome, name)
+        if numbers.waiting:
+            click.echo(numbers.waiting)
 
 
 def _json(
@@ -101,12 +105,13 @@ def _found(
 def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbers:
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
+        waiting = str((topology.scheduler or {}).get("waiting", ""))
         stats = topology.client.stats(component)
         _check_component(stats, name, component)
         instances = {} if component is None else {component: stats.instances or ()}
         for each in stats.components if every else ():
             instances[each] = topology.client.stats(each).instances or ()
-    return Numbers(stats, instances)
+    return Numbers(stats, instances, waiting)
 
 
 def _check_component(stats: TopologyStats, name: str, component: str | None) -> None:

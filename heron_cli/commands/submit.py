@@ -13,7 +13,12 @@ from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
-from heron_cli.options.state_store import store_url, zookeeper_option
+from heron_cli.options.state_store import (
+    check_private,
+    insecure_option,
+    store_url,
+    zookeeper_option,
+)
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
@@ -72,6 +77,7 @@ sparse_options = stacked(
 )
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
+@insecure_option
 @with_cluster
 @with_spark_options
 @sparse_options
@@ -86,6 +92,7 @@ def submit_command(
     wait_for_room: bool,
     no_hooks: bool,
     zookeeper: str | None,
+    insecure: bool,
     cluster: "Cluster | None",
     spark: SparkOptions,
 ) -> int:
@@ -123,6 +130,7 @@ def submit_command(
     packing = spark.packing(spec)
     address = zookeeper or source.environment.zookeeper
     url = store_url(address) if cluster is None else cluster.store_url
+    check_private(url, insecure)
     if force:
         _kill_old(spec.name, url, wait_secs, cluster)
     submission, backend = _submission(spec, packing, url, cluster, spark)

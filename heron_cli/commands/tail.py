@@ -80,6 +80,11 @@ def tail_command(
         return [each for each in _of_component(find(), name, component) if wanted(each.file)]
 
     logs = chosen()
+    if not logs and not follow and not find():
+        raise HeronError(
+            f"there are no logs of {name} here: it has ended, and what ran on a cluster left its "
+            "logs there (on YARN: `yarn logs -applicationId ID`)"
+        )
     for log in logs:
         for line in log.last(lines):
             click.echo(line)

@@ -10,7 +10,8 @@ from heron_cli.component_table import plain_table
 from heron_cli.number_text import duration
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.running_topology import running_names
-from heron_core.state_tree import execution_path, packing_path
+from heron_cli.stored_nodes import node, of_each, packing
+from heron_core.state_tree import execution_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
 
@@ -33,7 +34,9 @@ def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
     heronpy worker_uptime
     """
     with store_options.store() as store:
-        found = [each for name in running_names(store) for each in _workers(store, name)]
+        names = running_names(store)
+        workers = of_each(names, lambda name: list(_workers(store, name)), lambda name: [])
+        found = [each for of_one in workers for each in of_one]
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
@@ -57,7 +60,7 @@ def _workers(store: StateStore, name: str) -> Iterable[Worker]:
         stats = client.try_stats()
     finally:
         client.close()
-    state = store.get(execution_path(name)) or {}
+    state = node(store, execution_path(name))
     containers = (stats and stats.containers_expected) or _packed(store, name)
     for container in containers:
         up = stats.registered.get(container) if stats else None
@@ -73,8 +76,7 @@ def _workers(store: StateStore, name: str) -> Iterable[Worker]:
 
 def _packed(store: StateStore, name: str) -> dict[int, int]:
     """container -> number of its instances."""
-    packing = store.get(packing_path(name)) or {"containers": []}
-    return {each["id"]: len(each["instances"]) for each in packing["containers"]}
+    return {each.id: len(each.instances) for each in packing(store, name).containers}
 
 
 @click.command("slot_usage")
@@ -87,7 +89,11 @@ def slot_usage_command(as_json: bool, store_options: StoreOptions) -> None:
     heronpy slot_usage
     """
     with store_options.store() as store:
-        used = {name: {_host(store, name): _packed(store, name)} for name in running_names(store)}
+        names = running_names(store)
+        hosts = of_each(
+            names, lambda name: {_host(store, name): _packed(store, name)}, lambda name: {}
+        )
+        used = dict(zip(names, hosts, strict=True))
     if as_json:
         click.echo(json.dumps(used, indent=1))
     else:
@@ -96,7 +102,7 @@ def slot_usage_command(as_json: bool, store_options: StoreOptions) -> None:
 
 
 def _host(store: StateStore, name: str) -> str:
-    return str((store.get(execution_path(name)) or {}).get("host", "?"))
+    return str(node(store, execution_path(name)).get("host", "?"))
 
 
 def slots_text(used: Mapping[str, Mapping[str, Mapping[int, int]]]) -> str:

@@ -1,5 +1,6 @@
 """Which state store a command talks to: files of the user, or ZooKeeper."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,8 +8,9 @@ from typing import Any
 
 import click
 
+from heron_cli.private_zookeeper import find_credentials
 from heron_core.errors import UsageError
-from heron_io.state_store.opening import open_store
+from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.user_folder import Home
 
@@ -25,11 +27,45 @@ def zookeeper_option(command: Command) -> Command:
     )(command)
 
 
+def insecure_option(command: Command) -> Command:
+    """--insecure for commands that put a topology's key into the state store."""
+    return click.option(
+        "--insecure",
+        is_flag=True,
+        envvar="HERONPY_INSECURE",
+        help="Use a ZooKeeper without credentials: whoever reaches it may run code as you.",
+    )(command)
+
+
+def private_store_url(zookeeper: str | None, insecure: bool) -> str:
+    """As `store_url`, for a topology that is to start there: see `check_private`."""
+    url = store_url(zookeeper)
+    check_private(url, insecure)
+    return url
+
+
+def check_private(url: str, insecure: bool) -> None:
+    """UsageError if anybody could read the topology's key in this state store."""
+    if insecure or not url.startswith("zk://") or CREDENTIALS_VARIABLE in os.environ:
+        return
+    raise UsageError(
+        f"whoever reaches the ZooKeeper at {url.removeprefix('zk://')} could read the topology's "
+        f"key and run code as you: set {CREDENTIALS_VARIABLE}=USER:PASSWORD, here and wherever you "
+        "look at the topology, or say --insecure"
+    )
+
+
 def store_url(zookeeper: str | None) -> str:
     """The URL for open_store; UsageError if the option's value is none."""
     if zookeeper is not None and not re.fullmatch(r"[^\s/]+:\d+(,[^\s/]+:\d+)*(/\S*)?", zookeeper):
         raise UsageError(f"--zookeeper {zookeeper!r} is not HOST:PORT[/ROOT]")
-    return Home.of_user().store_url if zookeeper is None else f"zk://{zookeeper}"
+    home = Home.of_user()
+    if zookeeper is None:
+        return home.store_url
+    credentials = find_credentials(home, zookeeper)
+    if credentials is not None:
+        os.environ.setdefault(CREDENTIALS_VARIABLE, credentials)
+    return f"zk://{zookeeper}"
 
 
 @contextmanager

@@ -32,19 +32,30 @@ class NotHashable(TypeError):
 
 
 def stable_hash(values: Sequence[Any]) -> int:
-    """A number in 0..2**32-1 for the grouped values; raises NotHashable naming the type."""
+    """A number in 0..2**32-1 for the grouped values; raises NotHashable naming the type, or that
+    the values go too deep."""
     if len(values) == 1 and type(values[0]) is str:
         data = b"s" + values[0].encode("utf-8", "surrogatepass")
     else:
-        data = (
-            b"".join(_framed(each) for each in values) if len(values) > 1 else canonical(values[0])
-        )
+        data = _canonical_of_all(values)
     return (crc32(data) * _SPREAD) & _HASH_MASK
 
 
 def slot(hashed: int, slots: int) -> int:
     """Which of `slots` equal ranges of the hash space `hashed` falls into: 0..slots-1."""
     return (hashed * slots) >> HASH_BITS
+
+
+def _canonical_of_all(values: Sequence[Any]) -> bytes:
+    try:
+        if len(values) == 1:
+            return canonical(values[0])
+        return b"".join(_framed(each) for each in values)
+    except RecursionError:
+        raise NotHashable(
+            "lists, tuples or dicts that deep within each other cannot be grouped by: group by a "
+            "part of the value"
+        ) from None
 
 
 def canonical(value: Any) -> bytes:

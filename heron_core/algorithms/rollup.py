@@ -66,6 +66,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "user": are_user_metrics,
     "user_totals": are_user_metrics,
 }
+USAGE = ("cpu_share", "memory_bytes")
+"""What a process uses; it is absent where nobody measures it."""
 
 
 def check_snapshot(snapshot: Snapshot) -> None:
@@ -77,6 +79,8 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key in DELIVERIES:
         if not _is_number(snapshot.get(key, 0)):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+    if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
+        raise ProtocolError(f"a snapshot without sense in {' or '.join(USAGE)}")
 
 
 class Rates:
@@ -287,6 +291,8 @@ class RollUp:
             **{key: snapshot[key] if snapshot else 0 for key in keys},
             user=snapshot["user"] if snapshot else {},
             user_totals=snapshot["user_totals"] if snapshot else {},
+            cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
+            memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
         )
 
 

@@ -6,7 +6,7 @@ the end say who says what to whom.
 
 import dataclasses
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, get_type_hints
@@ -18,6 +18,7 @@ from heron_core.errors import ProtocolError
 Json = Mapping[str, Any]
 
 WHOLE_NUMBER_MAX = (1 << 63) - 1
+_NESTED = frozenset((dict, tuple))
 NESTING_MAX = 16
 """Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
 ERROR_CHARACTERS = 200
@@ -309,12 +310,16 @@ _FIELD_CHECKS = {
 }
 
 
-def _nests_too_deep(value: object) -> bool:
+def _parts(value: Any) -> Iterable[Any]:
+    return chain(value, value.values()) if type(value) is dict else value
+
+
+def _nests_too_deep(value: tuple[Any, ...]) -> bool:
     level: list[Any] = [value]
     for _ in range(NESTING_MAX):
-        arrays = [each for each in level if type(each) is tuple]
-        level = [part for each in level if type(each) is dict for part in (*each, *each.values())]
-        level.extend(chain.from_iterable(arrays))
+        # Most are full of numbers: those are looked through without a Python loop.
+        nested = [each for each in level if not _NESTED.isdisjoint(map(type, _parts(each)))]
+        level = [part for each in nested for part in _parts(each) if type(part) in _NESTED]
         if not level:
             return False
     return True
@@ -325,6 +330,20 @@ def encode(message: Message) -> bytes:
     name = type(message).__name__
     data: bytes = msgpack.packb([name, *(getattr(message, field) for field in _FIELDS[name])])
     return data
+
+
+class Encoder:
+    """Encodes messages; one that goes to many receivers in a row, such as a plan, only once."""
+
+    def __init__(self) -> None:
+        self._message: Message | None = None
+        self._data = b""
+
+    def encode(self, message: Message) -> bytes:
+        """A message as bytes."""
+        if message is not self._message:
+            self._data, self._message = encode(message), message
+        return self._data
 
 
 def decode(data: bytes) -> Any:

@@ -3,6 +3,10 @@
 Plain values (None, bool, int, float, str, bytes, list, dict of those) pay nothing for the others:
 only what msgpack does not know exactly reaches `_extension`. A tuple, set or frozenset becomes an
 extension of its items, anything else its pickle. bytearray and memoryview arrive as bytes.
+
+A pickle runs code of its sender's choice when it is opened. Senders are known before this module
+sees a byte of theirs (heron_io.security), and `topology.values.pickle: false` does without: then
+nothing is pickled, and no pickle is opened.
 """
 
 import pickle
@@ -12,6 +16,7 @@ from typing import Any
 
 import msgpack
 
+from heron_core.config import VALUES_PICKLE
 from heron_core.errors import ValueNotSerialisable
 
 TUPLE, SET, FROZENSET, PICKLED = 1, 2, 3, 4
@@ -23,6 +28,13 @@ _CONTAINERS: dict[type, int] = {tuple: TUPLE, set: SET, frozenset: FROZENSET}
 _BUILDERS: dict[int, Callable[[Any], Any]] = {TUPLE: tuple, SET: set, FROZENSET: frozenset}
 
 Pack = Callable[[Any], bytes]
+Unpack = Callable[[bytes], Any]
+
+NO_PICKLES = f"it needs pickle, which {VALUES_PICKLE} forbids: send plain values instead"
+
+
+class PickleRefused(ValueError):
+    """A value or a body that only pickle can carry, in a topology that does without."""
 
 
 def _pickled(value: object) -> bytes:
@@ -35,55 +47,79 @@ def _pickled(value: object) -> bytes:
         return data
 
 
-def _extension(depth: int, value: object) -> msgpack.ExtType:
+def _extension(depth: int, pickles: bool, value: object) -> msgpack.ExtType:
     code = _CONTAINERS.get(type(value))
     if code is None:
+        if not pickles:
+            raise PickleRefused(NO_PICKLES)
         return msgpack.ExtType(PICKLED, _pickled(value))
     if depth == EXTENSIONS_DEEP_MAX:
         raise ValueError(f"more than {EXTENSIONS_DEEP_MAX} tuples or sets within each other")
     # A packer of its own: the outer one is in the middle of its buffer.
-    data = _packer(depth + 1)(list(value))  # type: ignore[call-overload]
+    data = _packer(depth + 1, pickles)(list(value))  # type: ignore[call-overload]
     return msgpack.ExtType(code, data)
 
 
-def _from_extension(depth: int, code: int, data: bytes) -> Any:
+def _from_extension(depth: int, pickles: bool, code: int, data: bytes) -> Any:
     if code == PICKLED:
+        if not pickles:
+            raise PickleRefused(f"a pickle, which {VALUES_PICKLE} forbids")
         return pickle.loads(data)
     builder = _BUILDERS.get(code)
     if builder is None:
         return msgpack.ExtType(code, data)
     if depth == EXTENSIONS_DEEP_MAX:
         raise ValueError(f"more than {EXTENSIONS_DEEP_MAX} tuples or sets within each other")
-    return builder(_UNPACK[depth + 1](data))
+    return builder(_UNPACK[pickles][depth + 1](data))
 
 
-def _packer(depth: int) -> Pack:
-    default = _PACK_EXTENSION[depth]
+def _packer(depth: int, pickles: bool) -> Pack:
+    default = _PACK_EXTENSION[pickles][depth]
     pack: Pack = msgpack.Packer(autoreset=True, strict_types=True, default=default).pack
     return pack
 
 
-_PACK_EXTENSION = [partial(_extension, depth) for depth in range(EXTENSIONS_DEEP_MAX + 1)]
+_DEPTHS = range(EXTENSIONS_DEEP_MAX + 1)
+_PACK_EXTENSION = {
+    pickles: [partial(_extension, depth, pickles) for depth in _DEPTHS] for pickles in (False, True)
+}
 
 
-def packer() -> Pack:
+def packer(*, pickles: bool = True) -> Pack:
     """A function value -> bytes that reuses one buffer; raises what `pack_fields` can explain."""
-    return _packer(0)
+    return _packer(0, pickles)
 
 
-_UNPACK: list[Callable[[bytes], Any]] = [
-    partial(msgpack.unpackb, ext_hook=partial(_from_extension, depth), strict_map_key=False)
-    for depth in range(EXTENSIONS_DEEP_MAX + 1)
-]
+_UNPACK: dict[bool, list[Unpack]] = {
+    pickles: [
+        partial(
+            msgpack.unpackb, ext_hook=partial(_from_extension, depth, pickles), strict_map_key=False
+        )
+        for depth in _DEPTHS
+    ]
+    for pickles in (False, True)
+}
 
-unpack = _UNPACK[0]
+unpack = _UNPACK[True][0]
 """bytes -> value, the inverse of what `packer` makes; of other bytes any exception."""
 
 
+def unpacker(*, pickles: bool) -> Unpack:
+    """`unpack`, or what refuses pickles instead."""
+    return _UNPACK[pickles][0]
+
+
 def pack_fields(
-    pack: Pack, values: Sequence[Any], component: str, stream: str, fields: Sequence[str]
+    pack: Pack,
+    values: Sequence[Any],
+    component: str,
+    stream: str,
+    fields: Sequence[str],
+    *,
+    pickles: bool = True,
 ) -> bytes:
-    """The general way for values that `pack` refused whole: field by field, pickled where needed.
+    """The general way for values that `pack` refused whole: field by field, pickled where needed
+    and allowed.
 
     It carries what msgpack cannot (ints beyond 64 bit, lone surrogates, very deep nesting).
     Raises ValueNotSerialisable naming component, stream and field.
@@ -94,12 +130,14 @@ def pack_fields(
             pack(value)
             safe.append(value)
         except Exception:
-            safe.append(_pickled_field(value, f"{component}.{stream}", name))
+            safe.append(_pickled_field(value, f"{component}.{stream}", name, pickles))
     return pack(safe)
 
 
-def _pickled_field(value: object, where: str, name: str) -> msgpack.ExtType:
+def _pickled_field(value: object, where: str, name: str, pickles: bool) -> msgpack.ExtType:
     try:
+        if not pickles:
+            raise PickleRefused(NO_PICKLES)
         return msgpack.ExtType(PICKLED, _pickled(value))
     except Exception as error:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"

@@ -49,7 +49,14 @@ class Collector:
             data = self._pack(values)
         except Exception:
             spec = route.spec
-            data = pack_fields(self._pack, values, self.component, spec.name, spec.fields)
+            data = pack_fields(
+                self._pack,
+                values,
+                self.component,
+                spec.name,
+                spec.fields,
+                pickles=self.options.pickles,
+            )
         if len(data) > self.options.message_bytes_max:
             raise ComponentError(
                 f"{self.component}.{route.spec.name}: a tuple of {len(data)} bytes is over the "

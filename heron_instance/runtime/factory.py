@@ -16,7 +16,7 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
-from heron_core.wire.values import Pack, packer, unpack
+from heron_core.wire.values import Pack, packer, unpacker
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
@@ -171,11 +171,12 @@ def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | No
 def _codec(options: Options, config: dict[str, Any]) -> tuple[Pack, Decode]:
     """How values travel: msgpack, or each value by the topology's own serializer."""
     path = options.serializer
+    pack_bytes, unpack = packer(pickles=options.pickles), unpacker(pickles=options.pickles)
     if path is None or path.endswith(".PythonSerializer"):
-        return plain_packer(packer()), unpack
+        return plain_packer(pack_bytes), unpack
     serializer: Any = load_class(path)()
     serializer.initialize(config)
-    pack_bytes, name = packer(), type(serializer).__name__
+    name = type(serializer).__name__
 
     def pack(values: Any) -> bytes:
         data = [serializer.serialize(value) for value in values]

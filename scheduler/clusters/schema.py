@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from heron_core.sizes import parse_size
 from heron_core.validation import choices
 from scheduler.packing import FIRST_FIT_DECREASING, ROUND_ROBIN
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     Reader = Callable[[Located], Any]
 
 SCHEDULERS = ("local", "spark", "aurora", "yarn")
-UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|)", re.IGNORECASE)
 _STATE = re.compile(r"zk://[^\s/]+:\d+(,[^\s/]+:\d+)*(/\S*)?|file:///\S.*")
 _IDENTIFIER = re.compile(r"[\w.-]+", re.ASCII)
 
@@ -73,9 +72,11 @@ def cores(located: "Located") -> float:
 
 def size(located: "Located") -> int:
     """Bytes, as a number or as in 512MB; the units are powers of 1024, as Heron's."""
-    found = _SIZE.fullmatch(str(located.value).strip())
-    number = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
-    if number < 1 or isinstance(located.value, bool):
+    try:
+        number = parse_size(located.value)
+    except ValueError:
+        number = 0
+    if number < 1:
         raise located.position.wrong(f"this must be a size such as 512MB, not {located.plain()!r}")
     return number
 

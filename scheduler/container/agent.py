@@ -20,6 +20,7 @@ from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
 from heron_io.waker import Waker
 from scheduler.container.agent_core import (
+    LOOK_SECS,
     AgentCore,
     ContainerEnd,
     Ended,
@@ -32,7 +33,6 @@ from scheduler.container.agent_core import (
     Timer,
 )
 
-POLL_SECS = 1.0
 REAP_SECS = 2.0
 """For a process that has closed its status pipe and is about to end."""
 
@@ -94,7 +94,7 @@ class ContainerAgent:
             return ContainerEnd(0, "", 0.0, self._stop_reason)
         self.start()
         try:
-            while (end := self.wait(POLL_SECS)) is None:
+            while (end := self.wait(LOOK_SECS)) is None:
                 pass
         finally:
             self.close()

@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from heron_core.algorithms.standstill import Standstill
 from heron_core.story import Story
 from scheduler.container.grace import CONTAINER_GRACE_SECS
 
 NEVER = float("inf")
+LOOK_SECS = 1.0
+"""An agent looks at its clock at least so often."""
 
 
 class Phase(Enum):
@@ -113,6 +116,7 @@ class AgentCore:
     _stop_reason: str | None = None
     _kill_reason: str = ""
     _kill_at: float = NEVER
+    _standstill: Standstill = field(default_factory=lambda: Standstill(LOOK_SECS))
     _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
@@ -120,6 +124,9 @@ class AgentCore:
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
+        missed_secs = self._standstill.missed_secs(now)  # it stood still itself: nobody's fault
+        self.heard_at += missed_secs
+        self._kill_at += missed_secs
         instructions = _HANDLERS[type(event)](self, event, now)
         if instructions or not isinstance(event, Heartbeat | Timer):
             self._story.record(now, repr(event), map(repr, instructions))

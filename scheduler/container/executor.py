@@ -1,8 +1,9 @@
 """The executor of one container: its topology master, or its stream manager and instances.
 
 Container 0 holds the master alone (Heron: SchedulerUtils); any other the stream manager and one
-process for each instance, all forked from this one. `heron_instance`, `stream_manager` and
-`topology_master` are imported before the first fork, so a child starts with them warm.
+process for each instance, all forked from this one. `heron_instance` is imported before the first
+fork, so instances start with it warm; the one process that needs `stream_manager` or
+`topology_master` imports it itself, and all others are smaller and earlier for it.
 """
 
 import gc
@@ -14,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import heron_instance.server
-import stream_manager.server
-import topology_master.server
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
@@ -24,12 +23,13 @@ from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_io.imports import forget_ours
 from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink
+from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
 from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
@@ -69,6 +69,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
         restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
         read_specs=lambda message: changed_specs(spec, message, link),
+        kills_orphans=True,
     )
     outcome = supervisor.run()
     logging.info("container %d ends: %s", spec.container, outcome.reason)
@@ -105,15 +106,20 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
     if spec.container == MASTER_CONTAINER:
         return [_master_spec(spec)]
     instances = spec.packing.container(spec.container).instances
-    return [_stream_manager_spec(spec), *(_instance_spec(spec, plan) for plan in instances)]
+    limits = component_bytes(spec.topology, COMPONENT_RAM_MAP)
+    return [
+        _stream_manager_spec(spec),
+        *(_instance_spec(spec, each, limits.get(each.component)) for each in instances),
+    ]
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
-    where = topology_master.server.ServerArguments(
-        spec.store_url, spec.keys, spec.bind_host, spec.logs
-    )
-
     def serve(link: SupervisorLink) -> int:
+        import topology_master.server
+
+        where = topology_master.server.ServerArguments(
+            spec.store_url, spec.keys, spec.bind_host, spec.logs
+        )
         return topology_master.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
@@ -128,11 +134,13 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
 
 def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
-    where = stream_manager.server.ServerArguments(
-        number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
-    )
 
     def serve(link: SupervisorLink) -> int:
+        import stream_manager.server
+
+        where = stream_manager.server.ServerArguments(
+            number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
+        )
         return stream_manager.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
@@ -150,6 +158,7 @@ def _service(
     def main(link: SupervisorLink) -> int:
         log_to(_log_file(spec, log_name), log_name)
         link.predecessor = link.predecessor or spec.predecessor
+        raise_file_limit()
         try:
             return serve(link)
         except Exception as error:
@@ -160,7 +169,9 @@ def _service(
     return main
 
 
-def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
+def _instance_spec(
+    spec: ContainerSpec, plan: InstancePlan, memory_bytes_max: int | None
+) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
 
@@ -181,7 +192,14 @@ def _instance_spec(spec: ContainerSpec, plan: InstancePlan) -> ProcessSpec:
 
     title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({spec.topology.name})"
     name = f"{plan.component}[{plan.index}] (task {plan.task})"
-    return ProcessSpec(name, title, main, INSTANCE_GRACE_SECS, killed_with_parent=True)
+    return ProcessSpec(
+        name,
+        title,
+        main,
+        INSTANCE_GRACE_SECS,
+        killed_with_parent=True,
+        memory_bytes_max=memory_bytes_max,
+    )
 
 
 def _debug(topology: TopologySpec) -> bool:

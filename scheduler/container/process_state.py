@@ -50,6 +50,8 @@ class ProcessState:
     last_end: str = ""
     """How its last process ended; empty before the first has."""
     starts: int = 0
+    memory_warned: bool = False
+    """Whether it was said that its process nears its limit of memory."""
 
     @property
     def alive(self) -> bool:

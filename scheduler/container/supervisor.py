@@ -18,14 +18,19 @@ from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
+from heron_io.process_usage import family_bytes
 from heron_io.processes import Child, SupervisorLink, fork_child, signal_process
 from heron_io.waker import Waker
 from scheduler.container import supervisor_events as events
+from scheduler.container.orphans import Orphans
 from scheduler.container.process_state import ProcessStatistics
-from scheduler.container.supervisor_core import SupervisorCore
+from scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
 
 log = logging.getLogger("supervisor")
+
+MEASURE_SECS = 2.0
+"""Between two looks at the memory of those with a limit: some 30 microseconds each."""
 
 PlanMessage = Mapping[str, Any]
 
@@ -53,29 +58,45 @@ class Supervisor:
         restart_limit: int,
         silent_secs: float,
         read_specs: Callable[[PlanMessage | None], Sequence[ProcessSpec]] | None = None,
+        *,
+        kills_orphans: bool = False,
     ) -> None:
         """`link` is that to our own supervisor. `read_specs` is called when a child says that the
         plan has changed, with what it says about it: the processes that are wanted from now on.
-        What it raises as HeronError is logged, and it is called again a moment later."""
+        What it raises as HeronError is logged, and it is called again a moment later. With
+        `kills_orphans` what a child has started ends with it."""
         self._core = SupervisorCore(specs, restart_limit, silent_secs)
         self._link = link
         self._read_specs = read_specs
         self._waker = Waker()
         self._processes: dict[str, _Process] = {}
+        self._orphans = Orphans() if kills_orphans else None
+        self._measure_at = 0.0
         self._stop: Outcome | None = None
         self._exit: Outcome | None = None
+        self._only_heartbeats = False
+        """Since the last timer: hundreds a second come, and change nothing that is due."""
 
     def run(self) -> Outcome:
-        """Keep all processes running until SIGTERM, the parent's death or a final end."""
+        """Keep all processes running until SIGTERM, SIGHUP, the parent's death or a final end."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self.end(Outcome(0, "SIGTERM")))
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda which, _: self.end(Outcome(0, signal.Signals(which).name)))
         signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
         self._handle(events.Timer())
+        timer_at = 0.0
         while self._exit is None:
-            self._wait(self._core.timeout_secs(time.monotonic()))
+            self._only_heartbeats = True
+            self._wait(max(0.0, timer_at - time.monotonic()))
             self._link.heartbeat()
             self._reap()
-            self._handle(events.Timer())
+            self._measure_memory()
+            now = time.monotonic()
+            if now >= timer_at or not self._only_heartbeats:
+                self._handle(events.Timer())
+                timer_at = now + self._core.timeout_secs(now)
+        if self._orphans is not None:
+            self._orphans.kill_all()
         return self._exit
 
     def end(self, outcome: Outcome) -> None:
@@ -98,6 +119,7 @@ class Supervisor:
         return self._core.story()
 
     def _handle(self, event: events.Event) -> None:
+        self._only_heartbeats &= isinstance(event, events.Heartbeat)
         for instruction in self._core.handle(event, time.monotonic()):
             self._perform(instruction)
 
@@ -171,6 +193,8 @@ class Supervisor:
             self._handle(events.SpecsChanged(specs))
 
     def _start(self, spec: ProcessSpec, predecessor: str) -> None:
+        # Two hundred starts on a busy machine take longer than a silent process is left alive.
+        self._link.heartbeat()
         ours, theirs = os.pipe2(os.O_NONBLOCK)
         siblings = [each.child.lifeline for each in self._processes.values()]
 
@@ -185,20 +209,50 @@ class Supervisor:
         self._processes[spec.name] = _Process(child, ours)
         self._handle(events.Started(spec.name, child.pid))
 
+    def _measure_memory(self) -> None:
+        """Now and then, of those that have a limit."""
+        if time.monotonic() < self._measure_at:
+            return
+        self._measure_at = time.monotonic() + MEASURE_SECS
+        for spec in self._core.specs:
+            process = self._processes.get(spec.name)
+            if process is not None and spec.memory_bytes_max is not None:
+                near = spec.memory_bytes_max * MEMORY_WARNED_SHARE
+                used = family_bytes(process.child.pid, near)
+                self._handle(events.MemoryMeasured(spec.name, used))
+
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        reaped: set[int] = set()
+        died = False
+        while (ended := _ended_child()) is not None:
+            pid, status = ended
+            reaped.add(pid)
             name = next((x for x, each in self._processes.items() if each.child.pid == pid), None)
             if name is not None:
+                died = True
+                self._kill_orphans(reaped, died)  # before its successor starts
                 self._ended(name, os.waitstatus_to_exitcode(status))
+        self._kill_orphans(reaped, died)
+
+    def _kill_orphans(self, reaped: set[int], died: bool) -> None:
+        if self._orphans is None:
+            return
+        own = {each.child.pid for each in self._processes.values()}
+        killed = self._orphans.look(own, reaped, died)
+        if killed:
+            log.warning("killed %d processes that one that has ended had started", killed)
 
     def _ended(self, name: str, code: int) -> None:
         process = self._processes.pop(name)
         self._read_status(name, process)
         process.close()
         self._handle(events.Ended(name, code, process.status.reason))
+
+
+def _ended_child() -> tuple[int, int] | None:
+    """Process id and status of a child that has ended; None if there is none."""
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, status) if pid else None

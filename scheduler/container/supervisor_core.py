@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
 from heron_core.exit_codes import ExitCode, describe_end
+from heron_core.plans import MIB
 from heron_core.story import Story
 from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
 from scheduler.container.supervisor_events import (
@@ -22,6 +24,7 @@ from scheduler.container.supervisor_events import (
     Instruction,
     Kill,
     Log,
+    MemoryMeasured,
     Outcome,
     PlanChanged,
     ProcessSpec,
@@ -39,6 +42,9 @@ from scheduler.container.supervisor_events import (
 
 TIMER_SECS = 1.0
 """Between two timers at most; a supervisor reports its own heartbeats as often."""
+MEMORY_WARNED_SHARE = 0.9
+RAMMAP = "topology.component.rammap"
+"""Where a process's limit of memory comes from."""
 RELOAD_RETRY_SECS = 1.0
 """After a reload that failed: the state store may be away."""
 
@@ -63,6 +69,7 @@ class SupervisorCore:
     _ending: list[list[ProcessState]] = field(default_factory=list)
     """Who ends together, one group after the other; the first group is terminated already."""
     _exited: bool = False
+    _standstill: Standstill = field(default_factory=lambda: Standstill(TIMER_SECS))
     _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
@@ -71,6 +78,7 @@ class SupervisorCore:
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
         out: Out = []
+        self._excuse(self._standstill.missed_secs(now), out)
         _HANDLERS[type(event)](self, event, now, out)
         if self.outcome is not None:
             self._go_on_ending(now, out)
@@ -111,7 +119,7 @@ class SupervisorCore:
             assert name == each.spec.name
             assert each.alive == (each.phase in (Phase.RUNNING, Phase.STOPPING)), name
             assert each.policy.failures <= self.restart_limit + 1, name
-            terminated = self._is_stopping(each) or self.outcome is not None
+            terminated = self._is_stopping(each) or each.kill_reason or self.outcome is not None
             assert terminated or each.kill_at == NEVER, name
         pids = [each.pid for each in self._processes.values() if each.alive]
         assert len(pids) == len(set(pids))
@@ -130,7 +138,7 @@ class SupervisorCore:
     def _on_started(self, event: Started, now: float, out: Out) -> None:
         process = self._processes[event.name]
         process.enter(Phase.RUNNING)
-        process.pid, process.kill_reason = event.pid, ""
+        process.pid, process.kill_reason, process.memory_warned = event.pid, "", False
         process.started_at = process.heard_at = now
         process.starts += 1
         out.append(Log(f"started {event.name}, pid {event.pid}"))
@@ -146,6 +154,22 @@ class SupervisorCore:
         process = self._processes[event.name]
         process.kill_reason = f"its status pipe has {event.error}, and it was killed"
         out += [Log(f"{event.name}: {process.kill_reason}", warning=True), Kill(event.name)]
+
+    def _on_memory_measured(self, event: MemoryMeasured, now: float, out: Out) -> None:
+        """It is warned of once; a process beyond its limit ends in order and comes back."""
+        process = self._processes[event.name]
+        limit = process.spec.memory_bytes_max
+        if limit is None or process.phase is not Phase.RUNNING or self.outcome is not None:
+            return
+        used = f"uses {event.used_bytes / MIB:.0f} MB of the {limit / MIB:.0f} MB that {RAMMAP} has"
+        if event.used_bytes > limit and process.kill_at == NEVER:
+            process.kill_reason = f"it {used}, and is restarted"
+            process.kill_at = now + process.spec.grace_secs
+            text = f"{event.name} {used}: it is restarted"
+            out += [Log(text, warning=True), Terminate(event.name)]
+        elif event.used_bytes > limit * MEMORY_WARNED_SHARE and not process.memory_warned:
+            process.memory_warned = True
+            out.append(Log(f"{event.name} {used}: beyond that it is restarted", warning=True))
 
     def _on_ended(self, event: Ended, now: float, out: Out) -> None:
         process = self._processes[event.name]
@@ -216,6 +240,17 @@ class SupervisorCore:
 
     # --- time -----------------------------------------------------------------------------------
 
+    def _excuse(self, missed_secs: float, out: Out) -> None:
+        """This process stood still so long: nobody is late or silent because of that."""
+        if not missed_secs:
+            return
+        for process in self._processes.values():
+            process.heard_at += missed_secs
+            process.kill_at += missed_secs
+        if missed_secs >= NOTABLE_SECS:
+            text = f"this process stood still for {missed_secs:.0f} s (stopped, or no CPU)"
+            out.append(Log(f"{text}: all get so much more time", warning=True))
+
     def _on_timer(self, event: Timer, now: float, out: Out) -> None:
         self._kill_late(now, out)
         if self.outcome is not None:
@@ -284,6 +319,7 @@ _HANDLERS: Mapping[type, Callable[..., None]] = {
     Heartbeat: SupervisorCore._on_heartbeat,
     PlanChanged: SupervisorCore._on_plan_changed,
     ProtocolBroken: SupervisorCore._on_protocol_broken,
+    MemoryMeasured: SupervisorCore._on_memory_measured,
     SpecsChanged: SupervisorCore._on_specs_changed,
     SpecsUnknown: SupervisorCore._on_specs_unknown,
     Ended: SupervisorCore._on_ended,

@@ -21,6 +21,8 @@ class ProcessSpec:
     killed_with_parent: bool
     final_codes: frozenset[int] = frozenset()
     """Exit codes after which it is not started again: they end the supervisor as well."""
+    memory_bytes_max: int | None = None
+    """One that uses more is restarted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,14 @@ class ProtocolBroken:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryMeasured:
+    """A process and what it has started use so much memory now."""
+
+    name: str
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class SpecsChanged:
     """The processes that are wanted from now on, told apart by their names."""
 
@@ -102,8 +112,8 @@ class Timer:
 
 
 Event = (
-    Started | Heartbeat | PlanChanged | ProtocolBroken | SpecsChanged | SpecsUnknown | Ended | Stop
-    | Timer
+    Started | Heartbeat | PlanChanged | ProtocolBroken | MemoryMeasured | SpecsChanged
+    | SpecsUnknown | Ended | Stop | Timer
 )  # fmt: skip
 
 # Instructions

@@ -24,17 +24,25 @@ from typing import Any
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.validation import choices
+from scheduler.packaging.extraction import (
+    BYTES_MAX,
+    CHUNK_BYTES,
+    EXECUTABLE,
+    FILES_MAX,
+    PLAIN,
+    Malformed,
+    checked,
+    extract,
+)
 
 MANIFEST = "heronpy.json"
 PROJECT = "project"
 WHEELS = "wheels"
 PACKAGES = "packages"
 FORMAT = 1
+MANIFEST_CHARACTERS_MAX = 1 << 20
+"""Some ten thousand topologies."""
 
-FILES_MAX = 20_000
-BYTES_MAX = 2 * 1024**3
-"""More than any project's code; reached when somebody packs a home folder or data by mistake."""
-CHUNK_BYTES = 1024 * 1024
 LEVEL = 9
 """Of compression: an archive is packed once, and carried around."""
 DIGEST_CHARACTERS = 32
@@ -43,7 +51,6 @@ DIGEST_CHARACTERS = 32
 SKIPPED_FOLDERS = frozenset({"__pycache__", "_build", "_resources", "node_modules", "logs"})
 SKIPPED_ENDINGS = (".pyc", ".pyo", ".tar.gz", ".tgz", ".egg-info")
 VIRTUALENV_MARK = "pyvenv.cfg"
-EXECUTABLE, PLAIN = 0o755, 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +95,19 @@ def manifest_from_json(data: Any) -> Manifest:
         if data["format"] != FORMAT:
             raise ValueError(f"its format is {data['format']}, and this heronpy knows {FORMAT}")
         entries = tuple(
-            Entry(each["name"], _checked(each["file"]), each["inside"])
+            Entry(each["name"], checked(each["file"]), each["inside"])
             for each in data["topologies"]
         )
-        return Manifest(
+        found = Manifest(
             data["project"], entries, tuple(data["requirements"]), data["python"], data["heronpy"]
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its {MANIFEST} lacks {error}") from None
+    words = (found.project, found.python, found.version, *found.requirements,
+             *(each.name for each in entries))  # fmt: skip
+    if not entries or not all(isinstance(each, str) for each in words):
+        raise ValueError(f"its {MANIFEST} names no topologies")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,47 +282,21 @@ def _digest(path: str) -> str:
 def _manifest(path: str, folder: str) -> Manifest:
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
-            return manifest_from_json(json.load(file))
-    except (OSError, ValueError) as error:
+            return manifest_from_json(json.loads(file.read(MANIFEST_CHARACTERS_MAX)))
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise _not_an_archive(path, f"{MANIFEST}: {reason}") from None
 
 
-def _not_an_archive(path: str, reason: object) -> UsageError:
-    return UsageError(f"{path} is no archive of `heronpy package`: {reason}")
-
-
 def _extract(path: str, folder: str) -> None:
-    """Regular files only, none of them outside `folder`."""
-    size = files = 0
     try:
-        with tarfile.open(path, "r:gz") as tar:
-            for member in tar:
-                size, files = size + member.size, files + 1
-                if size > BYTES_MAX or files > FILES_MAX:
-                    raise ValueError("it is too large")
-                if member.isdir():
-                    continue
-                file = tar.extractfile(member) if member.isreg() else None
-                if file is None:
-                    raise ValueError(f"{member.name} is no regular file")
-                _write(os.path.join(folder, _checked(member.name)), file, member.mode)
-    except (tarfile.TarError, EOFError, ValueError, gzip.BadGzipFile) as error:
+        extract(path, folder)
+    except Malformed as error:
         raise _not_an_archive(path, error) from None
 
 
-def _write(path: str, source: Any, mode: int) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "xb") as file:
-        shutil.copyfileobj(source, file, CHUNK_BYTES)
-    os.chmod(path, EXECUTABLE if mode & 0o100 else PLAIN)
-
-
-def _checked(name: str) -> str:
-    """A member's path; ValueError if it leads out of the folder that it is unpacked into."""
-    if os.path.isabs(name) or os.pardir in name.split("/") or not name:
-        raise ValueError(f"{name!r} leads out of it")
-    return name
+def _not_an_archive(path: str, reason: object) -> UsageError:
+    return UsageError(f"{path} is no archive of `heronpy package`: {reason}")
 
 
 def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from heron_core.config import whole_number
 from heron_core.errors import TopologyError
 from heron_core.plans import GIB, MIB, Resource
+from heron_core.sizes import parse_size
 from heron_core.topology import TopologySpec
 
 CONTAINER_CPU = "topology.container.cpu"
@@ -38,8 +38,20 @@ Amount = TypeVar("Amount", int, float)
 
 
 def byte_count(config: Mapping[str, Any], key: str, least: int = 1) -> int | None:
-    """The value of `key` in bytes, None if it is not set."""
-    return None if config.get(key) is None else whole_number(config, key, least)
+    """The value of `key` in bytes, None if it is not set; 512MB and the like are sizes, too."""
+    value = config.get(key)
+    if value is None:
+        return None
+    try:
+        number = parse_size(value)
+    except ValueError:
+        number = -1
+    if number < least:
+        raise TopologyError(
+            f"{key} must be a whole number of at least {least} (bytes), or a size such as 512MB, "
+            f"not {value!r}"
+        )
+    return number
 
 
 def core_count(config: Mapping[str, Any], key: str, *, zero: bool = False) -> float | None:
@@ -134,7 +146,7 @@ def _check_component(topology: TopologySpec, key: str, name: str) -> None:
 
 
 def _positive_int(text: str) -> int:
-    number = int(text)
+    number = parse_size(text)
     if number < 1:
         raise ValueError
     return number

@@ -180,6 +180,8 @@ class Place:
             "HERONPY_HOME": str(self.home),
             "TMPDIR": str(self.temporary),
             "TEST_RESULTS": str(self.results_folder),
+            # The ZooKeeper of these tests is for everyone, so that they may look into it.
+            "HERONPY_INSECURE": "1",
         }
         self.started: list[Running] = []
 
@@ -262,7 +264,8 @@ class Place:
                 yield f"process {each.pid}: {' '.join(each.cmdline())}"
 
     def _files_left(self) -> Iterator[str]:
-        yield from (f"temporary {each.name}" for each in self.temporary.iterdir())
+        for place in (self.temporary, self.home / "zookeepers"):
+            yield from (f"in {place.name}: {each.name}" for each in place.glob("*"))
         state = self.home / "state"
         # os.walk takes it that folders vanish meanwhile.
         for folder, folders, files in os.walk(state):

@@ -1,6 +1,7 @@
 """submit, list, stats, tail, activate, deactivate, kill: a topology that nobody watches."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,15 @@ from typing import Any
 import psutil
 import pytest
 
+from heron_core.state_tree import (
+    execution_path,
+    keys_path,
+    master_path,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+)
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.process.process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
 
@@ -164,6 +174,26 @@ def test_what_a_killed_scheduler_leaves_is_removed_by_kill(place: Place) -> None
     assert listed["state"] == "LOST"
     place.heronpy("kill", place.name).succeeded()
     place.nothing_is_left(GONE_SECS)
+
+
+def test_a_state_that_somebody_removed_is_there_again(place: Place) -> None:
+    """rm -rf of the state's folder leaves no processes that no command can find or end: they write
+    their nodes again. A stream manager that dies meanwhile finds the master as before."""
+    submitted(place)
+    shutil.rmtree(place.home / "state")
+    with place.store() as store:
+        every = (topology_path, keys_path, scheduler_path, packing_path, physical_path,
+                 execution_path, master_path)  # fmt: skip
+        until(lambda: all(store.get(path(place.name)) for path in every), "the nodes are back")
+    with Master(place.store_url, place.name) as master:
+        manager = next(x for x in place.processes() if "stream manager 1" in " ".join(x.cmdline()))
+        manager.kill()
+        log = "topology-master"
+        until(lambda: place.log(place.name, log).count("manager 1 registered") == 2, "it is back")
+        before = master.processed("add")
+        until(lambda: master.processed("add") > before, "tuples are processed again")
+    place.heronpy("kill", place.name).succeeded()
+    place.nothing_is_left()
 
 
 def test_tail_follows_until_ctrl_c(place: Place) -> None:

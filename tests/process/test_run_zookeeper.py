@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import NoAuthError, NoNodeError
 
+from heron_cli.private_zookeeper import find_credentials
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from heron_io.state_store.opening import CREDENTIALS_VARIABLE
+from scheduler.user_folder import Home
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
@@ -21,9 +24,10 @@ FOLDERS = ("topologies", "packingplans", "pplans", "executionstate", "tmasters",
 
 
 @contextmanager
-def connected(address: str) -> Iterator[KazooClient]:
-    """A client that any other program might be."""
-    client = KazooClient(hosts=address)
+def connected(address: str, credentials: str | None = None) -> Iterator[KazooClient]:
+    """A client that any other program might be, with or without credentials."""
+    auth_data = None if credentials is None else [("digest", credentials)]
+    client = KazooClient(hosts=address, auth_data=auth_data)
     client.start(timeout=10)
     try:
         yield client
@@ -95,13 +99,19 @@ def started(place: Place, zookeeper: str) -> Running:
     return running
 
 
-def started_with_embedded(place: Place) -> tuple[Running, str]:
-    """The same with a ZooKeeper for this run alone, and that one's address."""
+def started_with_embedded(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Running, str, str]:
+    """The same with a ZooKeeper for this run alone, and that one's address and credentials, which
+    are set here from now on."""
     running = place.start("run", *FOREVER, "--zookeeper", "embedded")
     told = running.until(lambda: re.search(r"ZooKeeper at (\S+)", running.err), "its address")
+    credentials = find_credentials(Home(str(place.home)), told[1])
+    assert credentials is not None
+    monkeypatch.setenv(CREDENTIALS_VARIABLE, credentials)
     with Master(f"zk://{told[1]}", "Forever") as master:
         running.until(lambda: master.processed("add") > 0, "tuples are processed")
-    return running, told[1]
+    return running, told[1], credentials
 
 
 def test_state_is_in_zookeeper_during_the_run_and_gone_after_it(
@@ -122,11 +132,13 @@ def test_state_is_in_zookeeper_during_the_run_and_gone_after_it(
     place.nothing_is_left()
 
 
-def test_a_steady_topology_writes_nothing_to_zookeeper(place: Place) -> None:
+def test_a_steady_topology_writes_nothing_to_zookeeper(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Storm's heartbeats bring ZooKeeper down: here it sees no write while nothing changes.
 
     In a server of its own, where no session of another test may expire meanwhile."""
-    running, address = started_with_embedded(place)
+    running, address, _ = started_with_embedded(place, monkeypatch)
     with Master(f"zk://{address}", "Forever") as master:
         processed = running.until(lambda: master.processed("add"), "tuples are processed")
         before, begun = last_change(address), time.monotonic()
@@ -148,19 +160,31 @@ def test_kill_9_of_the_command_empties_zookeeper_as_well(
     place.nothing_is_left(GONE_SECS)
 
 
-def test_an_embedded_zookeeper_lives_as_long_as_the_run(place: Place) -> None:
-    """--zookeeper embedded starts a server for this run alone, and takes it and its data away."""
-    running, address = started_with_embedded(place)
-    with connected(address) as client:
+def test_an_embedded_zookeeper_is_for_its_run_and_its_user_alone(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--zookeeper embedded starts a server for this run, and takes it and its data away. Another
+    user of the machine, who could run code with the topology's key, does not get to it."""
+    running, address, credentials = started_with_embedded(place, monkeypatch)
+    with connected(address, credentials) as client:
         check_tree(client, "/heron")
+    with connected(address) as stranger:
+        for node in ("keys/Forever", "packingplans/Forever"):
+            with pytest.raises(NoAuthError):
+                stranger.get(f"/heron/{node}")
+        with pytest.raises(NoAuthError):
+            stranger.create("/heron/topologies/Mine", b"{}")
+    assert "Forever" in place.heronpy("list", "--zookeeper", address).succeeded().out
     assert "Traceback" not in running.end().err
     place.nothing_is_left()
 
 
-def test_kill_9_of_the_command_ends_its_embedded_zookeeper(place: Place) -> None:
+def test_kill_9_of_the_command_ends_its_embedded_zookeeper(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server dies with the command and takes the nodes along; nothing must wait for it long,
     and its data must not stay."""
-    running, _ = started_with_embedded(place)
+    running, _, _ = started_with_embedded(place, monkeypatch)
     running.process.kill()
     running.wait()
     place.nothing_is_left(2 * GONE_SECS)

@@ -127,7 +127,11 @@ class AuroraBackend:
             (root, f"code-{number}.packed")
             for number, root in enumerate(topmost(submission.topology.search_paths))
         ]
-        return self._job_file(submission, "heronpy-runtime.packed", code)
+        job_file = self._job_file(submission, "heronpy-runtime.packed", code)
+        client = self.client(submission.topology.name)
+        bound = render.bindings(client.job, submission.packing, self._options)
+        lines = [f"# --bind {name}={value}" for name, value in bound.items()]
+        return "\n".join([*lines, job_file])
 
     def deploy(self, submission: "Submission") -> None:
         """Put the archives in their place and create the job; a job that Aurora refuses leaves

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_io.waker import Waker
-from scheduler.container.agent import POLL_SECS, ContainerAgent
+from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import (
     agent_parser,
     check_python,
@@ -27,6 +27,7 @@ from scheduler.container.agent_arguments import (
     parsed,
     remove_old_sockets,
 )
+from scheduler.container.agent_core import LOOK_SECS
 
 MODULE = "scheduler.backends.aurora.container_agent"
 HEALTH_PATH = "/health"
@@ -74,7 +75,7 @@ class AuroraInstance:
     def _rest(self) -> None:
         self._resting = True
         while not self._stopping:
-            select.select([self._waker.readable], [], [], POLL_SECS)
+            select.select([self._waker.readable], [], [], LOOK_SECS)
             self._waker.clear()
 
 

@@ -34,7 +34,14 @@ from scheduler.backends.spark.control_channel import ChannelServer, TaskMessage
 from scheduler.backends.spark.jobs import Job, Jobs
 from scheduler.backends.spark.masters import STARTED_BY_US, Kind, Master
 from scheduler.backends.spark.plans import difference
-from scheduler.backends.spark.session import environment_of, executors, kill_children, spark_context
+from scheduler.backends.spark.session import (
+    environment_of,
+    executors,
+    kill_children,
+    reason_of,
+    spark_context,
+    text_of,
+)
 from scheduler.backends.spark.slots import RegistrationWait, check_slots
 from scheduler.backends.spark.spark_home import spark_home
 from scheduler.backends.spark.state_watch import StateWatch
@@ -122,6 +129,10 @@ class Driver:
                 store.close()
         except HeronError as error:
             self._end(self._unstarted_code, str(error))
+        except Exception as error:
+            if not type(error).__module__.startswith("py4j"):
+                raise
+            self._end(self._unstarted_code, f"Spark's driver fails: {reason_of(text_of(error))}")
         finally:
             kill_children()
             self._channels.close()
@@ -176,7 +187,8 @@ class Driver:
         master, need = self.spec.master, len(self.spec.submission.packing.containers)
         if master.kind is Kind.LOCAL:
             return  # there are as many as its name says, which was checked
-        wait = RegistrationWait(master, need, time.monotonic())
+        asked = render.executor_words(master, settings_of(self.spec))
+        wait = RegistrationWait(master, need, time.monotonic(), each=asked)
         while not wait.enough(self._slots(context), time.monotonic()):
             time.sleep(REGISTERING_POLL_SECS)
 

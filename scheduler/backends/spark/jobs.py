@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from heron_io.waker import Waker
 from scheduler.backends.spark import container_task
-from scheduler.backends.spark.session import failures, reason_of
+from scheduler.backends.spark.session import failures, lost_executors, reason_of, text_of
 from scheduler.backends.spark.slots import RegistrationWait
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("spark")
 
 START_FAILURES = 4
-"""Failed tasks while not every container has been there once: then it is the place that is wrong.
-Spark itself gives up after as many."""
+"""Failed tasks, or executors that have ended, while not every container has been there once: then
+it is the place that is wrong. Spark itself gives up after as many."""
 
 
 class Job:
@@ -60,7 +60,7 @@ class Job:
                 task = partial(container_task.run, task_spec)
                 (rdd.barrier().mapPartitions(task) if gang else rdd.mapPartitions(task)).collect()
             except Exception as error:
-                self.problem = reason_of(str(error))
+                self.problem = reason_of(text_of(error))
             finally:
                 waker.wake()
 
@@ -84,11 +84,14 @@ class Job:
         try:
             number, reason = failures(self._context, self.group)
         except Exception as error:  # the JVM is gone: the job will end as well
-            log.info("the failures cannot be counted: %s", error)
+            log.info("the failures cannot be counted: %s", text_of(error))
             return None
-        if number < START_FAILURES:
-            return None
-        return f"containers do not start on Spark's executors: {reason or 'see spark.log'}"
+        if number >= START_FAILURES:
+            return f"containers do not start on Spark's executors: {reason or 'see spark.log'}"
+        number, reason = lost_executors(self._context)
+        if number >= START_FAILURES:
+            return f"Spark's executors end before all containers were there once: {reason}"
+        return None
 
     def cancel(self) -> None:
         """End it, whatever its tasks do."""

@@ -30,6 +30,9 @@ DRIVER_JVM, EXECUTOR_JVM = "spark.driver.extraJavaOptions", "spark.executor.extr
 NAME_PROPERTY = "heronpy.topology"
 """Java property by which a person tells whose JVM that is."""
 
+IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
+"""One of these has to be set: Spark has no image of its own that it would start."""
+
 ALWAYS: Mapping[str, str] = {
     "spark.task.maxFailures": str(TASK_FAILURES_MAX),
     # On YARN and Kubernetes the application would end after twice its executors have failed.
@@ -68,6 +71,17 @@ def parsed_settings(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"--spark-config {word!r} is not spark.KEY=VALUE")
         found.append((key, value))
     return tuple(found)
+
+
+def check_image(master: Master, options: DriverOptions) -> None:
+    """UsageError if nobody said which image Kubernetes is to start."""
+    settings = dict(options.config)
+    if master.kind is not Kind.KUBERNETES or any(key in settings for key in IMAGES):
+        return
+    raise UsageError(
+        f"--master {master.text} needs an image with Java 17 and this Python: give it by "
+        f"--spark-config {IMAGES[0]}=REPOSITORY/IMAGE:TAG"
+    )
 
 
 def settings(
@@ -127,6 +141,17 @@ def slots_each(master: Master, chosen: Mapping[str, str]) -> int:
     """Containers that one executor has room for."""
     cores = int(chosen.get(EXECUTOR_CORES) or master.cores or 1)
     return cores // int(chosen[TASK_CPUS])
+
+
+def executor_words(master: Master, chosen: Mapping[str, str]) -> str:
+    """How large an executor is asked for, to be compared with what the master's page says that its
+    workers have free; empty where its size does not matter."""
+    if master.kind in STARTED_BY_US:
+        return ""
+    overhead = chosen.get("spark.executor.memoryOverhead")
+    memory = chosen["spark.executor.memory"] + (f" and {overhead} besides" if overhead else "")
+    where = ", see the master's page for what its workers have" * (master.kind is Kind.STANDALONE)
+    return f"each asks for {chosen[EXECUTOR_CORES]} cores and {memory} of memory{where}"
 
 
 def submit_words(name: str, master: Master, chosen: Mapping[str, str]) -> tuple[str, ...]:

@@ -90,6 +90,10 @@ def environment_of(
     return environment
 
 
+GIVEN_BACK = "killed by driver"
+"""In Spark's reason of an executor that nobody needed any more."""
+
+
 def reason_of(text: str) -> str:
     """The one line of an error of Spark's that is worth telling: its last cause."""
     lines = [each.strip() for each in text.splitlines() if each.strip()]
@@ -97,6 +101,29 @@ def reason_of(text: str) -> str:
     python = [each for each in lines if each.startswith(("pyspark.errors", "ModuleNotFoundError"))]
     best = (python or causes or lines or ["no reason given"])[-1 if python or causes else 0]
     return " ".join(best.split())[:REASON_CHARACTERS_MAX]
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says; py4j's asks the JVM for it, which may be gone."""
+    try:
+        return str(error)
+    except Exception:
+        return f"{type(error).__name__}, and its JVM cannot say why any more"
+
+
+def lost_executors(context: "SparkContext") -> tuple[int, str]:
+    """How many executors have ended by themselves so far, and why the last one did."""
+    number, reason = 0, ""
+    with suppress(Exception):  # the JVM is gone: the job will end as well
+        store: Any = context._jsc.sc().statusStore()
+        every = store.executorList(False)
+        for each in (every.apply(index) for index in range(every.size())):
+            if each.isActive() or not each.removeReason().isDefined():
+                continue
+            why = str(each.removeReason().get())
+            if GIVEN_BACK not in why:
+                number, reason = number + 1, reason_of(why)
+    return number, reason
 
 
 def executors(context: "SparkContext") -> int:

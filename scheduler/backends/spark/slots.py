@@ -14,9 +14,11 @@ will be none (on a machine with a load of 25 their JVMs took 20 s). Others have 
 follows from their silence."""
 
 
-def check_slots(master: Master, have: int, need: int, *, runs: bool = False) -> None:
+def check_slots(
+    master: Master, have: int, need: int, *, runs: bool = False, each: str = ""
+) -> None:
     """HeronError saying how many slots there are and how many are needed, if they are too few;
-    `runs`: for a topology that is there already."""
+    `runs`: for a topology that is there already; `each`: how large they are asked for."""
     if have >= need:
         return
     larger = master.with_slots(need)
@@ -25,7 +27,7 @@ def check_slots(master: Master, have: int, need: int, *, runs: bool = False) -> 
         cure = f"kill it and submit it with --master '{larger}'"
     raise HeronError(
         f"{master.text} has {have} slot{'s' * (have != 1)}, and {need} are needed, one for each "
-        f"container: {cure}, or pack into fewer containers (-w {have or 1})"
+        f"container{each and f' ({each})'}: {cure}, or pack into fewer containers (-w {have or 1})"
     )
 
 
@@ -40,6 +42,8 @@ class RegistrationWait:
     have: int = 0
     runs: bool = False
     """Whether the topology is there already, and is to have more."""
+    each: str = ""
+    """How large a slot is asked for, in words."""
     _changed: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,5 +58,5 @@ class RegistrationWait:
         most = REGISTER_SECS_MAX.get(self.master.kind, REGISTER_SECS)
         no_news = NO_NEWS_SECS.get(self.master.kind, most)
         if now - self.since >= most or now - self._changed >= no_news:
-            check_slots(self.master, have, self.need, runs=self.runs)
+            check_slots(self.master, have, self.need, runs=self.runs, each=self.each)
         return False

@@ -130,7 +130,7 @@ class YarnBackend:
                 return False
             if not _is_over(client.report(application)):
                 return True
-            _remove_files(client, node)
+            _remove_files(client, node, name)
             forget(store, name)
             return False
         finally:
@@ -206,7 +206,7 @@ class YarnBackend:
             with suppress(HeronError):  # the first error is the one to tell
                 client.kill(self._application)
                 if folder:
-                    staging.remove(folder)
+                    staging.remove(folder, name)
             raise
         finally:
             client.close()
@@ -299,7 +299,8 @@ class YarnBackend:
         rest = [
             ask for number, ask in render.asks(submission.packing).items() if number not in granted
         ]
-        if state != "RUNNING":
+        # Before it runs it may have its container already, which is not free any more.
+        if state != "RUNNING" and not (report is not None and report.containers):
             rest.append(self._options.master)
         nodes = client.nodes()
         free = client.queue_free(self.queue) or _sum(each.free for each in nodes)
@@ -328,7 +329,7 @@ class YarnBackend:
             client = self.client()
             try:
                 self._end(client, store, name, application)
-                _remove_files(client, node)
+                _remove_files(client, node, name)
             finally:
                 client.close()
         finally:
@@ -344,7 +345,8 @@ class YarnBackend:
             if _is_over(client.report(application)):
                 return
             time.sleep(POLL_SECS)
-        client.kill(application)
+        if application in client.named(name):  # what a node says may be anybody's
+            client.kill(application)
 
     def restart(self, name: str, container: int | None) -> None:
         """Have the application master start containers again; HeronError if not everything is there
@@ -375,11 +377,11 @@ class YarnBackend:
         """Nothing to do: the application master follows the packing plan in the state store."""
 
 
-def _remove_files(client: Client, node: Mapping[str, Any]) -> None:
+def _remove_files(client: Client, node: Mapping[str, Any], name: str) -> None:
     """A topology's own files, which an application master that was killed has left."""
     folder = node.get(requests.FOLDER)
     if folder:
-        client.staging().remove(folder)
+        client.staging().remove(str(folder), name)
 
 
 def _served(store: StateStore, name: str, numbers: Iterable[int]) -> dict[int, Any]:

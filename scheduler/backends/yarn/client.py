@@ -37,6 +37,8 @@ class Report:
     status: str
     """FinalApplicationStatus: UNDEFINED until it is over."""
     words: str
+    containers: int = 0
+    """So many it has now, its application master's included."""
 
     @property
     def is_over(self) -> bool:
@@ -164,13 +166,17 @@ class Client:
         return True  # a scheduler that tells of no such thing
 
     def queue_free(self, queue: str) -> Room | None:
-        """What the queue may still give, if the scheduler tells."""
+        """What the queue may still give up to its maximum, if the scheduler tells."""
         with self._asking():
             info = self._yarn.getQueueInfo(queue)
             found = None if info is None else info.getQueueStatistics()
             if found is None or found.getAvailableMemoryMB() < 0:
                 return None
-            return Room(int(found.getAvailableMemoryMB()), int(found.getAvailableVCores()))
+            guaranteed = Room(int(found.getAvailableMemoryMB()), int(found.getAvailableVCores()))
+            taken = Room(int(found.getAllocatedMemoryMB()), int(found.getAllocatedVCores()))
+            # Relative to the queue above it: of a nested one we do not know the share of the whole.
+            share = float(info.getMaximumCapacity()) if queue.count(".") <= 1 else 0.0
+        return queue_room(guaranteed, taken, share if 0.0 < share <= 1.0 else 0.0, self.nodes())
 
     def new_application(self) -> tuple[str, Ask]:
         """An id for an application, and the largest container that YARN gives."""
@@ -219,6 +225,7 @@ class Client:
                     str(found.getYarnApplicationState().toString()),
                     str(found.getFinalApplicationStatus().toString()),
                     last_words(str(found.getDiagnostics() or "")),
+                    _containers(found),
                 )
         except HadoopError as error:
             if error.kind.endswith("ApplicationNotFoundException"):
@@ -244,6 +251,27 @@ class Client:
                 over = str(each.getYarnApplicationState().toString()) in ENDED
                 if not over and str(each.getName()) == name:
                     yield str(each.getApplicationId().toString())
+
+
+def queue_room(guaranteed: Room, taken: Room, share: float, nodes: Sequence[Node]) -> Room:
+    """What a queue may still give: of its guaranteed share, or more, up to its maximum share of the
+    cluster and what the nodes have free. Pure. A `share` that is not known is 0 or less."""
+    total, free = (
+        Room(sum(each.memory_mb for each in rooms), sum(each.vcores for each in rooms))
+        for rooms in ([each.total for each in nodes], [each.free for each in nodes])
+    )
+    most = Room(
+        int(total.memory_mb * share) - taken.memory_mb, int(total.vcores * share) - taken.vcores
+    )
+    return Room(
+        max(guaranteed.memory_mb, min(most.memory_mb, free.memory_mb)),
+        max(guaranteed.vcores, min(most.vcores, free.vcores)),
+    )
+
+
+def _containers(report: Any) -> int:
+    usage = report.getApplicationResourceUsageReport()
+    return 0 if usage is None else max(0, int(usage.getNumUsedContainers()))
 
 
 def _node(report: Any) -> Node:

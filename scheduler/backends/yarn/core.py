@@ -3,7 +3,10 @@
 Every container of the packing plan has a slot. A slot is asked for with a priority of its own, so a
 container that YARN gives belongs to one slot, and so does one that still runs from an earlier
 attempt of the master: it is kept. A container that is lost is asked for again, alone: at once if
-the cluster took it away, by the restart policy if it ended by itself. Containers end in order: what
+the cluster took it away, by the restart policy if it ended by itself. It is asked for as large as
+it was, because that much was there, also if an update has made it larger in the plan since; one
+that was killed for its memory, or is restarted by the user, is asked for as the plan has it.
+Containers end in order: what
 is published asks them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
 """
 
@@ -53,6 +56,8 @@ TAKEN_AWAY: Mapping[int, str] = {
     -108: "the node manager's scheduler killed it",
 }
 """ContainerExitStatus of YARN: it is not the container's fault, so no attempt is counted."""
+TOO_LARGE = frozenset({-103, -104})
+"""ContainerExitStatus of a container that was killed for its virtual or physical memory."""
 
 
 class Phase(Enum):
@@ -84,6 +89,13 @@ class Slot:
     due: float = 0.0
     """When it is asked for again, or when it must have ended."""
     wanted: bool = True
+    held: Ask | None = None
+    """How large its last container was asked to be; None: as its plan says."""
+
+    @property
+    def request(self) -> Ask:
+        """How large a container is asked for."""
+        return self.ask if self.held is None else self.held.smaller(self.ask)
 
     def validate(self) -> None:
         """AssertionError if it holds what it cannot."""
@@ -178,6 +190,7 @@ class Core:
         slot = self.slots.get(grant.number)
         if slot is None or slot.phase is not Phase.ASKED:
             return [Release(grant.id)]
+        slot.held = slot.request
         slot.phase, slot.grant, slot.since = Phase.STARTING, grant, now
         return [TakeBack(slot.number), Publish(), Start(grant)]
 
@@ -210,6 +223,8 @@ class Core:
             slot.grant = None
             slot.phase = Phase.RESTING
             return self._finish(Status.FAILED, event.reason or "a component kept failing", now)
+        if event.status in TOO_LARGE:
+            slot.held = None
         return self._failed(slot, event.reason or f"its exit code was {event.status}", now)
 
     def _vacated(self, slot: Slot) -> list[Instruction]:
@@ -236,7 +251,11 @@ class Core:
 
     def _ask(self, slot: Slot) -> list[Instruction]:
         slot.phase = Phase.ASKED
-        return [AskFor(slot.number, slot.ask)]
+        asked = AskFor(slot.number, slot.request)
+        if asked.ask == slot.ask:
+            return [asked]
+        words = f"as large as it was ({asked.ask.memory_mb} MB), its plan has {slot.ask.memory_mb}"
+        return [Log(f"container {slot.number} is asked for {words}"), asked]
 
     def _on_plan(self, event: PlanChanged, now: float) -> list[Instruction]:
         if self._end is not None:
@@ -255,10 +274,8 @@ class Core:
             self.slots[number] = slot
             return self._ask(slot) if self._registered else []
         slot.wanted = True
-        if slot.ask == ask:
-            return []
-        slot.ask = ask
-        if slot.phase is Phase.ASKED:
+        before, slot.ask = slot.request, ask
+        if slot.phase is Phase.ASKED and slot.request != before:
             return [TakeBack(number), *self._ask(slot)]
         return []  # it counts when the container is started again
 
@@ -281,6 +298,7 @@ class Core:
         for number in event.numbers:
             slot = self.slots.get(number)
             if slot is not None and slot.phase in (Phase.RUNNING, Phase.STARTING):
+                slot.held = None
                 done += [Log(f"container {number} is to be restarted"), *self._let_end(slot, now)]
             elif number == 0 and self._master_since is not None:
                 self._master_restart_requested = True
@@ -316,7 +334,7 @@ class Core:
         done: list[Instruction] = []
         for slot in self.slots.values():
             if slot.phase is Phase.RESTING and slot.due <= now and self._may_ask:
-                done += self._ask(slot)
+                done += [*self._ask(slot), Publish()]
             elif slot.phase is Phase.ENDING and slot.due <= now and slot.grant is not None:
                 slot.due = float("inf")
                 done += [Log(f"container {slot.number} does not end"), Release(slot.grant.id)]

@@ -12,6 +12,10 @@ class Ask:
     memory_mb: int
     vcores: int
 
+    def smaller(self, other: "Ask") -> "Ask":
+        """What both would be content with."""
+        return Ask(min(self.memory_mb, other.memory_mb), min(self.vcores, other.vcores))
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:

@@ -35,7 +35,7 @@ from scheduler.backends.yarn.core import Core, Phase
 from scheduler.backends.yarn.diagnostics import completed_words
 from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
 from scheduler.backends.yarn.render import ApplicationSpec
-from scheduler.backends.yarn.requests import FOLDER, rows, take_request
+from scheduler.backends.yarn.requests import FOLDER, WAITING, rows, take_request, waiting_words
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import check_python, remove_old_sockets
@@ -157,7 +157,7 @@ class Master:
         if found == self._packings:
             return
         self._packings = found
-        asks = {**render.asks(found.wanted), **render.asks(found.current)}
+        asks = render.asks_while_scaled(found.current, found.wanted)
         self._handle(events.PlanChanged(asks))
 
     def _handle(self, event: events.Event) -> None:
@@ -203,6 +203,10 @@ class Master:
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
             found = {str(MASTER_CONTAINER): own, **rows(self._core.slots.values())}
             known = {"containers": found, FOLDER: self._spec.folder}
+            node.pop(WAITING, None)
+            waiting = waiting_words(self._core.slots.values())
+            if waiting:
+                known[WAITING] = waiting
             self._store.put(scheduler_path(self._name), {**node, **known})
         self._published = True
 

@@ -115,6 +115,16 @@ def asks(packing: PackingPlan) -> dict[int, Ask]:
     }
 
 
+def asks_while_scaled(current: PackingPlan, wanted: PackingPlan) -> dict[int, Ask]:
+    """The same of the containers of both plans. One that shrinks or grows is asked for as the
+    smaller of the two: a container that is larger than there is room would never come, and the
+    update that makes it smaller could not end."""
+    before, after = asks(current), asks(wanted)
+    return {
+        number: before.get(number, ask).smaller(ask) for number, ask in {**before, **after}.items()
+    }
+
+
 def check_largest(packing: PackingPlan, master: Ask, largest: Ask) -> None:
     """UsageError if a container is larger than any that the cluster gives: YARN would refuse it
     when the application runs already."""

@@ -15,6 +15,8 @@ from heron_io.state_store.protocol import StateStore
 from scheduler.backends.yarn.core import Phase, Slot
 
 Location = dict[str, Any]
+WAITING = "waiting"
+"""In the scheduler's node: what the topology waits for, for people; absent if for nothing."""
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
 
@@ -31,6 +33,18 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
         for each in slots
         if each.grant is not None
     }
+
+
+def waiting_words(slots: Iterable[Slot]) -> str:
+    """Which containers wait for room, for people; empty if none does."""
+    asked = [each for each in slots if each.phase is Phase.ASKED]
+    if not asked:
+        return ""
+    named = ", ".join(
+        f"container {each.number} ({each.request.memory_mb} MB, {each.request.vcores} vcores)"
+        for each in asked
+    )
+    return f"YARN has not given {named} yet: see the queue's room"
 
 
 def containers_of(node: Mapping[str, Any] | None) -> dict[int, Location]:

@@ -1,7 +1,9 @@
 """Files on the cluster's file system: what all topologies of a user share, and each one's own."""
 
 import hashlib
+import logging
 import os
+import re
 import secrets
 from typing import Any
 
@@ -9,6 +11,8 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MIB
 from scheduler.backends.yarn.jvm import Jvm, hadoop
 from scheduler.backends.yarn.render import Resource
+
+log = logging.getLogger("yarn")
 
 FOLDER = ".heronpy"
 """In the user's home folder on the default file system."""
@@ -95,10 +99,20 @@ class Staging:
             qualified = str(status.getPath().toString())
         return Resource(link, qualified, kind, shared, size, timestamp)
 
-    def remove(self, folder: str) -> None:
-        """A topology's folder, if it is there."""
+    def remove(self, folder: str, name: str) -> None:
+        """A topology's folder, if it is there. What the state store says is removed only if it is
+        one that `new_folder` made: nothing else of this user is to go with a node."""
+        if not is_folder_of(self.root, name, folder):
+            log.warning("%r is no folder of %s: it is left alone", folder, name)
+            return
         with hadoop(f"{folder} cannot be removed"):
             self._fs.delete(self._path(folder), True)
+
+
+def is_folder_of(root: str, name: str, folder: str) -> bool:
+    """Whether `folder` is one of a topology's below the folder of heronpy."""
+    pattern = rf"{re.escape(root)}/{TOPOLOGIES}/{re.escape(name)}-[0-9a-f]{{8}}"
+    return re.fullmatch(pattern, folder) is not None
 
 
 def check_size(what: str, path: str, limit_bytes: int | None, file: str) -> None:

@@ -163,3 +163,13 @@ def test_a_number_that_is_a_float_hashes_as_that_float(number: Any) -> None:
     except OverflowError:
         return
     assert (stable_hash([number]) == stable_hash([as_float])) or number != as_float
+
+
+def test_a_value_that_goes_too_deep_is_refused_in_one_line() -> None:
+    # Somebody groups by parsed JSON, and one day it is nested a thousand deep.
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    for values in ([value], [1, value]):
+        with pytest.raises(NotHashable, match="deep within each other"):
+            stable_hash(values)

@@ -120,6 +120,7 @@ JSON: dict[str, Any] = {
             "restarts": 0, "emitted_per_sec": 0.0,
             "executed_per_sec": 0.0, "capacity": 0.0, "queue_bytes": 0, "stuck_secs": 0.0,
             **COUNTERS, "user": {}, "user_totals": {},
+            "cpu_share": 0.0, "memory_bytes": 0,
         }
     ],
 }  # fmt: skip

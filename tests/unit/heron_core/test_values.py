@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import ValueNotSerialisable
-from heron_core.wire.values import array_of, pack_fields, packer, unpack
+from heron_core.wire.values import array_of, pack_fields, packer, unpack, unpacker
 
 
 class Colour(enum.Enum):
@@ -142,3 +142,28 @@ def test_any_plain_value_comes_back(value: Any) -> None:
     data = pack_fields(packer(), [value], "c", "s", ["f"])
     assert unpack(data) == [value]
     assert repr(unpack(data)) == repr([value])
+
+
+class Evil:
+    """Runs code of its sender's choice where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (pytest.fail, ("a pickle was opened",))
+
+
+def test_a_topology_without_pickles_opens_none() -> None:
+    # Somebody got hold of the topology's key and sends a batch of pickles, bare and in a tuple.
+    plain = unpacker(pickles=False)
+    for value in (Evil(), (1, {2: Evil()})):
+        with pytest.raises(ValueError, match=r"topology\.values\.pickle"):
+            plain(packer()([value]))
+    assert plain(packer(pickles=False)([1, ("a", {2})])) == [1, ("a", {2})]
+
+
+@pytest.mark.parametrize("value", [Order(7, ("a",)), 2**70, (Evil(),)], ids=["class", "int", "in"])
+def test_a_topology_without_pickles_says_which_field_needs_one(value: Any) -> None:
+    pack = packer(pickles=False)
+    with pytest.raises(
+        ValueNotSerialisable, match=r"a\.s: .* field 'y' .*topology\.values\.pickle"
+    ):
+        pack_fields(pack, [1, value], "a", "s", ["x", "y"], pickles=False)

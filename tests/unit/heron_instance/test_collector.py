@@ -146,6 +146,14 @@ def test_a_value_that_cannot_travel_fails_that_emit_only() -> None:
     assert made.core.collector.pending == {}
 
 
+def test_a_topology_without_pickles_fails_the_emit_that_needs_one() -> None:
+    made = make(Source, reads(SHUFFLE), config={"topology.values.pickle": False})
+    with pytest.raises(ValueNotSerialisable, match=r"'b' .*topology\.values\.pickle"):
+        made.component.emit([1, 2**70])
+    made.component.emit([3, (3,)])
+    assert [values for _, values in made.emitted()] == [[3, (3,)]]
+
+
 def test_at_most_once_acks_at_once_the_last_first() -> None:
     # heronpy calls ack of each emit of one next_tuple after it, the last one first.
     made = make(Source, reads(SHUFFLE), tracked=False)

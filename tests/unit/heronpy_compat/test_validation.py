@@ -58,6 +58,13 @@ def test_a_sound_topology_has_no_problems() -> None:
     check(TOPOLOGY)
 
 
+def test_more_streams_than_a_process_can_know_are_refused_at_once() -> None:
+    # A generated topology with a stream for each customer: it would start for minutes in silence.
+    streams = tuple(StreamSpec(f"s{number}", ("a",)) for number in range(60_000))
+    (problem,) = problems(with_words(outputs=streams))
+    assert "has 60,001 streams, of at most 5,000: use one stream with a field" in problem
+
+
 def test_bolts_may_form_a_cycle() -> None:
     back = InputSpec("count", "default", SHUFFLE)
     assert problems(with_count(inputs=(*COUNT.inputs, back))) == []

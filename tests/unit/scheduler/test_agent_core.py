@@ -4,6 +4,7 @@ import pytest
 
 from heron_core.story import STEPS_MAX
 from scheduler.container.agent_core import (
+    LOOK_SECS,
     AgentCore,
     ContainerEnd,
     Ended,
@@ -35,9 +36,14 @@ class Agent:
         self.now = BEGAN
 
     def does(self, event: Event, after_secs: float = 0.0) -> list[Instruction]:
-        """What follows from an event."""
-        self.now += after_secs
-        instructions = self.core.handle(event, self.now)
+        """What follows from an event, and from the looks at the clock until then."""
+        instructions: list[Instruction] = []
+        until = self.now + after_secs
+        while self.now + LOOK_SECS < until:
+            self.now += LOOK_SECS
+            instructions += self.core.handle(Timer(), self.now)
+        self.now = until
+        instructions += self.core.handle(event, self.now)
         self.core.validate()
         return instructions
 
@@ -49,7 +55,8 @@ def agent() -> Agent:
 
 
 def test_how_a_container_ended_is_known_with_what_it_said(agent: Agent) -> None:
-    assert agent.does(Ended(4, "a bolt kept failing"), 60.0) == []
+    agent.now += 60.0
+    assert agent.does(Ended(4, "a bolt kept failing")) == []
     assert agent.core.end == ContainerEnd(4, "a bolt kept failing", 60.0)
 
 
@@ -82,10 +89,19 @@ def test_a_silent_one_is_killed_once(agent: Agent) -> None:
     assert agent.core.end.reason == "it was silent for 15 s and was killed"
 
 
+def test_an_agent_that_was_stopped_itself_kills_nobody(agent: Agent) -> None:
+    # The machine's container was frozen for a minute, and all in it stood still.
+    agent.does(Heartbeat(), 5.0)
+    agent.now += 60.0
+    assert agent.does(Timer()) == []
+    assert agent.does(Timer(), SILENT_SECS - LOOK_SECS) == []
+    assert agent.does(Timer(), LOOK_SECS + 0.1) == [Kill()]
+
+
 def test_where_the_cluster_looks_after_silence_it_kills_nobody() -> None:
     # Aurora's own health check does.
     agent = Agent(float("inf"))
-    assert agent.does(Timer(), 1e9) == []
+    assert agent.does(Timer(), 1e3) == []
 
 
 def test_when_nobody_is_left_to_wait_it_is_killed_at_once(agent: Agent) -> None:

@@ -1,14 +1,16 @@
 """Archives of projects: what goes in, the same bytes for the same contents, no harm comes out."""
 
+import errno
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heron_core.errors import UsageError
+from heron_core.errors import HeronError, UsageError
 from scheduler.packaging.archive import Entry, Manifest, packed_files, unpacked, write_archive
 
 MANIFEST = Manifest("demo", (Entry("words", "topologies/words.py"),), ("requests",), "py", "0.1")
@@ -114,6 +116,13 @@ def link() -> tarfile.TarInfo:
     return info
 
 
+def extending(kind: bytes, size: int) -> tarfile.TarInfo:
+    """A header that claims to describe the next one by this many bytes."""
+    info = tarfile.TarInfo("project/next")
+    info.type, info.size = kind, size
+    return info
+
+
 def manifest(**changes: Any) -> bytes:
     """A manifest with changes."""
     return json.dumps({**MANIFEST.to_json(), **changes}).encode()
@@ -131,6 +140,19 @@ def manifest(**changes: Any) -> bytes:
         ({"heronpy.json": manifest(format=2)}, "its format is 2, and this heronpy knows 1"),
         ({"heronpy.json": manifest(topologies=[{"name": "x", "file": "../x", "inside": None}])},
          "'../x' leads out of it"),
+        ({"heronpy.json": manifest(topologies=[])}, "its heronpy.json names no topologies"),
+        ({"heronpy.json": manifest(topologies=3)}, "its heronpy.json lacks"),
+        ({"heronpy.json": manifest(topologies=[{"name": [], "file": "x", "inside": None}])},
+         "names no topologies"),
+        ({"heronpy.json": b"[" * 200_000}, r"heronpy\.json: "),
+        ({".": b"x"}, r"'\.' is no path of a file"),
+        ({"project/a": b"x", "project/a/b/c": b"y"}, "project/a/b/c is below a file"),
+        ({"project/a/b": b"x", "project/a": b"y"}, "project/a is in it twice, or is a folder"),
+        ({"project/" + "n" * 300: b"x"}, "is too long or too deep"),
+        ({"d/" * 3_000 + "f": b"x"}, "is too long or too deep"),
+        ({"long": extending(tarfile.XHDTYPE, 1 << 30)}, "a header of 1073741824 bytes"),
+        ({"long": extending(tarfile.GNUTYPE_LONGNAME, 1 << 30)}, "a header of 1073741824 bytes"),
+        ({"holes": extending(tarfile.GNUTYPE_SPARSE, 1)}, "is a sparse file"),
     ],
 )  # fmt: skip
 def test_what_is_no_archive_of_ours(tmp_path: Path, members: dict[str, Any], expected: str) -> None:
@@ -141,6 +163,30 @@ def test_what_is_no_archive_of_ours(tmp_path: Path, members: dict[str, Any], exp
         unpacked(path, str(tmp_path / "cache"))
     assert list((tmp_path / "cache").iterdir()) == []
     assert not (tmp_path / "a").exists()
+
+
+def test_an_archive_that_has_a_file_twice(tmp_path: Path) -> None:
+    """The second one would win, or not, wherever it is unpacked."""
+    path = tmp_path / "a.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        for _ in range(2):
+            file.addfile(tarfile.TarInfo("project/a"))
+    with pytest.raises(UsageError, match="project/a is in it twice"):
+        unpacked(str(path), str(tmp_path / "cache"))
+
+
+def test_an_archive_for_which_there_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is not the archive's fault, and is told so."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tar(tmp_path / "a.tar.gz", {"heronpy.json": manifest()})
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(HeronError, match=r"cannot be unpacked into .*: No space left"):
+        unpacked(path, str(tmp_path / "cache"))
 
 
 def test_a_file_that_is_no_tar(tmp_path: Path) -> None:

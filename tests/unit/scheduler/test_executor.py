@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,14 @@ def test_the_stream_manager_is_first_so_that_it_ends_last() -> None:
     first, *instances = process_specs(container(1))
     assert first.name == "stream manager 1"
     assert names(instances) == ["lines[0] (task 1)", "lines[1] (task 2)"]
+
+
+def test_the_memory_of_an_instance_is_limited_by_the_rammap_alone() -> None:
+    limited = replace(TOPOLOGY, config={"topology.component.rammap": "lines:536870912"})
+    first, *instances = process_specs(replace(container(1), topology=limited))
+    assert [each.memory_bytes_max for each in instances] == [536870912] * 2
+    assert first.memory_bytes_max is None
+    assert {each.memory_bytes_max for each in process_specs(container(1))} == {None}
 
 
 def test_the_first_container_has_the_topology_master_alone() -> None:

@@ -1,10 +1,13 @@
 """What follows from the end of a container, and how long a task waits before it fails."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 from heron_core.exit_codes import ExitCode
 from scheduler.backends.spark.container_task import NextStep, next_step, pause_secs
-from scheduler.backends.spark.session import reason_of
+from scheduler.backends.spark.session import lost_executors, reason_of, text_of
 from scheduler.container.agent_core import ContainerEnd
 
 
@@ -64,3 +67,68 @@ def test_pauses(ran_secs: float, attempt: int, expected: float) -> None:
 )
 def test_the_line_of_an_error_of_spark_s(text: str, expected: str) -> None:
     assert reason_of(text) == expected
+
+
+class Silent(Exception):
+    """As py4j's errors are once the JVM is gone."""
+
+    def __str__(self) -> str:
+        raise ConnectionError("no JVM to ask")
+
+
+def test_an_error_that_cannot_say_what_it_is_is_named_all_the_same() -> None:
+    assert text_of(ValueError("plain")) == "plain"
+    assert text_of(Silent()) == "Silent, and its JVM cannot say why any more"
+
+
+@dataclass(frozen=True)
+class Executor:
+    """Of Spark's status store: why it was removed, None while it is there."""
+
+    reason: str | None
+
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        return self.reason is None
+
+    def removeReason(self) -> "Executor":  # noqa: N802 - Spark's name
+        return self
+
+    def isDefined(self) -> bool:  # noqa: N802 - Spark's name
+        return self.reason is not None
+
+    def get(self) -> str:
+        return str(self.reason)
+
+
+@dataclass(frozen=True)
+class Application:
+    """A Spark context down to its executors."""
+
+    found: tuple[Executor, ...]
+
+    @property
+    def _jsc(self) -> "Application":
+        return self
+
+    def sc(self) -> "Application":
+        return self
+
+    def statusStore(self) -> "Application":  # noqa: N802 - Spark's name
+        return self
+
+    def executorList(self, active: bool) -> "Application":  # noqa: N802 - Spark's name
+        return self
+
+    def size(self) -> int:
+        return len(self.found)
+
+    def apply(self, index: int) -> Executor:
+        return self.found[index]
+
+
+def test_executors_that_end_by_themselves_are_counted() -> None:
+    # The workers' Java is another one: each executor ends as soon as it has registered.
+    ended = Executor("Command exited with code 1")
+    idle = Executor("Executor killed by driver.")
+    context: Any = Application((Executor(None), ended, idle, ended))
+    assert lost_executors(context) == (2, "Command exited with code 1")

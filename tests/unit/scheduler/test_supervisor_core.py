@@ -1,11 +1,12 @@
 """What a supervisor decides, without processes: the clock and the operating system are a fake."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from heron_core.exit_codes import ExitCode
+from heron_core.plans import MIB
 from heron_core.story import STEPS_MAX
 from heron_io.processes import SupervisorLink
 from scheduler.container.process_state import Phase
@@ -22,6 +23,7 @@ from scheduler.container.supervisor_events import (
     Instruction,
     Kill,
     Log,
+    MemoryMeasured,
     Outcome,
     PlanChanged,
     ProcessSpec,
@@ -186,6 +188,23 @@ def test_one_that_beats_is_left_alone() -> None:
     assert machine.passes(10 * SILENT_SECS, "manager", "bolt") == []
 
 
+def test_whoever_was_stopped_itself_kills_nobody() -> None:
+    # Ctrl-Z for 18 s and then fg: all stood still, and all are heard of again a moment later.
+    machine = running(spec("manager"), spec("bolt"), spec("mute"))
+    machine.passes(SILENT_SECS - 5.0, "manager", "bolt")
+    assert machine.does(Timer(), 18.0) == []
+    assert "this process stood still for 17 s (stopped, or no CPU)" in machine.logged[-1]
+    assert machine.passes(4.0, "manager", "bolt") == []
+    assert machine.passes(2.0, "manager", "bolt") == [Kill("mute")]
+
+
+def test_whoever_was_stopped_itself_gives_those_that_end_their_time() -> None:
+    machine = running(spec("manager"), spec("one"))
+    machine.does(Stop(TERMINATED))
+    assert machine.does(Timer(), 60.0) == []
+    assert machine.passes(GRACE_SECS) == [Kill("one")]
+
+
 def test_one_that_cannot_be_killed_is_killed_again_later() -> None:
     # In an uninterruptible system call, such as a read from a network disk that is away.
     machine = running(spec("only"))
@@ -200,6 +219,37 @@ def test_one_that_breaks_the_protocol_is_killed() -> None:
         "bolt was killed by signal 9 (SIGKILL): its status pipe has nonsense, and it was killed"
         in (machine.logged)
     )
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+def limited(name: str) -> ProcessSpec:
+    return replace(spec(name), memory_bytes_max=100 * MIB)
+
+
+def test_a_bolt_that_leaks_is_warned_of_and_then_restarted() -> None:
+    machine = running(spec("manager"), limited("bolt"))
+    assert machine.does(MemoryMeasured("bolt", 50 * MIB)) == []
+    assert machine.does(MemoryMeasured("bolt", 95 * MIB)) == []
+    assert machine.does(MemoryMeasured("bolt", 96 * MIB)) == []
+    (warned,) = [each for each in machine.logged if each.endswith("beyond that it is restarted")]
+    assert "bolt uses 95 MB of the 100 MB that topology.component.rammap has" in warned
+    assert machine.does(MemoryMeasured("bolt", 101 * MIB)) == [Terminate("bolt")]
+    assert machine.does(MemoryMeasured("bolt", 102 * MIB)) == []
+    assert starts(machine.does(Ended("bolt", 0))) == ["bolt"]
+    assert "and is restarted" in machine.logged[-2]
+
+
+def test_one_beyond_its_memory_that_does_not_end_is_killed() -> None:
+    machine = running(spec("manager"), limited("bolt"))
+    machine.does(MemoryMeasured("bolt", 200 * MIB))
+    assert machine.passes(GRACE_SECS + 0.1, "bolt") == [Kill("bolt")]
+
+
+def test_without_a_limit_a_process_may_use_what_there_is() -> None:
+    machine = running(spec("manager"))
+    assert machine.does(MemoryMeasured("manager", 1 << 40)) == []
 
 
 # --- which processes are wanted -----------------------------------------------------------------
@@ -233,8 +283,8 @@ def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None
     assert machine.does(SpecsChanged([spec("manager")])) == [Terminate("one")]
     assert machine.does(SpecsChanged([spec("manager"), spec("one")])) == []
     assert machine.phases["one"] is Phase.STOPPING
-    assert machine.does(Timer(), GRACE_SECS) == [Kill("one")]
-    assert machine.does(Timer(), GRACE_SECS) == []
+    assert machine.passes(GRACE_SECS) == [Kill("one")]
+    assert machine.passes(GRACE_SECS) == []
     assert starts(machine.does(Ended("one", -9))) == ["one"]
 
 
@@ -279,11 +329,11 @@ def test_all_end_in_order_the_first_last() -> None:
 def test_whoever_does_not_end_in_time_is_killed() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(Stop(TERMINATED))
-    assert machine.does(Timer(), GRACE_SECS - 0.1) == []
+    assert machine.passes(GRACE_SECS - 0.1) == []
     assert machine.core.timeout_secs(machine.now) == pytest.approx(0.1)
     assert machine.does(Timer(), 0.1) == [Kill("one")]
     assert machine.does(Ended("one", -9)) == [Terminate("manager")]
-    assert machine.does(Timer(), GRACE_SECS) == [Kill("manager")]
+    assert machine.passes(GRACE_SECS) == [Kill("manager")]
     assert machine.does(Ended("manager", -9)) == [Exit(TERMINATED)]
 
 

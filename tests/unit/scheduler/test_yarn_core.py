@@ -149,7 +149,7 @@ def test_what_ends_by_itself_is_replaced_and_given_up_in_the_end() -> None:
         running.does(Allocated(grant(1)))
         assert AskFor(1, ASK) not in running.does(Completed(grant(1).id, KILLED, "killed"))
         running.now += PAUSE_SECS_MAX
-        assert running.does(Tick()) == [AskFor(1, ASK)]
+        assert running.does(Tick()) == [AskFor(1, ASK), Publish()]
     running.does(Allocated(grant(1)))
     assert EndMaster() in running.does(Completed(grant(1).id, KILLED, "killed by somebody"))
     (end,) = running.does(MasterEnded(0, ""))
@@ -174,7 +174,7 @@ def test_one_that_does_not_start_counts_and_is_given_back() -> None:
     running.does(Registered())
     running.does(Allocated(grant(1)))
     done = running.does(NotStarted(grant(1).id, "no token"))
-    assert done == [Release(grant(1).id), Publish(), AskFor(1, ASK)]
+    assert done == [Release(grant(1).id), Publish(), AskFor(1, ASK), Publish()]
     assert running.core.slots[1].policy.failures == 1
 
 
@@ -212,13 +212,32 @@ def test_one_that_was_only_asked_for_is_asked_for_no_more() -> None:
 
 
 def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
-    """One that runs goes on as it is."""
+    """One that runs goes on as it is, and comes back as it was."""
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(1)))
     larger = Ask(1024, 2)
     assert running.does(PlanChanged({1: larger, 2: larger})) == [TakeBack(2), AskFor(2, larger)]
-    assert AskFor(1, larger) in running.does(Completed(grant(1).id, -100, ""))
+    assert AskFor(1, ASK) in running.does(Completed(grant(1).id, -100, ""))
+
+
+@pytest.mark.parametrize(("status", "again"), [(-100, ASK), (KILLED, ASK), (-104, Ask(1024, 1))])
+def test_a_lost_container_that_an_update_made_larger_comes_back(status: int, again: Ask) -> None:
+    """The cluster has room for what it was. Only if that was too little, YARN has killed it for its
+    memory, it is asked for as the plan has it."""
+    running = Running(1, 2).up()
+    assert running.does(PlanChanged({1: Ask(1024, 1), 2: ASK})) == []
+    running.now += STABLE_SECS
+    done = running.does(Completed(grant(1).id, status, ""))
+    assert [each for each in done if isinstance(each, AskFor)] == [AskFor(1, again)]
+
+
+def test_an_update_back_takes_the_larger_request_back() -> None:
+    """Container 1 waits for more memory than there is: the smaller plan is asked for at once."""
+    running = Running(1)
+    running.does(PlanChanged({1: Ask(4096, 1)}))
+    running.does(Registered())
+    assert running.does(PlanChanged({1: ASK})) == [TakeBack(1), AskFor(1, ASK)]
 
 
 def test_restart_ends_in_order_and_asks_again() -> None:

@@ -9,9 +9,10 @@ import pytest
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import UsageError
 from scheduler.backends.yarn import requests
-from scheduler.backends.yarn.client import plain
+from scheduler.backends.yarn.client import Node, plain, queue_room
 from scheduler.backends.yarn.configuration import conf_folder
 from scheduler.backends.yarn.core import Phase, Slot
+from scheduler.backends.yarn.diagnostics import Room
 from scheduler.backends.yarn.events import Ask, Grant
 from scheduler.backends.yarn.jvm import in_one_line
 from scheduler.backends.yarn.logs import contents
@@ -118,3 +119,23 @@ def test_javas_words() -> None:
     said = "org.apache.hadoop.security.AccessControlException: no\n\tat org.apache"
     assert in_one_line(said) == "no"
     assert plain(f"Failed to submit application_12_0003 to YARN : {said}".splitlines()[0]) == "no"
+
+
+def test_what_a_topology_waits_for_stands_in_its_scheduler_s_node() -> None:
+    """`heronpy stats` shows it: a log of the application master is where nobody looks."""
+    slots = [
+        Slot(1, Ask(512, 1), RestartPolicy(1), Phase.RUNNING, Grant("a", 1, "n:1", "n:2")),
+        Slot(2, Ask(4096, 2), RestartPolicy(1), Phase.ASKED),
+    ]
+    assert "container 2 (4096 MB, 2 vcores)" in requests.waiting_words(slots)
+    assert requests.waiting_words(slots[:1]) == ""
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(0.5, Room(3072, 3)), (1.0, Room(6144, 6)), (0.0, Room(1024, 1)), (-1.0, Room(1024, 1))],
+)
+def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected: Room) -> None:
+    """Up to its maximum, as far as nodes have it; without a maximum that we know, its share."""
+    nodes = [Node(Room(4096, 4), Room(3072, 3)), Node(Room(4096, 4), Room(3072, 3))]
+    assert queue_room(Room(1024, 1), Room(1024, 1), share, nodes) == expected

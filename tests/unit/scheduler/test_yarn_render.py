@@ -46,6 +46,20 @@ def test_the_application() -> None:
     assert render.asks(PLAN) == {1: Ask(3072, 3), 3: Ask(701, 1)}
 
 
+def test_while_a_topology_is_scaled_the_smaller_request_counts() -> None:
+    """Container 1 shrinks, container 3 goes, container 4 comes."""
+    wanted = PackingPlan(
+        "words",
+        (
+            ContainerPlan(1, (), Resource(1.0, 2 * GIB, GIB)),
+            ContainerPlan(4, (), Resource(1.0, GIB, GIB)),
+        ),
+    )
+    expected = {1: Ask(2048, 1), 3: Ask(701, 1), 4: Ask(1024, 1)}
+    assert render.asks_while_scaled(PLAN, wanted) == expected
+    assert render.asks_while_scaled(wanted, PLAN) == expected
+
+
 def test_the_order_comes_through() -> None:
     """As the application master reads it."""
     assert render.ApplicationSpec.from_json(json.loads(json.dumps(SPEC.to_json()))) == SPEC

@@ -1,0 +1,56 @@
+"""Nodes of the state store as commands read them: one that is malformed concerns its topology only.
+
+Anybody who may write to the state store, or an older version of heronpy, may have left anything.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import click
+
+from heron_core.errors import HeronError, StateStoreError
+from heron_core.plans import PackingPlan, packing_from_json
+from heron_core.state_tree import packing_path
+from heron_io.state_store.protocol import StateStore
+
+Found = TypeVar("Found")
+
+
+class MalformedNode(HeronError):
+    """A node that is not what it should be."""
+
+
+def node(store: StateStore, path: str) -> dict[str, Any]:
+    """The JSON object at a path, empty if there is none; MalformedNode for anything else."""
+    try:
+        value = store.get(path)
+    except StateStoreError as error:
+        if path not in str(error):
+            raise
+        raise MalformedNode(str(error)) from error
+    if not isinstance(value, dict | None):
+        raise MalformedNode(f"{path} in the state store is no JSON object: mend or delete it")
+    return value or {}
+
+
+def packing(store: StateStore, name: str) -> PackingPlan:
+    """A topology's packing plan, an empty one if there is none; MalformedNode for anything else."""
+    path = packing_path(name)
+    value = node(store, path)
+    try:
+        return packing_from_json(value) if value else PackingPlan(name, ())
+    except HeronError as error:
+        raise MalformedNode(f"{path} in the state store is {error}: mend or delete it") from error
+
+
+def of_each(
+    names: Iterable[str], read: Callable[[str], Found], unreadable: Callable[[str], Found]
+) -> Iterator[Found]:
+    """What `read` finds for each topology; what `unreadable` says instead, and a line on stderr,
+    for one with a malformed node."""
+    for name in names:
+        try:
+            yield read(name)
+        except MalformedNode as error:
+            click.echo(f"heronpy: {name}: {error}", err=True)
+            yield unreadable(name)

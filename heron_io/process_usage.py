@@ -1,0 +1,66 @@
+"""What a process uses: memory as /proc has it (elsewhere 0: it is not known), CPU by times(2)."""
+
+import os
+import time
+from collections.abc import Iterator
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_bytes(pid: int | str = "self") -> int:
+    """Memory that a process has in RAM, what it shares with others included."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
+
+
+def proportional_bytes(pid: int) -> int:
+    """The same with its share of what it shares (PSS), which costs the kernel much more to say."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            line = next(each for each in file if each.startswith("Pss:"))
+            return int(line.split()[1]) * 1024
+    except (OSError, StopIteration):
+        return resident_bytes(pid)
+
+
+def family_bytes(pid: int, exact_above: float) -> int:
+    """Memory of a process and all that it has started, such as a multi-lang child. Forked processes
+    share most of what they have at first: what is above `exact_above` is measured without that."""
+    family = (pid, *descendants(pid))
+    resident = sum(map(resident_bytes, family))
+    return resident if resident <= exact_above else sum(map(proportional_bytes, family))
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Process ids below a process."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+                children = [int(each) for each in file.read().split()]
+        except OSError:  # it has just ended
+            continue
+        for child in children:
+            yield child
+            yield from descendants(child)
+
+
+class OwnUsage:
+    """CPU and memory of this very process, measured now and then."""
+
+    def __init__(self) -> None:
+        self._at, self._cpu_secs = time.monotonic(), time.process_time()
+
+    def measure(self) -> dict[str, float]:
+        """Share of one core since the last time, and memory."""
+        at, cpu_secs = time.monotonic(), time.process_time()
+        elapsed, used = at - self._at, cpu_secs - self._cpu_secs
+        self._at, self._cpu_secs = at, cpu_secs
+        share = used / elapsed if elapsed > 0 else 0.0
+        return {"cpu_share": share, "memory_bytes": resident_bytes()}

@@ -1,0 +1,57 @@
+"""Nodes that have to stand as long as their owner lives, and are written again if they are gone.
+
+People and scripts remove state (`rm -rf ~/.heronpy/state`, a cleaned ZooKeeper) while topologies
+run; no command could find their processes any more.
+"""
+
+from typing import Any
+
+from heron_io.state_store.protocol import StateStore
+
+LOOK_SECS = 0.5
+"""Between two looks: what is gone is back in about a second, and a ZooKeeper of hundreds of
+topologies does not feel it."""
+
+
+class KeptNodes:
+    """The nodes of one owner, and what they are to say.
+
+    A node is only missing when two looks in a row do not find it: whoever ends a topology removes
+    its nodes one after the other.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._values: dict[str, Any] = {}
+        self._missed: frozenset[str] = frozenset()
+        self._look_at = float("-inf")
+
+    def keep(self, path: str, value: Any) -> None:
+        """From now on this stands there."""
+        self._values[path] = value
+
+    def value(self, path: str) -> Any:
+        """What is to stand at a path that is kept."""
+        return self._values[path]
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time for a look; then the next one is a while later."""
+        if now < self._look_at:
+            return False
+        self._look_at = now + LOOK_SECS
+        return True
+
+    def missing(self) -> list[str]:
+        """The paths that are gone, in the order in which they were kept."""
+        names = {folder: self._store.children(folder) for folder in map(_folder, self._values)}
+        gone = frozenset(path for path in self._values if _name(path) not in names[_folder(path)])
+        again, self._missed = gone & self._missed, gone
+        return [path for path in self._values if path in again]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,97 @@
+"""What the processes of user code started ends with them: also after kill -9.
+
+A bolt's own children (Popen, multiprocessing, os.fork) know nothing of our pipes. A supervisor is
+made the subreaper of what it starts (Linux, prctl(2)): when a process dies, the kernel gives its
+children to the supervisor, which kills those that it did not have before. Other systems have no
+subreapers.
+
+A child that has let go of its instance while that lives (a daemon's double fork) belongs to nobody
+that we could tell; it ends with the supervisor.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Collection, Iterable
+
+from heron_io.polling import wait_until
+from heron_io.processes import signal_process
+
+PR_SET_CHILD_SUBREAPER = 36
+KILLED_WAIT_SECS = 2.0
+"""For killed processes to end at the very end; one in an uninterruptible call is left to init."""
+
+
+def to_kill(
+    children: Iterable[int], own: Collection[int], earlier: Collection[int], someone_died: bool
+) -> set[int]:
+    """Pure: the children that came to us by the death of a process: not started by us, and not
+    there before."""
+    return set(children) - set(own) - set(earlier) if someone_died else set()
+
+
+class Orphans:
+    """The children of a supervisor that it has not started itself."""
+
+    def __init__(self) -> None:
+        """Become a subreaper."""
+        self._earlier: set[int] = set()
+        """Those that have come while none of our own died."""
+        self._killed: set[int] = set()
+        self.is_subreaper = sys.platform == "linux" and not ctypes.CDLL(None).prctl(
+            PR_SET_CHILD_SUBREAPER, 1
+        )
+
+    def look(self, own: Collection[int], reaped: Collection[int], died: bool) -> int:
+        """After `reaped` have ended, one of our own among them if `died`: kill what that left, and
+        what those leave whom we have killed before. Returns how many."""
+        if not self.is_subreaper:
+            return 0
+        died = died or not self._killed.isdisjoint(reaped)
+        self._killed.difference_update(reaped)
+        children = children_of_this_process()
+        lost = to_kill(children, own, self._earlier, died)
+        self._earlier = children - set(own) - lost - self._killed
+        for pid in lost - self._killed:
+            signal_process(pid, signal.SIGKILL)
+        new = len(lost - self._killed)
+        self._killed |= lost
+        return new
+
+    def kill_all(self, own: Collection[int] = ()) -> None:
+        """At the end: everything that is left, and what that leaves."""
+        if self.is_subreaper:
+            wait_until(lambda: not self._kill_and_reap(own), KILLED_WAIT_SECS)
+
+    @staticmethod
+    def _kill_and_reap(own: Collection[int]) -> set[int]:
+        left = children_of_this_process() - set(own)
+        for pid in left:
+            signal_process(pid, signal.SIGKILL)
+        for pid in left:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        return left
+
+
+def children_of_this_process() -> set[int]:
+    """Process ids of our children, adopted ones as well (Linux)."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            return set(map(int, file.read().split()))
+    except OSError:  # a kernel without CONFIG_PROC_CHILDREN
+        return set(_children_by_status())
+
+
+def _children_by_status() -> Iterable[int]:
+    ours = os.getpid()
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                if int(file.read().rpartition(")")[2].split()[1]) == ours:
+                    yield int(name)
+        except OSError:  # it has just ended
+            continue

@@ -1,0 +1,105 @@
+"""The nodes of a topology with a scheduler of ours: they stand as long as that runs.
+
+A process beside the scheduler looks after them (operation_runner). What the topology master writes,
+it looks after itself.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_core.errors import HeronError, NameInUse
+from heron_core.state_tree import keys_path, scheduler_path, topology_path
+from heron_core.topology import topology_to_json
+from heron_io.state_store.kept_nodes import KeptNodes
+from heron_io.state_store.protocol import StateStore
+from scheduler.submission import Submission
+
+log = logging.getLogger("operations")
+
+IDENTITY = ("host", "pid", "started")
+"""What tells a scheduler's node from that of another one."""
+
+
+class NameTaken(HeronError):
+    """Our nodes were removed, and another topology has the name."""
+
+
+def is_of(scheduler: Mapping[str, Any], node: Any) -> bool:
+    """Whether a scheduler's node in the state store is that of this scheduler."""
+    return isinstance(node, dict) and all(node.get(x) == scheduler[x] for x in IDENTITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What a scheduler's processes write into the state store for others to find them."""
+
+    name: str
+    topology: Any
+    keys: Any
+    scheduler: Mapping[str, Any]
+
+    @staticmethod
+    def of(submission: Submission, scheduler: Mapping[str, Any]) -> "Announcement":
+        """That of a submission, whose scheduler's node is `scheduler`."""
+        topology = submission.topology
+        return Announcement(
+            topology.name, topology_to_json(topology), submission.keys.to_json(), scheduler
+        )
+
+
+@dataclass
+class OwnNodes:
+    """The nodes of one topology."""
+
+    store: StateStore
+    announced: Announcement
+    _kept: KeptNodes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = KeptNodes(self.store)
+        self._kept.keep(topology_path(self.announced.name), self.announced.topology)
+        self._kept.keep(keys_path(self.announced.name), self.announced.keys)
+        self._kept.keep(scheduler_path(self.announced.name), dict(self.announced.scheduler))
+
+    def look(self, now: float) -> None:
+        """Write again what is gone. NameTaken if the name is another topology's now;
+        StateStoreError if the store does not answer."""
+        if not self._kept.is_due(now):
+            return
+        self._check_scheduler()
+        missing = self._kept.missing()
+        if not missing:
+            return
+        self._check_topology()
+        for path in missing:
+            try:
+                self.store.create(path, self._kept.value(path))
+                log.warning("%s was removed from the state store, and is there again", path)
+            except NameInUse:  # somebody else has just put it there: the next look says who
+                return
+
+    def _check_scheduler(self) -> None:
+        """The node may say more than at first: a back end's driver adds to it. One that is no
+        scheduler's is as good as none."""
+        path = scheduler_path(self.announced.name)
+        found = self.store.get(path)
+        if found is None:
+            return
+        if not isinstance(found, dict) or not found.keys() >= set(IDENTITY):
+            log.warning("%s was no scheduler's node: it is written again", path)
+            self.store.put(path, self._kept.value(path))
+            return
+        if not is_of(self.announced.scheduler, found):
+            raise self._taken()
+        self._kept.keep(path, found)
+
+    def _check_topology(self) -> None:
+        """One of the same name that is just being registered has no scheduler's node yet."""
+        found = self.store.get(topology_path(self.announced.name))
+        if found is not None and found != self.announced.topology:
+            raise self._taken()
+
+    def _taken(self) -> NameTaken:
+        return NameTaken("its nodes were removed, and another topology has its name now")

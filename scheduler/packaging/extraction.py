@@ -1,0 +1,121 @@
+"""Unpacks an archive that anybody may have made: regular files, within limits, below one folder.
+
+tarfile reads a header's whole payload before it says what it is, and follows what a header claims;
+here every claim is looked at first.
+"""
+
+import errno
+import os
+import shutil
+import tarfile
+import zlib
+from collections.abc import Iterable
+from typing import Any, Self
+
+from heron_core.errors import HeronError
+
+FILES_MAX = 20_000
+BYTES_MAX = 2 * 1024**3
+"""More than any project's code; reached when somebody packs a home folder or data by mistake."""
+HEADER_BYTES_MAX = 64 * 1024
+"""Of a PAX header or a long name: a path has at most 4,096 bytes."""
+DEPTH_MAX = 50
+NAME_BYTES_MAX = 255
+"""What file systems allow."""
+CHUNK_BYTES = 1024 * 1024
+EXECUTABLE, PLAIN = 0o755, 0o644
+
+_EXTENDING = frozenset(
+    {
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    }
+)
+"""Headers that describe the next one, and are read as a whole."""
+_OF_THIS_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO})
+"""Errors that are not the archive's fault."""
+
+
+class Malformed(ValueError):
+    """An archive that `heronpy package` has not made, and why it is none."""
+
+
+class _CheckedInfo(tarfile.TarInfo):
+    """A header whose size is looked at before anything is read or skipped by it."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> Self:
+        if self.type in _EXTENDING and self.size > HEADER_BYTES_MAX:
+            raise Malformed(f"a header of {self.size} bytes, of at most {HEADER_BYTES_MAX}")
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise Malformed(f"{self.name} is a sparse file")
+        if self.size < 0:  # the next header would be one that was read before, for ever
+            raise Malformed(f"{self.name} has a negative size")
+        found: Self = super()._proc_member(tar)  # type: ignore[misc]
+        if found.size < 0:
+            raise Malformed(f"{found.name} has a negative size")
+        if found.issparse():
+            raise Malformed(f"{found.name} is a sparse file")
+        return found
+
+    def _proc_gnusparse_10(self, *_: Any) -> None:
+        """Its map of holes stands before the contents, and may be of any length."""
+        raise Malformed(f"{self.name} is a sparse file")
+
+
+def extract(path: str, folder: str) -> None:
+    """Unpack the archive at `path`; Malformed if it is none of ours, HeronError if the disk is
+    full or may not be written."""
+    try:
+        with tarfile.open(path, "r:gz", tarinfo=_CheckedInfo) as tar:
+            _extract_all(tar, folder)
+    except OSError as error:
+        if error.errno in _OF_THIS_MACHINE:
+            raise HeronError(f"{path} cannot be unpacked into {folder}: {error.strerror}") from None
+        raise Malformed(str(error)) from None
+    except (tarfile.TarError, EOFError, ValueError, zlib.error, OverflowError) as error:
+        raise Malformed(str(error) or type(error).__name__) from None
+    except RecursionError:
+        raise Malformed("its headers go too deep") from None
+
+
+def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
+    assert isinstance(tar, tarfile.TarFile)
+    size = files = 0
+    for member in tar:
+        size, files = size + member.size, files + 1
+        if size > BYTES_MAX or files > FILES_MAX:
+            raise Malformed("it is too large")
+        if member.isdir():
+            continue
+        file = tar.extractfile(member) if member.isreg() else None
+        if file is None:
+            raise Malformed(f"{member.name} is no regular file")
+        _write(os.path.join(folder, checked(member.name)), file, member)
+
+
+def _write(path: str, source: Any, member: tarfile.TarInfo) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "xb") as file:
+            shutil.copyfileobj(source, file, CHUNK_BYTES)
+    except FileExistsError:
+        raise Malformed(f"{member.name} is in it twice, or is a folder as well") from None
+    except NotADirectoryError:
+        raise Malformed(f"{member.name} is below a file") from None
+    os.chmod(path, EXECUTABLE if member.mode & 0o100 else PLAIN)
+
+
+def checked(name: str) -> str:
+    """A member's path; Malformed if it leads out of the folder that it is unpacked into, or is none
+    that a file system holds."""
+    parts = name.split("/")
+    if os.path.isabs(name) or os.pardir in parts:
+        raise Malformed(f"{name!r:.100} leads out of it")
+    if not all(each not in ("", os.curdir) and "\0" not in each for each in parts):
+        raise Malformed(f"{name!r:.100} is no path of a file")
+    if len(parts) > DEPTH_MAX or any(len(os.fsencode(x)) > NAME_BYTES_MAX for x in parts):
+        raise Malformed(f"{name!r:.100} is too long or too deep")
+    return name

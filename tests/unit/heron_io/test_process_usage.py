@@ -1,0 +1,39 @@
+"""What a process uses, seen on real ones."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from heron_core.plans import MIB
+from heron_io.polling import wait_until
+from heron_io.process_usage import OwnUsage, descendants, family_bytes, resident_bytes
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+HUNGRY_BYTES = 64 * MIB
+END_SECS = 60.0
+
+
+def test_a_child_counts_for_whoever_started_it() -> None:
+    # A multi-lang child leaks: its instance is the one that is restarted.
+    code = f"held = b'x' * {HUNGRY_BYTES}; print(len(held), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert child.pid in set(descendants(os.getpid()))
+        assert resident_bytes(child.pid) >= HUNGRY_BYTES
+        family = family_bytes(os.getpid(), 0.0)
+        assert family >= HUNGRY_BYTES
+        assert family <= family_bytes(os.getpid(), float("inf"))
+        child.communicate(b"\n")
+    assert wait_until(lambda: resident_bytes(child.pid) == 0, END_SECS)
+
+
+def test_cpu_is_a_share_of_the_time_between_two_looks() -> None:
+    usage = OwnUsage()
+    while (found := usage.measure())["cpu_share"] == 0.0:
+        sum(range(1_000_000))
+    assert found["memory_bytes"] > MIB

@@ -1,0 +1,96 @@
+"""A bolt's own children end with the bolt: real processes under a real supervisor."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from heron_io.polling import wait_until
+from heron_io.processes import SupervisorLink, fork_child
+from scheduler.container.orphans import to_kill
+from scheduler.container.supervisor import Supervisor
+from scheduler.container.supervisor_events import ProcessSpec
+
+END_SECS = 60.0
+"""A deadline that nothing comes near."""
+
+
+def test_only_what_a_death_has_left_is_killed() -> None:
+    # 7 is ours, 8 let go of an instance that lives, 9 comes from one that has just died.
+    assert to_kill({7, 8, 9}, {7}, {8}, someone_died=True) == {9}
+    assert to_kill({7, 8, 9}, {7}, {8}, someone_died=False) == set()
+
+
+def parent_of_many(link: SupervisorLink, file: Path) -> int:
+    """User code that starts processes in each way there is, one with a child of its own."""
+    sleeper = "import time; time.sleep(1000)"
+    with_child = f"import subprocess as s, sys; s.run([sys.executable, '-c', {sleeper!r}])"
+    started = [
+        subprocess.Popen([sys.executable, "-c", sleeper], start_new_session=True).pid,
+        subprocess.Popen([sys.executable, "-c", with_child]).pid,
+    ]
+    daemon = multiprocessing.get_context("fork").Process(target=signal.pause, daemon=True)
+    daemon.start()
+    forked = os.fork()
+    if not forked:
+        signal.pause()
+    started += [daemon.pid or 0, forked]
+    wait_until(lambda: psutil.Process(started[1]).children(), END_SECS)
+    started.append(psutil.Process(started[1]).children()[0].pid)
+    temporary = file.with_suffix(".new")
+    temporary.write_text(json.dumps({"self": os.getpid(), "started": started}))
+    temporary.rename(file)
+    while True:
+        link.heartbeat()
+        threading.Event().wait(0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A process and what it has started; 0 and nothing while that is not known."""
+
+    parent: int = 0
+    started: tuple[int, ...] = ()
+
+
+def written(file: Path, besides: int = 0) -> Family:
+    """What user code wrote down, when it is not of the process `besides`."""
+
+    def found() -> Family | None:
+        if not file.exists():
+            return None
+        data = json.loads(file.read_text())
+        return None if data["self"] == besides else Family(data["self"], tuple(data["started"]))
+
+    return wait_until(found, END_SECS) or Family()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")
+def test_what_a_bolt_has_started_ends_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "started"
+    spec = ProcessSpec("bolt", "test: bolt", lambda link: parent_of_many(link, file), 0.3, True)
+
+    def main(lifeline: int) -> int:
+        return Supervisor(
+            [spec], SupervisorLink(lifeline), 5, END_SECS, kills_orphans=True
+        ).run().code  # fmt: skip
+
+    supervisor = fork_child("test: supervisor", main, killed_with_parent=True)
+    first = written(file)
+    os.kill(first.parent, signal.SIGKILL)
+    second = written(file, first.parent)
+    assert wait_until(lambda: not any(map(psutil.pid_exists, first.started)), END_SECS)
+    assert all(map(psutil.pid_exists, second.started)), "those of its successor live"
+    # Somebody closes the terminal, or wants it to read its configuration again: it ends in order.
+    os.kill(supervisor.pid, signal.SIGHUP)
+    assert os.waitpid(supervisor.pid, 0)[1] == 0
+    os.close(supervisor.lifeline)
+    assert not any(map(psutil.pid_exists, second.started))
