@@ -15,7 +15,7 @@ from benchmarks.titles import COMMAND, by_role, cpu_seconds, roles
 
 MESSAGES = 3_000_000
 WORDS = 5_000_000
-BUDGET_PERCENT = 30.0
+BUDGET_PERCENT = 25.0
 SERVICES = ("topology master", "executor", "scheduler", COMMAND)
 COMPONENTS = {
     "one_hop": ("messages", "lengths"),

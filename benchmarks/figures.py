@@ -26,6 +26,20 @@ class Column:
     unit: str
     style: str = ".2f"
     at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def limit(self) -> str:
+        """The budget as the tables show it, empty without one."""
+        if self.at_most is not None:
+            return f"≤ {self.at_most:g}"
+        return "" if self.at_least is None else f"≥ {self.at_least:g}"
+
+    def is_met(self, value: float) -> bool | None:
+        """Whether the value is within the budget; None without one."""
+        if self.at_most is not None:
+            return value <= self.at_most
+        return None if self.at_least is None else value >= self.at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +51,8 @@ class Figure:
     unit: str
     values: tuple[float, ...]
     spread: Spread
-    at_most: float | None
+    limit: str
+    """The budget as the tables show it."""
     met: bool | None
 
 
@@ -84,16 +99,16 @@ def figure_of(column: Column, rounds: Sequence[Round]) -> Figure:
     """One column over all rounds."""
     values = tuple(each[column.name] for each in rounds)
     spread = spread_of(values)
-    met = None if column.at_most is None else spread.median <= column.at_most
-    return Figure(column.name, column.what, column.unit, values, spread, column.at_most, met)
+    met = column.is_met(spread.median)
+    return Figure(column.name, column.what, column.unit, values, spread, column.limit, met)
 
 
 def figures_table(columns: Sequence[Column], figures: Sequence[Figure]) -> str:
     """A row per figure: what, budget, median (lowest to highest)."""
     rows = [
         [
-            f"{one.what}, {one.unit}",
-            "" if one.at_most is None else f"≤ {one.at_most:g}",
+            f"{one.what}, {one.unit}" if one.unit else one.what,
+            one.limit,
             cell(one.spread, column.style),
             {None: "", True: "yes", False: "no"}[one.met],
         ]

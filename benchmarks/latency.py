@@ -20,8 +20,8 @@ from benchmarks.topologies.latency import TUPLES_PER_SECOND
 SECONDS = 8
 WARM_UP_TUPLES = TUPLES_PER_SECOND
 """The first second is no part of the figures."""
-P50_BUDGET_MS = 1.0
-P99_BUDGET_MS = 5.0
+P50_BUDGET_MS = 0.5
+P99_BUDGET_MS = 3.0
 
 
 def columns(variant: str, kind: str, budgeted: bool) -> list[Column]:

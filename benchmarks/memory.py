@@ -18,7 +18,7 @@ from benchmarks.topologies.idle import IDLE_BOLTS
 SETTLE_SECONDS = 3.0
 """Three heartbeats after the last instance was initialised."""
 MIB_KIB = 1024
-BUDGET_MIB = 15.0
+BUDGET_MIB = 8.0
 PRIVATE = ("Private_Clean", "Private_Dirty")
 SERVICES = ("stream manager", "topology master", "executor", "scheduler", COMMAND)
 """There are two executors, one of them for the master; the others are one process each."""

@@ -50,8 +50,8 @@ def columns_of(name: str, what: str, at_most: float | None) -> list[Column]:
 
 
 COLUMNS = [
-    *columns_of(INSTANCE, "bolt killed: data flows again", 1.0),
-    *columns_of(MANAGER, "stream manager killed: data flows again", 2.0),
+    *columns_of(INSTANCE, "bolt killed: data flows again", 0.2),
+    *columns_of(MANAGER, "stream manager killed: data flows again", 1.0),
     *columns_of(CONTAINER, "executor and so its container killed: data flows again", 2.0),
     # Data never stops: what is left is the machine's own noise, as in the row after it.
     *columns_of(MASTER, "topology master killed: longest gap in the data", 0.2),

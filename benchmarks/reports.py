@@ -16,7 +16,7 @@ SOCKET_KEY = "benchmark.reports"
 COUNT_KEY = "benchmark.count"
 """Config key: how many tuples the spout emits."""
 CHUNK_BYTES = 1 << 20
-ACCEPT_BACKLOG = 64
+ACCEPT_BACKLOG = 256
 """Connections that may wait: more than any benchmark has instances."""
 
 

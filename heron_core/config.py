@@ -91,7 +91,7 @@ DEFAULTS: Mapping[str, Any] = {
     # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
     VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
-    STUCK_REPORT_SECS: 30,
+    STUCK_REPORT_SECS: 5,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
     # the default message timeout.
     UPDATE_DEACTIVATE_WAIT_SECS: 60,

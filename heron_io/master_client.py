@@ -1,17 +1,19 @@
 """Talks to a running topology's master, whose address is in the state store."""
 
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import zmq
 
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.state_tree import keys_path, master_path
-from heron_core.stats import TopologyStats
 from heron_core.wire import messages
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import connect_dealer
+
+if TYPE_CHECKING:
+    from heron_core.stats import TopologyStats
 
 ANSWER_SECS = 3.0
 """A master answers within milliseconds; after this it is not there."""
@@ -56,12 +58,16 @@ class MasterClient:
             return None
         return dict(reply.data) if reply is not None and reply.ok else None
 
-    def stats(self, component: str | None = None) -> TopologyStats:
+    def stats(self, component: str | None = None) -> "TopologyStats":
         """All numbers, those of one component's instances too if it is given; errors as `ask`."""
+        from heron_core.stats import TopologyStats  # whoever asks for less need not have it
+
         return TopologyStats.from_json(self.ask("stats", {"component": component}))
 
-    def try_stats(self, wait_secs: float = ANSWER_SECS) -> TopologyStats | None:
+    def try_stats(self, wait_secs: float = ANSWER_SECS) -> "TopologyStats | None":
         """Like `stats`, but None if nobody answers, the state store included."""
+        from heron_core.stats import TopologyStats
+
         found = self.try_ask("stats", wait_secs=wait_secs)
         return None if found is None else TopologyStats.from_json(found)
 

@@ -31,7 +31,7 @@ from heron_core.supervision import (
 )
 
 PR_SET_PDEATHSIG = 1
-LIFELINE_POLL_MS = 1000
+HEARTBEAT_THREAD_SECS = 1.0
 
 
 @dataclass(slots=True)
@@ -42,6 +42,9 @@ class SupervisorLink:
     """File descriptor that is readable once the parent is gone."""
     status_pipe: int | None = None
     """Non-blocking pipe for what heron_core.supervision describes."""
+    predecessor: str = ""
+    """How the process ended that this one replaces (heron_core.exit_codes.describe_end); empty for
+    the first one."""
     next_heartbeat_at: float = 0.0
     _unsent: bytes = b""
     """The rest of a message that the pipe had no room for."""
@@ -97,14 +100,17 @@ class SupervisorLink:
                 pass
 
 
-def start_heartbeat_thread(link: SupervisorLink) -> None:
+def start_heartbeat_thread(
+    link: SupervisorLink, interval_secs: float = HEARTBEAT_THREAD_SECS
+) -> None:
     """A thread that sends heartbeats whatever the main thread does, and ends the process with its
     parent."""
 
     def run() -> None:
         poll = select.poll()
         poll.register(link.lifeline, select.POLLIN)
-        while not poll.poll(LIFELINE_POLL_MS):
+        link.heartbeat()
+        while not poll.poll(int(interval_secs * 1000)):
             link.heartbeat()
         os._exit(ExitCode.ORPHANED)
 

@@ -7,12 +7,12 @@ they lie in a folder that only its owner may enter.
 """
 
 import logging
+import struct
 from dataclasses import dataclass
 from typing import Any
 
 import zmq
 from zmq.utils import z85
-from zmq.utils.monitor import parse_monitor_message
 
 log = logging.getLogger("security")
 
@@ -23,6 +23,10 @@ _FAILED = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
+
+_MONITOR_EVENT = struct.Struct("=Hi")
+"""The first frame of what a monitor says: event, value. zmq.utils.monitor reads it, too, but
+imports asyncio and ssl for it, a quarter of an instance's imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class CurveAuthenticator:
             self._answer(self._questions.recv_multipart())
         for monitor in self._monitors:
             if monitor in ready:
-                event = parse_monitor_message(monitor.recv_multipart())["event"]
+                event, _ = _MONITOR_EVENT.unpack(monitor.recv_multipart()[0])
                 if event == zmq.EVENT_DISCONNECTED:
                     self.disconnected += 1
                 else:

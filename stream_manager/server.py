@@ -53,6 +53,8 @@ DRAIN_MESSAGES = 256
 """Messages taken from one socket before the others get their turn, and before what they led to is
 sent: the more, the more goes into one message."""
 TIMER_SECS = 0.1
+CLOSE_LINGER_MS = 300
+"""How long the last numbers may take to leave the process: its master is near or gone."""
 INTERNAL_ERROR_LOG_SECS = 60.0
 """A bug of ours may show with every message: all are counted, one a minute is logged with its
 traceback."""
@@ -88,6 +90,7 @@ class Server:
         self._session = CONNECTED
         self._local = local_router(self._context, arguments.socket_path)
         self._to_locals = LocalSender(self._local)
+        self._encoder = messages.Encoder()
         self._authenticator = CurveAuthenticator(self._context, arguments.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
@@ -109,6 +112,7 @@ class Server:
             socket.gethostname(),
             os.getpid(),
             epoch=0,
+            predecessor=supervisor.predecessor,
         )
         self.core = StreamManager(topology, packing, register, options)
         self._poller = zmq.Poller()
@@ -148,8 +152,19 @@ class Server:
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
         log.info("stream manager %d ends: %s", self._arguments.container, self._exit.reason)
+        self._tell_last_numbers()
         self.close()
         return self._exit.code
+
+    def _tell_last_numbers(self) -> None:
+        """The instances have ended before us: what they said last is for the master."""
+        for message in drain(self._local, DRAIN_MESSAGES):
+            self._from_local(message)
+        if self._master is not None:
+            self._to_master(events.ToMaster(self.core.heartbeat()))
+            self._poller.unregister(self._master)
+            self._master.close(linger=CLOSE_LINGER_MS)
+            self._master = None
 
     def close(self) -> None:
         """Let go of sockets and state store."""
@@ -239,7 +254,7 @@ class Server:
         self._send_local(DATA, each.task, each.incarnation, each.frames)
 
     def _to_local_control(self, each: events.ToLocalControl) -> None:
-        data = [messages.encode(each.message)]
+        data = [self._encoder.encode(each.message)]
         self._send_local(CONTROL, each.task, each.incarnation, data)
 
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:

@@ -1,10 +1,12 @@
-"""One spout that emits nothing and ten bolts that wait."""
+"""One spout that emits nothing and bolts that wait: as many as BENCHMARK_BOLTS says, else ten."""
 
+import os
 from typing import Any
 
 from benchmarks.reports import report
 from heronpy_compat import Bolt, Spout, Topology
 
+BOLTS_VARIABLE = "BENCHMARK_BOLTS"
 IDLE_BOLTS = 10
 
 
@@ -34,7 +36,7 @@ class Waiting(Bolt):
 
 
 class Idle(Topology):
-    """spout -> bolt x 10"""
+    """spout -> bolts"""
 
     silent = Silent.spec()
-    waiting = Waiting.spec(par=IDLE_BOLTS, inputs=[silent])
+    waiting = Waiting.spec(par=int(os.environ.get(BOLTS_VARIABLE, IDLE_BOLTS)), inputs=[silent])

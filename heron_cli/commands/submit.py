@@ -255,7 +255,7 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
 
 def _has_ended(submission: "Submission", store: StateStore, scheduler: int | None) -> bool:
     """Whether the topology's work is done already; HeronError if its scheduler ended otherwise."""
-    from scheduler.registration import outcome_of
+    from scheduler.outcomes import outcome_of
 
     name = submission.topology.name
     if scheduler is None:

@@ -6,7 +6,7 @@ the end say who says what to whom.
 
 import dataclasses
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, get_type_hints
@@ -18,6 +18,7 @@ from heron_core.errors import ProtocolError
 Json = Mapping[str, Any]
 
 WHOLE_NUMBER_MAX = (1 << 63) - 1
+_NESTED = frozenset((dict, tuple))
 NESTING_MAX = 16
 """Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
 ERROR_CHARACTERS = 200
@@ -31,6 +32,9 @@ class RegisterInstance:
     task: int
     incarnation: int
     pid: int
+    predecessor: str = ""
+    """How the process ended that this one replaces; empty for the first one, and when it is said
+    again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,20 @@ class InstanceFailed:
 
     task: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceReplaced:
+    """From a stream manager: another process serves the task, because the one before ended."""
+
+    task: int
+    reason: str
+    """How it ended."""
+    lost: int
+    """Deliveries that it had been handed and had not reported as processed, and that nobody will
+    replay."""
+    failed: int
+    """Tracked tuples whose deliveries it had been handed: they have failed at their spouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +154,9 @@ class RegisterStreamManager:
     pid: int
     epoch: int
     """Of the plan that it has, 0 for none: a master that took over may know an older one."""
+    predecessor: str = ""
+    """How the stream manager ended that this one replaces; empty for the first one, and when it is
+    said again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +240,7 @@ FromStreamManager = (
     | SpoutFinished
     | BoltFinished
     | InstanceFailed
+    | InstanceReplaced
 )
 ToStreamManager = Plan | QuiescenceProbe | FinishBolts | RegistrationRejected | Ping | HeartbeatAck
 Message = (
@@ -235,9 +257,9 @@ _CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         RegisterInstance, InstanceHeartbeat, QuiescenceReport, SpoutFinished, BoltFinished,
-        InstanceFailed, Plan, Pause, QuiescenceProbe, FinishBolts, Resync, Superseded,
-        BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat, HeartbeatAck,
-        Command, Reply, Ping, Pong,
+        InstanceFailed, InstanceReplaced, Plan, Pause, QuiescenceProbe, FinishBolts, Resync,
+        Superseded, BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat,
+        HeartbeatAck, Command, Reply, Ping, Pong,
     )
 }  # fmt: skip
 _FIELDS = {
@@ -288,12 +310,16 @@ _FIELD_CHECKS = {
 }
 
 
-def _nests_too_deep(value: object) -> bool:
+def _parts(value: Any) -> Iterable[Any]:
+    return chain(value, value.values()) if type(value) is dict else value
+
+
+def _nests_too_deep(value: tuple[Any, ...]) -> bool:
     level: list[Any] = [value]
     for _ in range(NESTING_MAX):
-        arrays = [each for each in level if type(each) is tuple]
-        level = [part for each in level if type(each) is dict for part in (*each, *each.values())]
-        level.extend(chain.from_iterable(arrays))
+        # Most are full of numbers: those are looked through without a Python loop.
+        nested = [each for each in level if not _NESTED.isdisjoint(map(type, _parts(each)))]
+        level = [part for each in nested for part in _parts(each) if type(part) in _NESTED]
         if not level:
             return False
     return True
@@ -304,6 +330,20 @@ def encode(message: Message) -> bytes:
     name = type(message).__name__
     data: bytes = msgpack.packb([name, *(getattr(message, field) for field in _FIELDS[name])])
     return data
+
+
+class Encoder:
+    """Encodes messages; one that goes to many receivers in a row, such as a plan, only once."""
+
+    def __init__(self) -> None:
+        self._message: Message | None = None
+        self._data = b""
+
+    def encode(self, message: Message) -> bytes:
+        """A message as bytes."""
+        if message is not self._message:
+            self._data, self._message = encode(message), message
+        return self._data
 
 
 def decode(data: bytes) -> Any:
@@ -319,6 +359,8 @@ def decode(data: bytes) -> Any:
         raise ProtocolError(f"not a control message: {reason}") from error
     if _nests_too_deep(tuple(fields)):
         raise ProtocolError(f"not a control message: {name} nests more than {NESTING_MAX} deep")
+    if len(fields) != len(_FIELD_CHECKS[name]):
+        raise ProtocolError(f"not a control message: {name} with {len(fields)} fields")
     for (field, is_valid), value in zip(_FIELD_CHECKS[name], fields, strict=True):
         if not is_valid(value):
             found = reprlib.repr(value)[:ERROR_CHARACTERS]

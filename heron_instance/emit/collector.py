@@ -172,6 +172,8 @@ class BoltCollector(Collector):
     ) -> None:
         super().__init__(router, outbox, options, pack, next_edge)
         self.failed = 0
+        self.failed_for_good = 0
+        """Of them those without a root: nobody is told of them, so nobody replays them."""
         self.ack: Callable[[Any], None] = outbox.acked.append
         """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
         at once, which saves a Python call for each."""
@@ -231,6 +233,8 @@ class BoltCollector(Collector):
                 return
             outbox.fails.extend(anchor_state[::2])
             anchor_state.clear()
+        else:
+            self.failed_for_good += 1
         self.failed += 1
 
 

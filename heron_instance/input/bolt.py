@@ -123,6 +123,9 @@ class BoltDriver(ComponentDriver):
         except Exception:
             self.user_error("unpacking the values of a batch")
             self.metrics.executed += head.items
+            self.collector.failed += head.items
+            if not roots_of(head, frames):
+                self.collector.failed_for_good += head.items
             self._fail_batch(head, frames)
             return
         started = self.clock()
@@ -251,7 +254,7 @@ class BoltDriver(ComponentDriver):
         try:
             self.component.process_tick(tick_tuple(now))
         except Exception:
-            self.user_raised("process_tick")
+            self.failed_in("process_tick")  # a window or a batch fails its tuples
 
     def finish(self) -> None:
         """The end of a finite run: let the bolt say its last words, once whoever asks again."""
@@ -321,7 +324,7 @@ class BoltDriver(ComponentDriver):
     def _process_failed(self, tup: EngineTuple) -> None:
         """A poison tuple fails alone, its siblings and the process live on; or, if the topology
         wants Heron's way, the process ends and is started again."""
-        self.user_raised(f"process of a tuple from {tup.component}.{tup.stream}")
+        self.failed_in(f"process of a tuple from {tup.component}.{tup.stream}")
         if self._handle is not None:
             return
         self.collector.fail(tup)
@@ -348,6 +351,7 @@ class BoltDriver(ComponentDriver):
         collector = self.collector
         self.metrics.acked = self.outbox.acks_counted + len(self.outbox.acked)
         self.metrics.failed = collector.failed
+        self.metrics.failed_for_good = collector.failed_for_good
         routes = collector.router.routes
         under_way = self.clock() - self._busy_since if self._busy else 0.0
         return self.metrics.snapshot(

@@ -110,6 +110,12 @@ class ComponentDriver:
             self.record_error(f"{where} raised", users_traceback(error, self.options.debug))
 
     def user_raised(self, where: str) -> None:
+        """As `user_error` of a call that is not about a tuple, and let the component decide what it
+        comes to."""
+        self.metrics.callback_errors += 1
+        self.failed_in(where)
+
+    def failed_in(self, where: str) -> None:
         """As `user_error`, and let the component decide what it comes to."""
         self.user_error(where)
         if self._handle is not None:

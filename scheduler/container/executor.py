@@ -1,8 +1,9 @@
 """The executor of one container: its topology master, or its stream manager and instances.
 
 Container 0 holds the master alone (Heron: SchedulerUtils); any other the stream manager and one
-process for each instance, all forked from this one. `heron_instance`, `stream_manager` and
-`topology_master` are imported before the first fork, so a child starts with them warm.
+process for each instance, all forked from this one. `heron_instance` is imported before the first
+fork, so instances start with it warm; the one process that needs `stream_manager` or
+`topology_master` imports it itself, and all others are smaller and earlier for it.
 """
 
 import gc
@@ -14,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import heron_instance.server
-import stream_manager.server
-import topology_master.server
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
@@ -54,11 +53,14 @@ class ContainerSpec:
     console: int | None = None
     """Where printed lines go besides the log: a pipe of the command line, or nowhere."""
     bind_host: str = "127.0.0.1"
+    predecessor: str = ""
+    """How the executor ended that this one replaces; empty for the first one."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
     log_to(_log_file(spec, f"container-{spec.container}"), f"container {spec.container}")
+    spec = replace(spec, predecessor=link.predecessor)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -113,9 +115,12 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
 
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
-    where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
-
     def serve(link: SupervisorLink) -> int:
+        import topology_master.server
+
+        where = topology_master.server.ServerArguments(
+            spec.store_url, spec.keys, spec.bind_host, spec.logs
+        )
         return topology_master.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
@@ -130,11 +135,13 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
 
 def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
-    where = stream_manager.server.ServerArguments(
-        number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
-    )
 
     def serve(link: SupervisorLink) -> int:
+        import stream_manager.server
+
+        where = stream_manager.server.ServerArguments(
+            number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
+        )
         return stream_manager.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
@@ -151,6 +158,7 @@ def _service(
 ) -> Callable[[SupervisorLink], int]:
     def main(link: SupervisorLink) -> int:
         log_to(_log_file(spec, log_name), log_name)
+        link.predecessor = link.predecessor or spec.predecessor
         raise_file_limit()
         try:
             return serve(link)
@@ -185,7 +193,7 @@ def _instance_spec(
         return ExitCode.FAILED
 
     title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({spec.topology.name})"
-    name = f"component {plan.component!r} (task {plan.task})"
+    name = f"{plan.component}[{plan.index}] (task {plan.task})"
     return ProcessSpec(
         name,
         title,

@@ -20,7 +20,7 @@ RESOLVE_SECS_MAX = 300.0
 """Half a minute where Maven Central answers; a proxy that drops packets must not hold CI up."""
 EXIT_NO_JARS = 69
 """EX_UNAVAILABLE of sysexits.h: .ci/run goes on without these tests."""
-NEEDED = "make test-cluster needs Maven (mvn) and Maven Central"
+NEEDED = "this needs Maven (mvn) and Maven Central"
 
 
 class NoJars(Exception):
@@ -29,8 +29,16 @@ class NoJars(Exception):
 
 def jars_of(server: str) -> Path:
     """The folder with the jars of a server; NoJars if it is not there and cannot be made."""
-    pom = HERE / server / "pom.xml"
-    folder = CACHE / f"{server}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    return resolved(HERE / server / "pom.xml")
+
+
+def resolved(pom: Path) -> Path:
+    """The folder with what a pom.xml asks for, named after the pom's own folder; NoJars as above.
+
+    Benchmarks use it, too.
+    """
+    version = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
+    folder = CACHE / f"{pom.parent.name}-{version}"
     if not folder.exists():
         with _alone():
             if not folder.exists():

@@ -150,7 +150,7 @@ def test_a_class_that_cannot_be_imported_or_does_not_start(place: Place) -> None
     assert finished.code == 1
     assert "Traceback" not in finished.err
     (error,) = finished.errors
-    assert "component 'gone'" in error
+    assert "gone[0] (task 2)" in error
     assert "LookupError: no queue" in error
     assert "gone.py:11" in error
     assert str(place.logs("Mine") / "gone-2.log") in error
@@ -183,9 +183,10 @@ def test_a_name_that_is_in_use(place: Place) -> None:
 )
 def test_a_value_that_cannot_be_emitted(place: Place, topology: str, expected: str) -> None:
     """One emit of twenty is wrong: it raises in the component and is told; the others go on."""
-    finished = place.heronpy("run", FAILING, "-n", topology).succeeded()
+    finished = place.heronpy("run", FAILING, "-n", topology)
+    finished.incomplete("numbers raised 1 time outside of a tuple")
     (told,) = (line for line in finished.err.splitlines() if line.startswith("numbers: "))
-    assert told.startswith("numbers: 1 errors, last: ")
+    assert told.startswith("numbers: 1 error, last: ")
     assert re.search(expected, told)
     assert re.search(expected, place.log(topology, "numbers-1"))
-    assert re.search(r"keep +1 .* 19 +19 ", finished.err), "the other tuples were not processed"
+    assert re.search(r"keep +1 .* 19 ", finished.err), "the other tuples were not processed"

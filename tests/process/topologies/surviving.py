@@ -2,7 +2,9 @@
 
 Config: `surviving.folder` takes the records; `surviving.lines` lines are due `surviving.rate` a
 second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share), always
-`surviving.burst` at once; `surviving.sleep.secs` is what the last bolt takes for each word.
+`surviving.burst` at once; `surviving.sleep.secs` is what the last bolt takes for each word. Once
+the file `enough` is in the folder no new line is begun. The environment variable SURVIVING_SHAPE
+has the number of instances of each component.
 
 A record is one short write to a file that is only appended to: it survives the kill -9 of its
 writer, who may be a zombie beside its successor.
@@ -16,6 +18,7 @@ from heronpy_compat import Bolt, Grouping, Spout, Topology
 
 WORDS_PER_LINE = 5
 VOCABULARY_WORDS = 997
+SHAPE = tuple(map(int, os.environ.get("SURVIVING_SHAPE", "2,2,2,1").split(",")))
 
 
 def words_of(line):
@@ -48,6 +51,8 @@ class Lines(Spout):
         self.burst = int(config.get("surviving.burst", 1))
         self.acked = Records(config, "acked", context)
         self.failed = Records(config, "failed", context)
+        self.stopped = Records(config, "stopped", context)
+        self.enough = os.path.join(config["surviving.folder"], "enough")
         done = set(map(int, self.acked.read()))
         tasks = context.get_component_tasks(context.get_component_id())
         first, lines = tasks.index(context.get_task_id()), int(config["surviving.lines"])
@@ -61,6 +66,9 @@ class Lines(Spout):
             self.emit_line(self.again.popleft())
         elif not self.waiting:
             self.finish()
+        elif os.path.exists(self.enough):
+            self.stopped.add(self.waiting[0])
+            self.waiting.clear()
         elif time.monotonic() >= self.due(self.waiting[0]):
             self.emit_line(self.waiting.popleft())
 
@@ -124,7 +132,7 @@ class Surviving(Topology):
         "topology.restart.limit": 1000,
     }
 
-    lines = Lines.spec(par=2)
-    split = Split.spec(par=2, inputs=[lines])
-    count = Count.spec(par=2, inputs={split: Grouping.fields("word")})
-    seen = Seen.spec(inputs=[count])
+    lines = Lines.spec(par=SHAPE[0])
+    split = Split.spec(par=SHAPE[1], inputs=[lines])
+    count = Count.spec(par=SHAPE[2], inputs={split: Grouping.fields("word")})
+    seen = Seen.spec(par=SHAPE[3], inputs=[count])

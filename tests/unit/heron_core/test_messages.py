@@ -104,3 +104,12 @@ def test_no_bytes_do_anything_else(data: bytes) -> None:
         messages.decode(data)
     except ProtocolError:
         pass
+
+
+def test_a_message_for_many_receivers_is_encoded_once() -> None:
+    encoder = messages.Encoder()
+    plan = messages.Plan({"epoch": 1})
+    first = encoder.encode(plan)
+    assert encoder.encode(plan) is first
+    assert messages.decode(encoder.encode(messages.Pause(True))) == messages.Pause(True)
+    assert messages.decode(encoder.encode(plan)) == plan

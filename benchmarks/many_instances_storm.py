@@ -1,0 +1,121 @@
+"""One run of peers/storm/ManyInstances.java: Storm's local mode, everything in one JVM."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import usage
+from benchmarks.many_instances_shape import Measured, Shape, Window
+from benchmarks.measure import BenchmarkError
+from benchmarks.rounds import REPOSITORY
+from benchmarks.usage import Usage
+
+sys.path.append(str(REPOSITORY / "tests" / "cluster"))  # a folder of tests, and no package
+
+from jars import NoJars, resolved
+
+SOURCES = REPOSITORY / "benchmarks" / "peers" / "storm"
+PROGRAM = "ManyInstances"
+ROLE = "JVM"
+SECONDS_MAX = 240.0
+"""Starting 200 executors under full load takes a minute."""
+HEAP = "-Xmx2g"
+LOG_LEVEL = "-Dlog4j2.level=ERROR"
+
+
+class NoStorm(Exception):
+    """Storm cannot be run here; the text is one line."""
+
+
+class Storm:
+    """The jars and our own compiled class, which are there for as long as this is open."""
+
+    def __init__(self, class_path: str) -> None:
+        self._class_path = class_path
+
+    def run(self, shape: Shape, window: Window) -> Measured:
+        """Start it, let it warm up, measure, end it; BenchmarkError when it does not work."""
+        command = ["java", HEAP, LOG_LEVEL, "-cp", self._class_path, PROGRAM, *words(shape, window)]
+        with TemporaryDirectory(prefix="heronpy-storm-") as folder:
+            errors = Path(folder, "stderr.txt")
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors.open("wb"),
+                cwd=folder,
+                text=True,
+            )
+            timer = threading.Timer(SECONDS_MAX, process.kill)
+            timer.start()
+            try:
+                return measured(shape, process)
+            except KeyError as missing:
+                text = errors.read_text("utf-8", "replace")[-2000:]
+                raise BenchmarkError(f"Storm, {shape}: no {missing} came\n{text}") from None
+            finally:
+                timer.cancel()
+                process.kill()
+                process.wait()
+
+
+def words(shape: Shape, window: Window) -> list[str]:
+    """The program's arguments."""
+    return [
+        *map(str, shape.parallelism),
+        str(shape.per_call),
+        shape.grouping,
+        str(shape.acked).lower(),
+        str(shape.pending),
+        str(window.warm_up_seconds),
+        str(window.seconds),
+    ]
+
+
+def measured(shape: Shape, process: "subprocess.Popen[str]") -> Measured:
+    """What it prints, and what it uses between its marks; KeyError names what did not come."""
+    at: dict[str, float] = {}
+    of_mark: dict[str, dict[int, Usage]] = {}
+    counts: dict[str, list[int]] = {}
+    assert process.stdout is not None
+    for line in process.stdout:
+        record = json.loads(line) if line.startswith("{") else {}
+        if "mark" in record:
+            of_mark[record["mark"]] = usage.usage()
+            at[record["mark"]] = record["at"]
+        elif "counts" in record:
+            counts = record
+            break
+    used = usage.used(of_mark["first"], of_mark["last"])[process.pid]
+    return Measured(
+        shape=shape,
+        seconds=at["last"] - at["first"],
+        counts=counts["counts"],
+        cpu_seconds={ROLE: used.cpu_seconds},
+        wake_ups={ROLE: used.wake_ups},
+        preemptions=used.preemptions,
+    )
+
+
+@contextmanager
+def storm() -> Iterator[Storm]:
+    """Storm with our class compiled; NoStorm where Maven or a Java compiler is missing."""
+    compiler = shutil.which("javac")
+    if compiler is None or shutil.which("java") is None:
+        raise NoStorm("no Java compiler (javac) is installed")
+    try:
+        jars = resolved(SOURCES / "pom.xml")
+    except NoJars as error:
+        raise NoStorm(str(error)) from None
+    with TemporaryDirectory(prefix="heronpy-storm-classes-") as classes:
+        class_path = f"{classes}{os.pathsep}{jars}/*"
+        source = str(SOURCES / f"{PROGRAM}.java")
+        subprocess.run([compiler, "-cp", class_path, "-d", classes, source], check=True)
+        yield Storm(class_path)

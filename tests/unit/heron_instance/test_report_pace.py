@@ -1,0 +1,47 @@
+"""How often an instance reports its numbers."""
+
+from heron_instance.runtime.report_pace import IDLE_INTERVALS, REPORTS_PER_SEC_MAX, ReportPace
+
+
+def pace(may_rest: bool = True) -> ReportPace:
+    """A report each second."""
+    return ReportPace(1.0, may_rest)
+
+
+def test_a_bolt_whose_numbers_stand_still_reports_less_often() -> None:
+    found = pace()
+    found.reported({"executed": 3, "at": 10.0}, 10.0)
+    assert found.due_at == 11.0
+    found.reported({"executed": 3, "at": 11.0}, 11.0)
+    assert found.is_resting
+    assert found.due_at == 11.0 + IDLE_INTERVALS
+
+
+def test_its_next_tuple_ends_that() -> None:
+    found = pace()
+    for now in (10.0, 11.0):
+        found.reported({"executed": 3, "at": now}, now)
+    found.wake()
+    assert found.due_at == 12.0
+    found.reported({"executed": 4, "at": 13.0}, 13.0)
+    assert not found.is_resting
+    assert found.due_at == 14.0
+
+
+def test_a_spout_reports_at_the_same_pace_always() -> None:
+    found = pace(may_rest=False)
+    for now in (10.0, 11.0):
+        found.reported({"executed": 3, "at": now}, now)
+    assert found.due_at == 12.0
+
+
+def test_thousands_of_instances_share_what_a_master_takes() -> None:
+    found = pace()
+    found.follow_size(200)
+    found.reported({"executed": 1}, 10.0)
+    assert found.due_at == 11.0
+    found.follow_size(5 * REPORTS_PER_SEC_MAX)
+    found.reported({"executed": 2}, 11.0)
+    assert found.due_at == 16.0
+    found.reported({"executed": 2}, 16.0)
+    assert found.due_at == 21.0, "which is seldom enough"
