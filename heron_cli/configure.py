@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import click
+
+from heron_cli.config_notes import config_notes
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
@@ -59,6 +62,8 @@ def configured(topology: TopologySpec, source: Source, options: TopologyOptions)
         added[LOG_LEVEL] = "debug"
     topology = replace(topology, config={**topology.config, **added})
     check(topology)
+    for note in config_notes(topology, options.config()):
+        click.echo(note, err=True)
     return topology
 
 
@@ -79,5 +84,6 @@ def packing_plan(topology: TopologySpec) -> PackingPlan:
     from heronpy_compat.connectors.frames import check_without_spark
     from scheduler.packing import pack
 
+    keys.check_native(topology.config)
     check_without_spark(topology)
     return pack(topology)

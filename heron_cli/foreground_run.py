@@ -9,9 +9,11 @@ from types import FrameType
 from typing import Any
 
 from heron_cli.live_view import Screen, Stopwatch, screen
-from heron_cli.stats_text import components_text, error_lines, whole
-from heron_core.errors import HeronError
+from heron_cli.run_result import Ending, shortfall_line, waiting_text
+from heron_core.errors import HeronError, StateStoreError
+from heron_core.exit_codes import INCOMPLETE
 from heron_core.plans import PackingPlan, TopologyState
+from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 from heron_io.master_client import MasterClient
@@ -19,13 +21,21 @@ from heron_io.processes import Child, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, Supervised
+from scheduler.container.grace import INSTANCE_GRACE_SECS
 from scheduler.daemon import start
-from scheduler.registration import forget, outcome_of, register
+from scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
+from scheduler.registration import forget, register
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
-FRESH_SECS = 0.1
-"""Between two looks at the master: what a person sees as live."""
+LOOK_SECS = 0.1
+"""Between two looks at whether it is over; this asks nobody but the state store."""
+FRESH_SECS = 0.5
+"""Between two questions to the master: what a person sees as live."""
+DRAIN_FRESH_SECS = 0.2
+"""The same while somebody waits for the end."""
+WAITING_NOTE_SECS = 2.0
+"""Between two lines that say whom the end waits for."""
 STATS_WAIT_SECS = 1.0
 DRAIN_SECS = 5.0
 """How long Ctrl-C waits for what is in flight; a second Ctrl-C does not wait."""
@@ -45,7 +55,10 @@ class ForegroundRun:
     screen: Screen
     clock: Stopwatch
     stats: TopologyStats | None = None
+    _ask_at: float = 0.0
     _ended: bool = False
+    _killed: bool = False
+    """The scheduler was killed."""
     _interrupts: int = 0
     _handlers: dict[int, Any] = field(default_factory=dict)
 
@@ -83,7 +96,7 @@ class ForegroundRun:
         code = 0
         self._catch_interrupts()
         try:
-            self._follow(lambda: self._is_over(seconds, until_done))
+            self._follow(lambda: self._is_over(seconds, until_done), FRESH_SECS)
             if self._interrupts or (seconds is not None and not self._done):
                 code = STOPPED_BY_USER if self._interrupts else 0
                 self._drain()
@@ -93,7 +106,7 @@ class ForegroundRun:
         return self._summary(code)
 
     @property
-    def _outcome(self) -> dict[str, str]:
+    def _outcome(self) -> dict[str, Any]:
         """What the scheduler wrote about the end; empty if it was killed."""
         return outcome_of(self.launch.home, self.launch.topology.name)
 
@@ -105,14 +118,25 @@ class ForegroundRun:
         timed_out = seconds is not None and self.clock.secs >= seconds
         return bool(self._interrupts) or timed_out or (until_done and self._done)
 
-    def _follow(self, over: Callable[[], bool]) -> None:
+    def _follow(self, over: Callable[[], bool], fresh_secs: float) -> None:
         """Refresh numbers and show lines until `over`, or until the scheduler is gone."""
         while not over() and not self._scheduler_gone():
-            self._show_lines(FRESH_SECS)
+            self._show_lines(LOOK_SECS)
+            if self.clock.secs < self._ask_at and not self._has_just_ended():
+                continue
             found = self.client.try_stats(wait_secs=STATS_WAIT_SECS)
             if found is not None:
                 self.stats = found
                 self.screen.show(found, self.clock.secs)
+                self._ask_at = self.clock.secs + fresh_secs
+
+    def _has_just_ended(self) -> bool:
+        """Whether the state store knows of an end that we do not know of yet."""
+        try:
+            state = self.store.get(execution_path(self.launch.topology.name)) or {}
+        except StateStoreError:  # the run goes on without it, and so do we
+            return False
+        return state.get("state") == TopologyState.ENDED and not self._done
 
     def _show_lines(self, wait_secs: float) -> None:
         """Lines that components printed, waiting a moment for the first."""
@@ -140,56 +164,69 @@ class ForegroundRun:
         before = self._interrupts
         if before:
             self.screen.note("stopping: what is in flight may arrive (Ctrl-C again: at once)")
-        self.client.try_ask("drain", wait_secs=STATS_WAIT_SECS)
+        self._ask_at = 0.0
+        asked = False
         deadline = self.clock.secs + DRAIN_SECS
-        self._follow(
-            lambda: (
-                self._interrupts > before
-                or self.clock.secs >= deadline
-                or bool(self.stats and self.stats.drained)
-            )
-        )
+        next_note = self.clock.secs + WAITING_NOTE_SECS
+
+        def is_over() -> bool:
+            nonlocal asked, next_note
+            # A topology that has just begun may have no master yet.
+            asked = asked or self.client.try_ask("drain", wait_secs=LOOK_SECS) is not None
+            if self.clock.secs >= next_note and self.stats is not None:
+                next_note = self.clock.secs + WAITING_NOTE_SECS
+                if text := waiting_text(self.stats):
+                    self.screen.note(text)
+            is_drained = self.stats is not None and self.stats.drained
+            return self._interrupts > before or self.clock.secs >= deadline or is_drained
+
+        self._follow(is_over, DRAIN_FRESH_SECS)
+        if self.stats is not None and not self.stats.drained and self.stats.stuck:
+            names = ", ".join(self.stats.stuck)
+            self.screen.note(f"{names}: {INSTANCE_GRACE_SECS:g} s to return, then it is killed")
 
     def _stop(self) -> None:
         """End the scheduler and with it everything."""
         if not self._ended:
             signal_process(self.scheduler.pid, signal.SIGTERM)
             while not self._scheduler_gone():
-                self._show_lines(FRESH_SECS)
+                self._show_lines(LOOK_SECS)
         self._show_lines(0.0)
         self.screen.close()
         self.client.close()
         if not self._outcome:  # the scheduler was killed: what it would have removed is still there
+            self._killed = True
             forget(self.store, self.launch.topology.name)
         self.store.close()
 
     def _summary(self, code: int) -> int:
         name, outcome = self.launch.topology.name, self._outcome
-        if self.stats is not None:
-            self.screen.note(self._totals(self.stats))
+        ending = self._ending()
+        if ending is not None:
+            self.screen.note(
+                "\n".join(ending.lines(self.screen.width, not self.screen.shows_all_events))
+            )
         if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
-        if not outcome:
+        if self._killed:
             logs = self.launch.home.logs(name)
             raise HeronError(f"{name} failed: its scheduler was killed (logs: {logs})")
-        return code
+        if outcome.get("state") == TopologyState.KILLED:
+            how = "Ctrl-C" if self._interrupts else f"-t, after {self.clock.secs:.1f} s"
+            change_outcome(self.launch.home, name, reason=f"stopped by {how}")
+        incomplete = shortfall_line(ending.stats) if ending is not None else ""
+        if incomplete:
+            self.screen.alarm(incomplete)
+        return code or (INCOMPLETE if incomplete else 0)
 
-    def _totals(self, stats: TopologyStats) -> str:
-        lines = [components_text(stats), *error_lines(stats)]
-        processed = sum(each.executed for each in stats.components.values() if each.type == "bolt")
-        secs = self.clock.secs
-        how = "ended" if self._done else "stopped"
-        rate = whole(processed / secs) if secs else "0"
-        lines.append(
-            f"{stats.topology} {how} after {secs:.1f} s: {whole(processed)} tuples processed, "
-            f"{rate}/s. Logs: {self.launch.home.logs(stats.topology)}"
-        )
-        if stats.lost:
-            lines.append(
-                f"{whole(stats.lost)} deliveries were not processed: the processes that had "
-                "them ended first; tracked tuples among them have failed"
-            )
-        return "\n".join(lines)
+    def _ending(self) -> Ending | None:
+        """What the run has come to; None if nobody ever said."""
+        name, home = self.launch.topology.name, self.launch.home
+        last = last_numbers_of(home, name)
+        stats = self.stats if last is None else last.stats
+        if stats is None:
+            return None
+        return Ending(stats, self.clock.secs, self._done, home.logs(name), last is not None)
 
     def _catch_interrupts(self) -> None:
         def interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,24 +1,44 @@
-"""Shows a running topology: a live table on a terminal, plain lines anywhere else."""
+"""Shows a running topology: a live table on a terminal, a line now and then anywhere else."""
 
 import sys
 import time
-from typing import Any, Protocol
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
+from heron_cli.component_table import BAD, GAP, PLAIN, WARNING, Cell, component_table
+from heron_cli.number_text import short, sparkline
 from heron_cli.stats_text import (
-    HEADINGS,
     cause_lines,
-    component_rows,
-    components_text,
     error_lines,
+    event_lines,
     headline,
+    processed_per_sec,
+    start_error_lines,
+    stuck_lines,
 )
 from heron_core.stats import TopologyStats
+from heron_core.topology_events import BAD_KINDS, TopologyEvent
 
-PLAIN_EVERY_SECS = 5.0
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+PLAIN_EVERY_SECS = 10.0
+EVENTS_SHOWN = 5
+RATES_SHOWN = 30
+"""A quarter of a minute, at two looks a second."""
 
 
 class Screen(Protocol):
     """Where `run` shows what happens."""
+
+    @property
+    def width(self) -> int | None:
+        """In characters; None for as wide as it takes."""
+
+    @property
+    def shows_all_events(self) -> bool:
+        """Whether the events stay to be read, so that the summary need not have them."""
 
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """The newest numbers."""
@@ -29,22 +49,44 @@ class Screen(Protocol):
     def note(self, text: str) -> None:
         """A line of ours."""
 
+    def alarm(self, text: str) -> None:
+        """A line of ours that is to stand out."""
+
     def close(self) -> None:
         """Nothing more is shown live."""
 
 
+class NewEvents:
+    """The events that have not been shown yet."""
+
+    def __init__(self) -> None:
+        self._seen = float("-inf")
+
+    def of(self, stats: TopologyStats) -> list[TopologyEvent]:
+        """Those that are newer than all that this has returned."""
+        found = [each for each in stats.events if each.at > self._seen]
+        self._seen = max([self._seen, *(each.at for each in found)])
+        return found
+
+
 class PlainScreen:
-    """Lines for a file or a pipe: a table every few seconds, components' lines as they come."""
+    """Lines for a file or a pipe: how it goes every few seconds, events and components' lines as
+    they come; no escape codes."""
+
+    width: int | None = None
+    shows_all_events = True
 
     def __init__(self) -> None:
         self._next = PLAIN_EVERY_SECS
+        self._events = NewEvents()
 
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
-        """A table when it is time for one."""
+        """New events; and one line if it is time for it."""
+        for line in event_lines(self._events.of(stats), len(stats.events)):
+            self.note(line)
         if elapsed_secs >= self._next:
             self._next = elapsed_secs + PLAIN_EVERY_SECS
-            lines = (headline(stats, elapsed_secs), components_text(stats), *cause_lines(stats))
-            self.note("\n".join(lines))
+            self.note(progress_line(stats, elapsed_secs))
 
     def line(self, text: str) -> None:
         """What a component printed goes to our stdout."""
@@ -56,48 +98,101 @@ class PlainScreen:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
+    def alarm(self, text: str) -> None:
+        """The same: a file has no colours."""
+        self.note(text)
+
     def close(self) -> None:
         """Nothing to undo."""
 
 
-class LiveScreen:
-    """A table that stays at the bottom of the terminal."""
+def progress_line(stats: TopologyStats, elapsed_secs: float) -> str:
+    """All in one line: headline, throughput, and what holds it up."""
+    words = [headline(stats, elapsed_secs), f"{short(processed_per_sec(stats))}/s"]
+    return GAP.join((*words, *stuck_lines(stats), *cause_lines(stats)))
+
+
+class LiveView:
+    """What the terminal shows, as lines of styled cells."""
 
     def __init__(self) -> None:
+        self._rates: deque[float] = deque(maxlen=RATES_SHOWN)
+
+    def lines(
+        self, stats: TopologyStats, elapsed_secs: float, width: int | None
+    ) -> list[list[Cell]]:
+        """The whole view."""
+        rate = processed_per_sec(stats)
+        self._rates.append(rate)
+        title = f"{headline(stats, elapsed_secs)}  {short(rate)}/s"
+        room = None if width is None else width - len(title) - len(GAP)
+        sparks = sparkline(list(self._rates))
+        sparks = sparks if room is None else sparks[-room:] if room > 0 else ""
+        lines = [[Cell(title, "bold"), *([Cell(GAP + sparks, "cyan")] if sparks else [])]]
+        rows = component_table(stats, width).rows()
+        lines += [[part for each in row for part in (each, Cell(GAP))][:-1] for row in rows]
+        lines += [[Cell(text, BAD)] for text in (*stuck_lines(stats), *start_error_lines(stats))]
+        lines += [[Cell(text, BAD)] for text in error_lines(stats)]
+        lines += [[Cell(text, WARNING)] for text in cause_lines(stats)]
+        newest = stats.events[-EVENTS_SHOWN:]
+        for event, text in zip(newest, event_lines(newest, EVENTS_SHOWN), strict=True):
+            lines.append([Cell(text, BAD if event.kind in BAD_KINDS else PLAIN)])
+        return lines
+
+
+def rendered(lines: Sequence[Sequence[Cell]]) -> "RenderableType":
+    """Lines as rich draws them: what is wider than the terminal ends in an ellipsis."""
+    from rich.text import Text
+
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for number, line in enumerate(lines):
+        text.append("\n" if number else "")
+        for cell in line:
+            text.append(cell.text, cell.style)
+    return text
+
+
+class LiveScreen:
+    """A view that stays at the bottom of the terminal."""
+
+    shows_all_events = False
+
+    def __init__(self, console: "Console | None" = None) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(stderr=True)
+        self._console = console or Console(stderr=True)
+        self._view = LiveView()
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
+    @property
+    def width(self) -> int | None:
+        """Of the terminal now."""
+        return int(self._console.width)
+
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """Draw the numbers anew."""
-        self._live.update(self._table(stats, elapsed_secs), refresh=True)
-
-    def _table(self, stats: TopologyStats, elapsed_secs: float) -> Any:
-        from rich.table import Table
-        from rich.text import Text
-
-        below = "\n".join((*error_lines(stats), *cause_lines(stats))) or None
-        title = headline(stats, elapsed_secs)
-        table = Table(title=Text(title), caption=below and Text(below), title_justify="left")
-        for heading in HEADINGS:
-            table.add_column(heading, justify="left" if heading == HEADINGS[0] else "right")
-        for row in component_rows(stats):
-            table.add_row(*row)
-        return table
+        lines = self._view.lines(stats, elapsed_secs, self.width)
+        self._live.update(rendered(lines), refresh=True)
 
     def line(self, text: str) -> None:
-        """Above the table."""
-        self._console.print(text.rstrip("\n"), markup=False, highlight=False)
+        """Above the view."""
+        self._print(text.rstrip("\n"))
 
     def note(self, text: str) -> None:
-        """Above the table as well."""
-        self._console.print(text, markup=False, highlight=False, style="dim")
+        """Above the view as well."""
+        self._print(text, style="dim")
+
+    def alarm(self, text: str) -> None:
+        """In colour."""
+        self._print(text, style=BAD)
+
+    def _print(self, text: str, **how: Any) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True, **how)
 
     def close(self) -> None:
-        """Take the table away; the summary follows."""
+        """Take the view away; the summary follows."""
         self._live.stop()
 
 

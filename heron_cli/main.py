@@ -1,5 +1,6 @@
 """The command's group: each subcommand is a module of its own, imported when it is called."""
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -74,6 +75,17 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(COMMANDS[name][0]), f"{name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Which subcommand is meant; an unknown one is told what it may be."""
+        word = args[0] if args else ""
+        if word and self.get_command(ctx, word) is None and not word.startswith("-"):
+            near = get_close_matches(word.replace("-", "_"), COMMANDS, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"there is no command {word!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of subcommands, without importing them."""
         with formatter.section("Commands"):
@@ -121,5 +133,6 @@ def heronpy() -> None:
     heronpy stats WordCount                           look at its numbers
 
     Each command has --help. Exit codes: 0 all went well, 1 something failed, 2 a wrong command
-    line or a wrong topology, 130 ended by Ctrl-C.
+    line or a wrong topology, 3 it ran but tuples failed for good, were lost or discarded, 130
+    ended by Ctrl-C.
     """

@@ -1,6 +1,6 @@
 """Finds a running topology by its name, for the commands that address one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,8 @@ from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from scheduler.outcomes import outcome_of
+from scheduler.user_folder import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,31 @@ def running_names(store: StateStore) -> list[str]:
     return store.children("/topologies")
 
 
+def not_running(store: StateStore, name: str) -> HeronError:
+    """The error of a name that no running topology has; one of that name may have ended."""
+    ended = outcome_of(Home.of_user(), name)
+    if ended:
+        return HeronError(
+            f"{name} has ended ({ended_text(ended)}): `heronpy stats {name}` shows its last numbers"
+        )
+    known = ", ".join(running_names(store)) or "none"
+    return HeronError(f"no topology called {name!r} is running (running: {known})")
+
+
+def ended_text(outcome: Mapping[str, Any]) -> str:
+    """How and when a topology ended, and why."""
+    when = f" at {outcome['ended_at']}" if outcome.get("ended_at") else ""
+    why = f": {outcome['reason']}" if outcome.get("reason") else ""
+    return f"{outcome.get('state', '?')}{when}{why}"
+
+
 @contextmanager
 def running(name: str, url: str) -> Iterator[RunningTopology]:
     """The topology called `name` in the store at `url`; HeronError with those that run if there is
     none."""
     with open_store(url) as store:
         if store.get(topology_path(name)) is None:
-            known = ", ".join(running_names(store)) or "none"
-            raise HeronError(f"no topology called {name!r} is running (running: {known})")
+            raise not_running(store, name)
         with MasterClient(store, name) as client:
             yield RunningTopology(
                 name,

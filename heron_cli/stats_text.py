@@ -1,85 +1,24 @@
-"""How a topology's numbers look: rows for a table, whether rich draws it or plain text does."""
+"""What a topology's numbers come to, in lines for people: pauses, bottlenecks, errors, events."""
 
 from collections.abc import Iterable, Sequence
 
-from heron_core.stats import ComponentStats, PauseStats, TopologyStats
-
-HEADINGS = (
-    "component", "inst", "emitted/s", "executed/s", "emitted", "executed", "acked", "failed",
-    "pending", "queue", "p50", "p99", "capacity", "paused",
-)  # fmt: skip
+from heron_cli.number_text import counted, duration, short, whole
+from heron_core.stats import PauseStats, TopologyStats
+from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
 """Paused instances that the live view names for one cause: what fits into a line."""
 
 
-def component_rows(stats: TopologyStats) -> list[tuple[str, ...]]:
-    """One row for each component, in order of the topology; see HEADINGS."""
-    return [
-        _row(name, component, paused_share(stats, name))
-        for name, component in stats.components.items()
-    ]
+def processed(stats: TopologyStats) -> int:
+    """Tuples that bolts have processed; those that failed are none of them."""
+    bolts = (each for each in stats.components.values() if each.type == "bolt")
+    return sum(max(0, each.executed - each.failed) for each in bolts)
 
 
-def _row(name: str, component: ComponentStats, paused: str) -> tuple[str, ...]:
-    up, instances, is_bolt = component.up, component.instances, component.type == "bolt"
-    # A spout's latency is the complete one where tuples are tracked, a bolt's is its execute one.
-    complete = component.latency.complete
-    latency = complete if complete.p50_ms is not None else component.latency.execute
-    return (
-        name,
-        str(instances) if up == instances else f"{up}/{instances}",
-        whole(component.emitted_per_sec),
-        whole(component.executed_per_sec) if is_bolt else "",
-        whole(component.emitted),
-        whole(component.executed) if is_bolt else "",
-        whole(component.acked),
-        whole(component.failed),
-        "" if is_bolt else whole(component.pending),
-        size(component.queue_bytes),
-        milliseconds(latency.p50_ms),
-        milliseconds(latency.p99_ms),
-        f"{component.capacity:.0%}",
-        paused,
-    )
-
-
-def paused_share(stats: TopologyStats, component: str) -> str:
-    """Share of its time that the component's most paused instance was paused; empty for never."""
-    shares = [
-        pauses.share
-        for pauses in stats.paused.values()
-        if pauses.instance.rpartition("[")[0] == component
-    ]
-    return f"{max(shares):.0%}" if shares else ""
-
-
-def whole(number: float) -> str:
-    """A count or a rate."""
-    return f"{round(number):,}"
-
-
-def size(number: int) -> str:
-    """Bytes, in KiB or MiB from there on; empty for none."""
-    if number < 1024:
-        return str(number) if number else ""
-    return f"{number / 1024:,.0f} KiB" if number < 1024**2 else f"{number / 1024**2:,.1f} MiB"
-
-
-def milliseconds(value: float | None) -> str:
-    """A latency with the unit that suits it; empty without samples."""
-    if value is None:
-        return ""
-    if value < 1:
-        return f"{value * 1000:.0f} µs"
-    return f"{value:.1f} ms" if value < 1000 else f"{value / 1000:.1f} s"
-
-
-def duration(secs: float) -> str:
-    """Seconds, in minutes or hours from there on."""
-    if secs < 60:
-        return f"{secs:.1f} s"
-    return f"{secs / 60:.1f} min" if secs < 3600 else f"{secs / 3600:.1f} h"
+def processed_per_sec(stats: TopologyStats) -> float:
+    """The rate of the moment, over all bolts."""
+    return sum(x.executed_per_sec for x in stats.components.values() if x.type == "bolt")
 
 
 def headline(stats: TopologyStats, elapsed_secs: float) -> str:
@@ -87,9 +26,10 @@ def headline(stats: TopologyStats, elapsed_secs: float) -> str:
     up, expected = len(stats.containers), len(stats.containers_expected)
     words = [f"{stats.topology}  {stats.state}  {elapsed_secs:.0f} s"]
     if up != expected:
-        words.append(f"{up} of {expected} containers")
-    if stats.phase != "running":
+        words.append(f"{up} of {counted(expected, 'container')}")
+    if stats.phase not in ("running", "ended"):
         words.append(stats.phase)
+    words.append(f"{short(processed(stats))} processed")
     return "  ".join(words)
 
 
@@ -129,27 +69,18 @@ def _cause_line(cause: str, paused: Sequence[PauseStats]) -> str:
     return f"{cause} pauses {names}{others}: {longest}, {share:.0%} of the time"
 
 
+def stuck_lines(stats: TopologyStats) -> list[str]:
+    """Instances whose call of user code does not return."""
+    return [
+        f"{instance} has been in one call for {duration(secs)}: its log has the stack"
+        for instance, secs in stats.stuck.items()
+    ]
+
+
 def dropped_lines(stats: TopologyStats) -> list[str]:
     """What found a queue full in mode drop."""
     dropped = sum(manager.dropped for manager in stats.stream_managers.values())
     return [f"{whole(dropped)} deliveries dropped: their queues were full"] if dropped else []
-
-
-def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they need; the first one left, the others right."""
-    widths = [max(len(row[at]) for row in (headings, *rows)) for at in range(len(headings))]
-    lines = []
-    for row in (headings, *rows):
-        first, *rest = (cell for cell in row)
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def components_text(stats: TopologyStats) -> str:
-    """The table of components as plain text."""
-    return text_table(HEADINGS, component_rows(stats))
 
 
 def error_lines(stats: TopologyStats) -> list[str]:
@@ -158,5 +89,16 @@ def error_lines(stats: TopologyStats) -> list[str]:
     for name, component in stats.components.items():
         if component.last_error:
             last = component.last_error.strip().splitlines()[-1]
-            lines.append(f"{name}: {whole(component.errors)} errors, last: {last}")
+            lines.append(f"{name}: {counted(component.errors, 'error')}, last: {last}")
     return lines
+
+
+def start_error_lines(stats: TopologyStats) -> list[str]:
+    """Instances that cannot start."""
+    return [f"task {task} cannot start: {error}" for task, error in stats.errors.items()]
+
+
+def event_lines(events: Sequence[TopologyEvent], most: int) -> list[str]:
+    """The newest events, the newest last."""
+    newest = events[-most:] if most > 0 else ()
+    return [f"{event_time(each)}  {event_text(each)}" for each in newest]

@@ -39,6 +39,8 @@ VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
 
+ENVIRONMENT = "topology.environment"
+
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
 STORM_ACKERS = "topology.acker.executors"
@@ -89,7 +91,7 @@ DEFAULTS: Mapping[str, Any] = {
     # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
     VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
-    STUCK_REPORT_SECS: 30,
+    STUCK_REPORT_SECS: 5,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
     # the default message timeout.
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
@@ -147,8 +149,17 @@ def flag(config: Mapping[str, Any], key: str) -> bool:
 
 
 def reliability(config: Mapping[str, Any]) -> str:
-    """The reliability mode; EFFECTIVELY_ONCE is refused as long as it is not built."""
-    return _one_of(config, RELIABILITY_MODE, ATMOST_ONCE, ATLEAST_ONCE)
+    """The reliability mode; whether the engine has it is for `check_native` to say."""
+    return _one_of(config, RELIABILITY_MODE, ATMOST_ONCE, ATLEAST_ONCE, EFFECTIVELY_ONCE)
+
+
+def check_native(config: Mapping[str, Any]) -> None:
+    """TopologyError for what only `--engine spark` can do."""
+    if reliability(with_defaults(config)) == EFFECTIVELY_ONCE:
+        raise TopologyError(
+            f"{RELIABILITY_MODE} is {EFFECTIVELY_ONCE}, which only --engine spark can do: run it"
+            f" there, or choose {ATLEAST_ONCE} with -o {RELIABILITY_MODE}={ATLEAST_ONCE}"
+        )
 
 
 def backpressure_mode(config: Mapping[str, Any]) -> str:
@@ -159,6 +170,14 @@ def backpressure_mode(config: Mapping[str, Any]) -> str:
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
     return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The environment variables that the topology sets for its components."""
+    found = config.get(ENVIRONMENT) or {}
+    if not isinstance(found, Mapping):
+        raise TopologyError(f"{ENVIRONMENT} must be {{NAME: value}}, not {found!r}")
+    return {str(name): str(value) for name, value in found.items()}
 
 
 def _one_of(config: Mapping[str, Any], key: str, *choices: str) -> str:
@@ -183,6 +202,7 @@ def check(config: Mapping[str, Any]) -> None:
     reliability(merged)
     backpressure_mode(merged)
     exits_on_exception(merged)
+    environment(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
     for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS):

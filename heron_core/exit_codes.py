@@ -1,6 +1,33 @@
-"""The exit codes that our processes tell each other, and what each of them means."""
+"""The exit codes that our processes tell each other and users, and what each of them means."""
 
+import signal
 from enum import IntEnum
+
+INCOMPLETE = 3
+"""Of `heronpy run`: the topology ran to its end, but tuples failed for good, were lost or
+discarded, or user code raised outside of a tuple's processing."""
+
+ENDED_IN_ORDER = "ended in order"
+"""How `describe_end` begins for a process that nobody has to worry about."""
+
+
+def describe_end(code: int, reason: str = "") -> str:
+    """How a process ended, in a few words: `code` is its exit code, or minus the number of the
+    signal that ended it; `reason` is what it said about that."""
+    if code == 0:
+        words = ENDED_IN_ORDER
+    elif code > 0:
+        words = f"ended with exit code {code}"
+    else:
+        words = f"was killed by signal {-code} ({_signal_name(-code)})"
+    return f"{words}: {reason}" if reason else words
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "no name"
 
 
 class ExitCode(IntEnum):

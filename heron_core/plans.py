@@ -254,3 +254,9 @@ def _resource_from_json(data: Mapping[str, Any]) -> Resource:
     ):
         raise ValueError(f"a resource of {reprlib.repr(data):.200}")
     return found
+
+
+def instance_name(packing: PackingPlan, task: int) -> str:
+    """component[index], the name of an instance everywhere."""
+    instance = packing.instances[task]
+    return f"{instance.component}[{instance.index}]"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from heron_core.topology_events import TopologyEvent
 from heron_core.typed_json import KEY, REST, from_json, to_json
 
 WHERE = "stats"
@@ -43,18 +44,23 @@ class ComponentStats:
     instances: int
     """How many there are by plan."""
     up: int
-    """How many of them have reported."""
+    """How many of them have reported lately."""
     emitted: int
     """Tuples, as all counters are."""
     executed: int
     acked: int
     failed: int
+    failed_for_good: int
+    """Of the failed, as things stand: those that nobody has replayed with success. A bolt's had no
+    tuple id; a spout's have not been acked since."""
     expired: int
     """Of the failed: those that were not acked in time."""
     ticks: int
     """Tick tuples executed."""
     errors: int
     """Exceptions of user code."""
+    callback_errors: int
+    """Of them those that fail no tuple: in next_tuple, ack, fail, on_finish, …"""
     fenced: int
     """Dropped because they were routed by an older physical plan."""
     late: int
@@ -71,14 +77,21 @@ class ComponentStats:
     last_error: str | None
     """The newest traceback of user code."""
     user: Mapping[str, Any]
-    """Metrics that user code registered: name -> value, or key -> value."""
+    """Metrics that user code registered, in their last time bucket: name -> value, or key ->
+    value."""
+    user_totals: Mapping[str, Any] = field(default_factory=dict)
+    """Those of them that count, since the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceStats:
     """One instance; its counters are those of its present process."""
 
+    instance: str
+    """component[index]"""
     task: int
+    up: bool
+    """Whether it has reported lately."""
     container: int
     pid: int | None
     """None if it has not reported yet."""
@@ -91,13 +104,18 @@ class InstanceStats:
     executed: int
     acked: int
     failed: int
+    failed_for_good: int
     expired: int
     ticks: int
     errors: int
+    callback_errors: int
     fenced: int
     late: int
     pending: int
+    stuck_secs: float
+    """For how long it has been in one call of user code, if that is too long; else 0."""
     user: Mapping[str, Any]
+    user_totals: Mapping[str, Any] = field(default_factory=dict)
     cpu_share: float = 0.0
     """Of one core, by all its threads."""
     memory_bytes: int = 0
@@ -175,11 +193,23 @@ class TopologyStats:
     drained: bool = field(metadata={KEY: "quiet"})
     """Whether nothing is in flight, as far as anybody asked."""
     lost: int
-    """Deliveries that were sent and never processed, once drained."""
+    """Deliveries that were sent, are not processed, and that nobody will replay."""
+    lost_uncounted: bool = False
+    """Whether a stream manager ended at most once: nobody knows how much its queues held."""
+    in_flight: int | None = None
+    """Deliveries that were sent and are not processed; None if some instance has not said."""
+    waiting_for: tuple[str, ...] = ()
+    """While it drains: the instances, component[index], that are not idle."""
+    stuck: Mapping[str, float] = field(default_factory=dict)
+    """component[index] -> for how many seconds its call of user code has not returned."""
+    tracked: bool = False
+    """Whether tuples are acked: at least once."""
+    events: tuple[TopologyEvent, ...] = ()
+    """What happened, the newest last."""
     update: UpdateStats | None = None
     """None where there is no such thing as an update."""
     containers: tuple[int, ...]
-    """Those whose stream managers are registered."""
+    """Those whose stream managers are registered and were heard of lately."""
     containers_expected: tuple[int, ...]
     registered: Mapping[int, RegisteredStats]
     """By container."""

@@ -9,10 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from heron_core import config
+from heron_core import config, config_keys
 from heron_core.errors import TopologyError
 from heron_core.topology import (
+    SYSTEM_COMPONENT,
+    TICK_STREAM,
     ComponentSpec,
+    Config,
     GroupingKind,
     InputSpec,
     StreamSpec,
@@ -26,8 +29,6 @@ _TOPOLOGY_NAME = re.compile(r"[^/.:\\\s]+")
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
 # File systems take names of 255 bytes; container, task and ending need less than 55.
 _NAME_BYTES_MAX = 200
-# "__" starts the engine's own names: __system, __tick.
-_RESERVED_PREFIX = "__"
 # Each process knows all streams and looks them up by name: more take minutes to start.
 STREAMS_MAX = 5_000
 # How many choices an error line names before it breaks off.
@@ -103,7 +104,8 @@ def _component_problems(component: ComponentSpec) -> Iterator[str]:
     par = component.parallelism
     if isinstance(par, bool) or not isinstance(par, int) or par < 1:
         yield f"{label}: parallelism must be a whole number of at least 1, not {par!r}"
-    yield from shape_problems(component)
+    if component.is_spout:  # a bolt without inputs gets ticks, as in Storm; heronpy refuses it
+        yield from shape_problems(component)
     streams = [stream.name for stream in component.outputs]
     for name in _repeated(streams):
         yield f"{label} declares its stream {name!r} {streams.count(name)} times; once is enough"
@@ -117,9 +119,10 @@ def _component_problems(component: ComponentSpec) -> Iterator[str]:
 def _file_name_problems(label: str, name: str) -> Iterator[str]:
     if not name or name != name.strip():
         yield f"{label}: its name must not be empty, nor start or end with a blank"
-    elif name.startswith((_RESERVED_PREFIX, ".")):
-        start = "." if name[0] == "." else _RESERVED_PREFIX
-        yield f"{label}: its name must not start with {start!r}"
+    elif name.startswith("."):
+        yield f"{label}: its name must not start with '.'"
+    elif name == SYSTEM_COMPONENT:
+        yield f"{label}: its name is the engine's own; choose another"
     elif bad := _NOT_IN_FILE_NAMES.search(name):
         yield f"{label}: its name must not contain {bad.group()!r}, as files are named after it"
     elif len(name.encode()) > _NAME_BYTES_MAX:
@@ -127,11 +130,10 @@ def _file_name_problems(label: str, name: str) -> Iterator[str]:
 
 
 def _stream_problems(label: str, stream: StreamSpec) -> Iterator[str]:
-    if not stream.name or stream.name.startswith(_RESERVED_PREFIX):
-        yield (
-            f"{label}: stream name {stream.name!r} must not be empty"
-            f" nor start with {_RESERVED_PREFIX!r}"
-        )
+    if not stream.name:
+        yield f"{label}: the name of a stream must not be empty"
+    elif stream.name == TICK_STREAM:
+        yield f"{label}: stream name {stream.name!r} is the engine's own; choose another"
     if "" in stream.fields:
         yield f"{label}: stream {stream.name!r} has a field with an empty name"
     for name in _repeated(stream.fields):
@@ -178,7 +180,7 @@ def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Itera
 
 
 def _config_problems(topology: TopologySpec) -> Iterator[str]:
-    found = _complaint(partial(config.check, topology.config))
+    found = _misspelt(topology.config) or _complaint(partial(config.check, topology.config))
     if found is not None:
         yield f"config of the topology: {found}"
         return
@@ -186,9 +188,14 @@ def _config_problems(topology: TopologySpec) -> Iterator[str]:
         if not component.config:
             continue
         merged = {**topology.config, **component.config}
-        found = _complaint(partial(config.check, merged))
+        found = _misspelt(component.config) or _complaint(partial(config.check, merged))
         if found is not None:
             yield f"config of {_label(component)}: {found}"
+
+
+def _misspelt(given: Config) -> str | None:
+    found = config_keys.misspelt(given)
+    return found and f"nobody knows the key {found[0]!r}; did you mean {found[1]!r}?"
 
 
 def _complaint(read: Callable[[], None]) -> str | None:

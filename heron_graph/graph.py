@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
+from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, TopologySpec
 
 SHELL_COMMAND = "heronpy.shell.command"
 """Key of a multi-lang component's config: [program, argument, …]."""
@@ -72,7 +72,10 @@ def _lines(topology: TopologySpec, entry: InputSpec) -> list[str]:
     source = topology.by_name.get(entry.component)
     stream = source.stream(entry.stream) if source is not None else None
     fields = stream.fields if stream is not None else ()
-    return [f"{entry.stream}: {_listed(fields)}", grouping_text(entry)]
+    listed = _listed(fields)
+    if entry.stream != DEFAULT_STREAM:
+        listed = f"{entry.stream}: {listed}"
+    return [listed, grouping_text(entry)]
 
 
 def grouping_text(entry: InputSpec) -> str:

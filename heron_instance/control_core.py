@@ -22,6 +22,7 @@ from heron_instance.events import (
 )
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
+from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.report_pace import ReportPace
 from heron_instance.runtime.watchdog import Watchdog
 from heron_instance.shared_state import SharedState
@@ -37,6 +38,8 @@ class Identity:
     incarnation: int
     """Names this process among all that ever served its task."""
     pid: int
+    predecessor: str = ""
+    """How the process ended that this one replaces; empty for the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +68,18 @@ class ControlCore:
         driver: ComponentDriver,
         shared: SharedState,
         calls: MainThreadCalls,
-        read_user_metrics: Callable[[float], dict[str, Any]],
+        user_metrics: UserMetrics,
     ) -> None:
         self.identity = identity
         self.watchdog = Watchdog(driver.options.stuck_secs)
         self.pace = ReportPace(
             driver.options.metrics_interval_secs, may_rest=isinstance(driver, BoltDriver)
         )
+        self._predecessor = identity.predecessor
         self._driver = driver
         self._shared = shared
         self._calls = calls
-        self._read_user_metrics = read_user_metrics
+        self._user_metrics = user_metrics
         self._addresses: Mapping[str, str] | None = None
         """Of the stream managers, by the newest plan."""
 
@@ -135,25 +139,30 @@ class ControlCore:
         return [Wake()]
 
     def _register(self) -> messages.RegisterInstance:
-        who = self.identity
-        return messages.RegisterInstance(who.task, who.incarnation, who.pid)
+        who, predecessor = self.identity, self._predecessor
+        self._predecessor = ""  # said once: whoever hears it reports it
+        return messages.RegisterInstance(who.task, who.incarnation, who.pid, predecessor)
 
     def _heartbeat(self, now: float) -> Out:
         snapshot = self.snapshot(now)
         self.pace.reported(snapshot, now)
         secs = self.watchdog.check(snapshot["executed"], not self._shared.may_send, now)
         out: Out = []
+        snapshot["stuck_secs"] = self.watchdog.stuck_secs
         if secs is not None:
-            self._driver.metrics.last_error = f"a call has not returned for {secs:.0f} s"
             out.append(ReportLongCall(secs))
         out.append(SendControl(messages.InstanceHeartbeat(self.identity.task, snapshot)))
         return out
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """The instance's newest metrics, as the master gets them."""
+        sent, processed, _ = self._driver.counts()
         return {
             **self._driver.statistics(),
-            "user": self._read_user_metrics(now),
+            "sent": sent,
+            "processed": processed,
+            "user": self._user_metrics.read(now),
+            "user_totals": dict(self._user_metrics.totals),
             "at": now,
             "incarnation": self.identity.incarnation,
             "pid": self.identity.pid,

@@ -35,19 +35,29 @@ from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 
+CLOSE_LINGER_MS = 1000
+"""How long the last messages of a process that ends may take to leave it."""
+
 
 class ControlThread(threading.Thread):
     """Brings the core what arrives on the control connection, and carries out what it decides."""
 
     def __init__(
-        self, core: InstanceCore, socket: "zmq.Socket[bytes]", wake: Callable[[], None]
+        self,
+        core: InstanceCore,
+        context: "zmq.Context[zmq.Socket[bytes]]",
+        socket: "zmq.Socket[bytes]",
+        wake: Callable[[], None],
     ) -> None:
-        """`wake`: lets the main thread see that the shared state has changed."""
+        """`context` is that of `socket` alone. `wake`: lets the main thread see that the shared
+        state has changed."""
         super().__init__(name="control", daemon=True)
         self._core = core
+        self._context = context
         self._socket = socket
         self._outgoing: deque[messages.FromInstance] = deque()
         self._waker = Waker()
+        self._ending = False
         self._input_came = False
         self._connections = 0
         self._usage = OwnUsage()
@@ -63,6 +73,12 @@ class ControlThread(threading.Thread):
         self._outgoing.append(message)
         self._waker.wake()
 
+    def finish(self, wait_secs: float) -> None:
+        """From the main thread, at its end: send the last numbers and what else is to be sent."""
+        self._ending = True
+        self._waker.wake()
+        self.join(wait_secs)
+
     def input_came(self) -> None:
         """From the main thread: after a long wait there is something to do."""
         self._input_came = True
@@ -77,7 +93,7 @@ class ControlThread(threading.Thread):
         for source in (self._socket, self._waker.readable, monitor):
             poller.register(source, zmq.POLLIN)
         self._perform(core.handle(Connected(), time.monotonic()))
-        while True:
+        while not self._ending:
             now = time.monotonic()
             self._perform(core.handle(timer, now))
             ready = dict(poller.poll(max(1, int((core.next_heartbeat - now) * 1000))))
@@ -88,10 +104,21 @@ class ControlThread(threading.Thread):
                 core.control.pace.wake()
             if monitor in ready:
                 self._connected(monitor.recv_multipart())
-            while self._outgoing:
-                self._send(self._outgoing.popleft())
+            self._send_outgoing()
             if self._socket in ready:
                 self._receive(self._socket.recv())
+        snapshot = core.snapshot(time.monotonic())
+        self.send(messages.InstanceHeartbeat(core.identity.task, snapshot))
+        self._send_outgoing()
+        # The monitor's sockets are of the same context, which would wait for them to be closed.
+        self._socket.disable_monitor()
+        monitor.close(linger=0)
+        self._socket.close(linger=CLOSE_LINGER_MS)
+        self._context.term()
+
+    def _send_outgoing(self) -> None:
+        while self._outgoing:
+            self._send(self._outgoing.popleft())
 
     def _connected(self, event: list[bytes]) -> None:
         """A connection stands: the first one, or one to a new stream manager."""

@@ -123,7 +123,7 @@ class InstanceCore:
             self.driver,
             shared,
             MainThreadCalls(self._take_plan, self._fail_pending, self._finish_bolt),
-            UserMetrics(self.instance.context.metrics).read,
+            UserMetrics(self.instance.context.metrics),
         )
         self._by_event = self._event_handlers()
 

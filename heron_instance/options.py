@@ -1,5 +1,6 @@
 """Every knob of an instance, read once from the merged config of its component."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ class Options:
     serializer: str | None
     task_hooks: tuple[str, ...]
     metrics_interval_secs: float
+    message_timeout_secs: float
+    """What is not acked by then has failed; infinity where nothing expires."""
     debug: bool
     exits_on_exception: bool
     stuck_secs: float
@@ -44,6 +47,9 @@ class Options:
             serializer=merged.get(keys.SERIALIZER_CLASSNAME),
             task_hooks=(hooks,) if isinstance(hooks, str) else tuple(hooks),
             metrics_interval_secs=keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000,
+            message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
+            if keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS)
+            else math.inf,
             exits_on_exception=keys.exits_on_exception(merged),
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),

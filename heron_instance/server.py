@@ -17,11 +17,13 @@ from typing import Any
 import zmq
 
 from heron_core import config as keys
+from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_core.wire import messages
 from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
-from heron_instance.control_thread import ControlThread
+from heron_instance.control_thread import CLOSE_LINGER_MS, ControlThread
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
     Event,
@@ -44,8 +46,8 @@ from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 
-CLOSE_LINGER_MS = 1000
-"""How long the last messages of a process that ends may take to leave it."""
+ERROR_CHARACTERS = 500
+"""Of why an instance cannot start, for people to read in one line."""
 HEARTBEATS_IN_LIVENESS_TIMEOUT = 4
 """A supervisor misses three before it calls a process silent, and two hundred processes need not
 wake it two hundred times a second."""
@@ -66,13 +68,18 @@ class Server:
     """The process around one component: sockets, signals and the main loop."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, arguments: InstanceArguments
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        arguments: InstanceArguments,
+        predecessor: str = "",
     ) -> None:
-        who = Identity(arguments.task, incarnation_number(), os.getpid())
+        who = Identity(arguments.task, incarnation_number(), os.getpid(), predecessor)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._data = _connect(self._context, DATA, who, arguments.socket_path)
         # A context of its own: the data's is terminated at the end, while the thread lives on.
-        control = _connect(zmq.Context(), CONTROL, who, arguments.socket_path)
+        control_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        control = _connect(control_context, CONTROL, who, arguments.socket_path)
         self._waker = Waker()
         self._poller = zmq.Poller()
         self._poller.register(self._data, zmq.POLLIN)
@@ -82,9 +89,13 @@ class Server:
         self._shared = SharedState()
         self._may_send = threading.Event()
         """`SharedState.may_send`, to wait for in the middle of a send."""
-        self._core = self._made_core(topology, packing, who)
+        try:
+            self._core = self._made_core(topology, packing, who)
+        except BaseException as error:
+            _tell_of_failure(control, control_context, who.task, error)
+            raise
         self._watchdog = self._core.control.watchdog
-        self._control_thread = ControlThread(self._core, control, self._wake)
+        self._control_thread = ControlThread(self._core, control_context, control, self._wake)
 
     def _made_core(
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
@@ -110,7 +121,8 @@ class Server:
             self._core.close_component()
             self._core.driver.flush()
         finally:
-            # What was sent leaves the process, however it ends.
+            # What was sent and counted leaves the process, however it ends.
+            self._control_thread.finish(CLOSE_LINGER_MS / 1000)
             self._data.close(linger=CLOSE_LINGER_MS)
             self._context.term()
         return 0
@@ -175,6 +187,20 @@ def _connect(
     return connect_local(context, socket_path, identity(channel, who.task, who.incarnation))
 
 
+def _tell_of_failure(
+    control: "zmq.Socket[bytes]",
+    context: "zmq.Context[zmq.Socket[bytes]]",
+    task: int,
+    error: BaseException,
+) -> None:
+    """The user's class cannot be loaded or initialised: the topology master is to know why."""
+    text = " ".join(str(error).split())[:ERROR_CHARACTERS]
+    reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
+    control.send(messages.encode(messages.InstanceFailed(task, reason)))
+    control.close(linger=CLOSE_LINGER_MS)
+    context.term()
+
+
 def run(
     topology: TopologySpec, packing: PackingPlan, arguments: InstanceArguments, link: SupervisorLink
 ) -> int:
@@ -184,4 +210,4 @@ def run(
     """
     liveness_secs = keys.seconds(keys.with_defaults(topology.config), keys.LIVENESS_TIMEOUT_SECS)
     start_heartbeat_thread(link, liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT)
-    return Server(topology, packing, arguments).run()
+    return Server(topology, packing, arguments, link.predecessor).run()

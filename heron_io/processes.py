@@ -42,6 +42,9 @@ class SupervisorLink:
     """File descriptor that is readable once the parent is gone."""
     status_pipe: int | None = None
     """Non-blocking pipe for what heron_core.supervision describes."""
+    predecessor: str = ""
+    """How the process ended that this one replaces (heron_core.exit_codes.describe_end); empty for
+    the first one."""
     next_heartbeat_at: float = 0.0
     _unsent: bytes = b""
     """The rest of a message that the pipe had no room for."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heron_core.algorithms.rollup import KINDS, RollUp
+from heron_core.algorithms.counted import KINDS
+from heron_core.algorithms.rollup import RollUp
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.stats import QueryStats, StreamManagerStats
 from heron_core.topology import TopologySpec

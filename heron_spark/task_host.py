@@ -189,6 +189,7 @@ def main(arguments: list[str]) -> int:
         level=logging.DEBUG if _debug(job) else logging.INFO,
     )
     threading.Thread(target=watch, args=(folder, run, int(parent), over), daemon=True).start()
+    os.environ.update(keys.environment(job.topology.config))
     aliases.install()
     paths = map(os.path.abspath, job.topology.search_paths)
     sys.path[:0] = [each for each in paths if each not in sys.path[:1]]

@@ -235,7 +235,9 @@ class SharedLines(Lines):
 
     def __init__(self, watch: Watch, logger: Any) -> None:
         super().__init__(watch)
-        shared = isinstance(logger, logging.Logger) and logger.manager is logging.root.manager
+        # Each Logger has the manager; only those that getLogger() made are shared by instances.
+        known = logging.root.manager.loggerDict.get(getattr(logger, "name", ""))
+        shared = logger is known
         self._logger = logger if shared else None
         if self._logger is not None:
             self._logger.addHandler(self)

@@ -1,10 +1,11 @@
 """What a tester has seen: emits, deliveries, acks, fails, errors and log lines, in order."""
 
 import copy
-import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from heronpy_compat.user_errors import users_traceback
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Journal:
         self, component: str, task: int, where: str, error: BaseException, provoked: bool = False
     ) -> None:
         """Take an exception down."""
-        text = "".join(traceback.format_exception(error))
+        text = users_traceback(error)
         self.problems.append(Problem(component, task, where, error, text, provoked))
 
 

@@ -1,6 +1,8 @@
-"""Exceptions of user code as one line: where in the user's files, of which type, what it says."""
+"""Exceptions of user code as users read them: one line with the place in their own files, or a
+traceback without the engine's frames."""
 
 import os
+import traceback
 from types import TracebackType
 
 from heron_core.errors import HeronError
@@ -8,9 +10,21 @@ from heron_core.errors import HeronError
 # Frames in these places are never the cause a user can mend: Python's library, ours, installed
 # packages.
 _PYTHON = os.path.dirname(os.__file__) + os.sep
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_CORE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "heron_core", "")
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ENGINE = tuple(
+    os.path.join(_ROOT, name, "")
+    for name in ("heron_core", "heron_instance", "heron_io", "heron_spark", "heron_tester",
+                 "heronpy_compat", "scheduler")
+)  # fmt: skip
+"""Frames in these folders say nothing to a user who looks for a mistake of their own."""
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
+EXTRAS = {
+    "confluent_kafka": "kafka",
+    "PIL": "png",
+    "pyarrow": "tables",
+    "pyspark": "spark",
+}
+"""Module -> our extra that installs it."""
 
 
 def format_error(error: BaseException) -> str:
@@ -18,13 +32,47 @@ def format_error(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{display_path(error.filename)}:{error.lineno or 1}: {error.msg}"
     message = " ".join(str(error).split())
+    if isinstance(error, ModuleNotFoundError):
+        message += install_hint(error.name)
     if isinstance(error, SystemExit):
         message = f"the program exits with {message or 0}"
     elif not isinstance(error, HeronError):
         kind = type(error).__name__
         message = f"{kind}: {message}" if message else kind
-    location = _location(error.__traceback__)
-    return f"{location}: {message}" if location else message
+    where = location(error)
+    return f"{where}: {message}" if where else message
+
+
+def users_traceback(error: BaseException, debug: bool = False) -> str:
+    """The traceback of `error` without frames of the engine, unless `debug` asks for them.
+
+    Its last line ends with the place in the user's files. An exception that was being handled while
+    this one was raised is left out where no code of the user had a part in it.
+    """
+    if debug:
+        return "".join(traceback.format_exception(error))
+    found = traceback.TracebackException.from_exception(error)
+    _leave_out_engine(found)
+    text = "".join(found.format()).rstrip("\n")
+    where = location(error)
+    return f"{text} ({where})\n" if where else f"{text}\n"
+
+
+def _leave_out_engine(found: traceback.TracebackException) -> None:
+    kept = [each for each in found.stack if not each.filename.startswith(_ENGINE)]
+    found.stack = traceback.StackSummary.from_list(kept)
+    context = found.__context__
+    if context is not None and not any(is_users(each.filename) for each in context.stack):
+        found.__context__ = None
+    for each in (found.__cause__, found.__context__, *(found.exceptions or ())):
+        if each is not None:
+            _leave_out_engine(each)
+
+
+def install_hint(module: str | None) -> str:
+    """How to install the package of a module that one of our extras has; empty for any other."""
+    extra = EXTRAS.get((module or "").partition(".")[0])
+    return f": pip install 'heronpy-topologies[{extra}]'" if extra else ""
 
 
 def display_path(path: str) -> str:
@@ -33,17 +81,18 @@ def display_path(path: str) -> str:
     return path if relative.startswith(os.pardir) else relative
 
 
-def _location(traceback: TracebackType | None) -> str | None:
+def location(error: BaseException) -> str | None:
     """file:line of the innermost frame in the user's own files."""
-    location = None
-    while traceback is not None:
-        path = traceback.tb_frame.f_code.co_filename
+    found = None
+    at: TracebackType | None = error.__traceback__
+    while at is not None:
+        path = at.tb_frame.f_code.co_filename
         if is_users(path):
-            location = f"{display_path(path)}:{traceback.tb_lineno}"
-        traceback = traceback.tb_next
-    return location
+            found = f"{display_path(path)}:{at.tb_lineno}"
+        at = at.tb_next
+    return found
 
 
 def is_users(path: str) -> bool:
     """Whether a file is the user's own, rather than Python's, ours or an installed package's."""
-    return not path.startswith(("<", _PYTHON, _OURS, _CORE)) and _INSTALLED not in path
+    return not path.startswith(("<", _PYTHON, *_ENGINE)) and _INSTALLED not in path

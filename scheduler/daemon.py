@@ -24,8 +24,9 @@ from scheduler.container.supervisor import Supervisor
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
 from scheduler.operation_runner import runner_job
 from scheduler.operation_steps import BACK_SECS
+from scheduler.outcomes import write_outcome
 from scheduler.own_nodes import Announcement, is_of
-from scheduler.registration import forget_submission, scheduler_node, write_outcome
+from scheduler.registration import forget_submission, scheduler_node
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
 from scheduler.update_plans import read_packings
@@ -70,7 +71,7 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
         outcome = Outcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
-        write_outcome(submission.home.outcome_file(name), outcome)
+        write_outcome(submission, outcome)
         if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
             forget_submission(submission, partial(is_of, _own_node(backend, sockets)))
         for each in submission.remove_at_end:

@@ -1,14 +1,11 @@
-"""A topology's nodes in the state store, and how its last run ended: written, read, removed."""
+"""A topology's nodes in the state store: written, read, removed."""
 
-import json
 import logging
 import socket
-import time
 from collections.abc import Callable
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
-from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState, packing_to_json
 from heron_core.state_tree import (
     execution_path,
@@ -25,18 +22,13 @@ from heron_io.processes import started_at, user_name
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
-from scheduler.container.supervisor_events import Outcome
 from scheduler.operations import Requests
+from scheduler.outcomes import time_text, write_lost_outcome
 from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 log = logging.getLogger("scheduler")
-
-STATES_OF_CODES: dict[int, str] = {
-    ExitCode.ENDED: TopologyState.ENDED,
-    ExitCode.GAVE_UP: TopologyState.FAILED,
-}
 
 
 def register(submission: Submission, backend: Backend) -> None:
@@ -63,7 +55,7 @@ def _first_state(submission: Submission) -> dict[str, Any]:
     return {
         "state": TopologyState.RUNNING,
         "reason": "",
-        "submitted_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "submitted_at": time_text(),
         "host": socket.gethostname(),
         "user": user_name(),
         "logs": submission.home.logs(submission.topology.name),
@@ -134,6 +126,9 @@ def forget(store: StateStore, name: str) -> None:
     """
     node = store.get(scheduler_path(name))
     if isinstance(node, dict) and node.get("host") == socket.gethostname():
+        if not is_alive(node):
+            state = store.get(execution_path(name)) or {}
+            write_lost_outcome(Home.of_user(), name, state, store.get(packing_path(name)))
         remove_sockets(node.get("sockets"))
     for path in (
         master_path,
@@ -148,23 +143,3 @@ def forget(store: StateStore, name: str) -> None:
     store.delete(topology_path(name))
     # Last: whoever asks for something after this sees that the topology has ended.
     Requests(store, name).remove_all()
-
-
-def write_outcome(path: str, outcome: Outcome) -> None:
-    """Leave how the run ended; a full disk must not keep the rest from being cleaned up."""
-    state = STATES_OF_CODES.get(outcome.code, TopologyState.KILLED)
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"state": state, "reason": outcome.reason}, file)
-    except OSError as error:
-        log.error("how the run ended could not be written: %s", error)
-
-
-def outcome_of(home: Home, name: str) -> dict[str, str]:
-    """How the last run of a topology ended: state and reason; empty if nothing is known."""
-    try:
-        with open(home.outcome_file(name), encoding="utf-8") as file:
-            outcome: dict[str, str] = json.load(file)
-            return outcome
-    except (OSError, ValueError):
-        return {}

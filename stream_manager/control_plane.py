@@ -1,11 +1,15 @@
 """Registration, heartbeats, waves and plans: what instances and the master have to say."""
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.wire import messages
+from heron_core.wire.batch import roots_of
+from heron_core.wire.frames import Frames, Kind, header_of
 from stream_manager import events
 from stream_manager.ack_results import AckResults
 from stream_manager.acks import Trees
@@ -16,6 +20,22 @@ from stream_manager.flow_control import FlowControl
 from stream_manager.plan_update import PlanUpdate
 
 Out = list[events.Instruction]
+
+
+UNSENT_MAX = 100
+"""Replaced instances that are remembered while there is no master; the newest count."""
+
+
+def replaced(who: messages.RegisterInstance, gone: Sequence[Frames]) -> messages.InstanceReplaced:
+    """What the master is to know of a process that was replaced, and took `gone` along."""
+    lost, roots = 0, set[int]()
+    for frames in gone:
+        head = header_of(frames)
+        if head.kind == Kind.DATA:
+            tracked = roots_of(head, frames)
+            roots |= tracked
+            lost += 0 if tracked else head.items
+    return messages.InstanceReplaced(who.task, who.predecessor, lost, len(roots))
 
 
 class ControlPlane:
@@ -48,6 +68,8 @@ class ControlPlane:
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
+        self._unsent: deque[messages.InstanceReplaced] = deque(maxlen=UNSENT_MAX)
+        """What the master is to hear when there is one."""
 
     # --- instances ----------------------------------------------------------------------------
 
@@ -92,7 +114,11 @@ class ControlPlane:
             # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
             # before a first registration are its own: data and control are two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
-        self._data.lost(queue.replaced(message.incarnation), out)
+        gone = queue.replaced(message.incarnation)
+        if message.predecessor:
+            self._unsent.append(replaced(message, gone))
+            self._report(out)
+        self._data.lost(gone, out)
         self._pressure.seen(task, state.now)
         # Before the plan, which lets it emit. It may also have been paused by the stream manager
         # before us, for a cause that is gone.
@@ -117,6 +143,13 @@ class ControlPlane:
         self._master_seen = self._state.now
         self._unreported.update(self._snapshots)
         out.append(events.ToMaster(replace(self.identity, epoch=self._state.epoch)))
+        self.identity = replace(self.identity, predecessor="")  # said once
+        self._report(out)
+
+    def _report(self, out: Out) -> None:
+        """Tell the master, if there is one, which instances were replaced."""
+        while self._unsent and self._master_seen is not None:
+            out.append(events.ToMaster(self._unsent.popleft()))
 
     def from_master(self, message: messages.ToStreamManager, out: Out) -> None:
         """A control message of the topology master."""

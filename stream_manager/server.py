@@ -53,6 +53,8 @@ DRAIN_MESSAGES = 256
 """Messages taken from one socket before the others get their turn, and before what they led to is
 sent: the more, the more goes into one message."""
 TIMER_SECS = 0.1
+CLOSE_LINGER_MS = 300
+"""How long the last numbers may take to leave the process: its master is near or gone."""
 INTERNAL_ERROR_LOG_SECS = 60.0
 """A bug of ours may show with every message: all are counted, one a minute is logged with its
 traceback."""
@@ -110,6 +112,7 @@ class Server:
             socket.gethostname(),
             os.getpid(),
             epoch=0,
+            predecessor=supervisor.predecessor,
         )
         self.core = StreamManager(topology, packing, register, options)
         self._poller = zmq.Poller()
@@ -149,8 +152,19 @@ class Server:
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
         log.info("stream manager %d ends: %s", self._arguments.container, self._exit.reason)
+        self._tell_last_numbers()
         self.close()
         return self._exit.code
+
+    def _tell_last_numbers(self) -> None:
+        """The instances have ended before us: what they said last is for the master."""
+        for message in drain(self._local, DRAIN_MESSAGES):
+            self._from_local(message)
+        if self._master is not None:
+            self._to_master(events.ToMaster(self.core.heartbeat()))
+            self._poller.unregister(self._master)
+            self._master.close(linger=CLOSE_LINGER_MS)
+            self._master = None
 
     def close(self) -> None:
         """Let go of sockets and state store."""

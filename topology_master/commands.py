@@ -9,6 +9,7 @@ from heron_core.stats import StatsSource
 from heron_core.wire.messages import Command, Json, Reply
 from topology_master import events
 from topology_master.lifecycle import Lifecycle
+from topology_master.termination import Phase
 
 Out = list[events.Instruction]
 
@@ -45,18 +46,20 @@ class Commands:
         return self._source.stats(wanted, now).to_json()
 
     def _activate(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        return self._set_state(TopologyState.RUNNING, out)
+        return self._set_state(TopologyState.RUNNING, now, out)
 
     def _deactivate(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        return self._set_state(TopologyState.PAUSED, out)
+        return self._set_state(TopologyState.PAUSED, now, out)
 
-    def _set_state(self, state: str, out: Out) -> dict[str, Any]:
-        changed = self._life.set_state(state, out)
+    def _set_state(self, state: str, now: float, out: Out) -> dict[str, Any]:
+        if self._life.termination.phase is Phase.ENDED:
+            raise HeronError(f"{self._life.topology.name} has ended: it cannot become {state}")
+        changed = self._life.set_state(state, now, out)
         return {"state": state, "changed": changed}
 
     def _drain(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """`stats` tells when it is done."""
-        self._life.drain(out)
+        self._life.drain(now, out)
         return {"state": self._life.state}
 
     def _update(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
@@ -65,5 +68,5 @@ class Commands:
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))
-        self._life.cancel_update(reason, out)
+        self._life.cancel_update(reason, now, out)
         return {}

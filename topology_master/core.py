@@ -9,13 +9,16 @@ lifecycle.py composes the parts that are changed.
 from typing import assert_never
 
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan, PhysicalPlan
+from heron_core.exit_codes import ENDED_IN_ORDER
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan
 from heron_core.stats import TopologyStats
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
+from heron_core.topology_events import EventKind
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.commands import Commands
+from topology_master.incidents import Incidents
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
 from topology_master.options import Options
@@ -39,15 +42,25 @@ class TopologyMaster:
         options: Options,
         previous: PhysicalPlan | None = None,
         execution: messages.Json | None = None,
+        statistics: messages.Json | None = None,
+        wall_clock_secs: float = 0.0,
     ) -> None:
         """`packing`, `previous` and `execution` are what the state store has: the packing plan that
-        is to be, the plan that a master before this one published, and the execution state."""
+        is to be, the plan that a master before this one published, and the execution state.
+        `statistics` is what that one had counted (StoreStatistics). `wall_clock_secs` plus the
+        times that `handle` is given are seconds since 1970."""
         self.topology = topology
         self.options = options
         self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
         """Messages that were dropped; and, counted by the server (CurveAuthenticator),
         connections without the key, and those that have ended."""
-        self._life = Lifecycle(topology, packing, options, previous, execution or {})
+        kept = statistics or {}
+        incidents = Incidents(wall_clock_secs, kept.get("events", ()))
+        self._life = Lifecycle(topology, packing, options, previous, execution or {}, incidents)
+        if kept:
+            self._life.measurements.remember(kept)
+        self._keep_at = float("-inf")
+        self._kept: messages.Json = kept
         self._commands = Commands(self._life, self)
         self._story = Story()
         self._log_malformed_at = float("-inf")
@@ -94,7 +107,7 @@ class TopologyMaster:
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All numbers; those of one component's instances too if it is given."""
-        return topology_stats(self._life, self.counters, component, now)
+        return topology_stats(self._life, self.counters, self.options, component, now)
 
     def handle(self, event: events.Event, now: float) -> Out:
         """What to do about `event`; `now` in seconds of any monotonic clock."""
@@ -113,6 +126,7 @@ class TopologyMaster:
                     self._malformed(str(error), now, out)
             case _:
                 assert_never(event)
+        out += map(events.WriteEvent, self._life.incidents.take_fresh())
         effects = [text for each in out if (text := events.effect_of(each)) is not None]
         if effects:
             self._story.record(now, events.cause_of(event), effects)
@@ -135,10 +149,39 @@ class TopologyMaster:
         life = self._life
         life.take_over(now, out)
         life.advance_update(now, out)
+        self._look_for_trouble(now)
+        self._keep(now, out)
         if life.draining or life.rescale.spouts_paused or life.termination.is_near:
             number = life.termination.next_round(now)
             if number is not None:
                 life.send_all(messages.QuiescenceProbe(number), out)
+
+    def _look_for_trouble(self, now: float) -> None:
+        """Silent containers, and pauses that last."""
+        life, limit = self._life, self.options.silent_secs
+        packing = life.plan.packing
+        silent = life.members.silent(limit, now) & life.plan.containers
+        life.incidents.heard_of_containers(silent, limit, packing, now)
+        life.incidents.heard_of_pauses(life.measurements.pauses(), packing, now)
+
+    def _keep(self, now: float, out: Out) -> None:
+        """Have the counts written down, if it is time and they have changed."""
+        if now < self._keep_at:
+            return
+        life = self._life
+        hundreds = max(1.0, len(life.plan.packing.instances) / 100)
+        self._keep_at = now + self.options.keep_secs * hundreds
+        kept = {**life.measurements.to_json(), "events": life.incidents.to_json()}
+        if kept != self._kept:
+            self._kept = kept
+            out.append(events.StoreStatistics(kept))
+
+    def master_began(self, predecessor: str, now: float) -> None:
+        """This master serves from now on; how the one before ended, if there was one here."""
+        if predecessor:
+            what = f"another topology master took over: the one before {predecessor}"
+            kind = EventKind.RESTART if predecessor.startswith(ENDED_IN_ORDER) else EventKind.CRASH
+            self._life.incidents.record(now, kind, what, container=MASTER_CONTAINER)
 
     def _malformed(self, reason: str, now: float, out: Out) -> None:
         self.counters["malformed"] += 1
@@ -172,7 +215,9 @@ class TopologyMaster:
                 life.termination.bolt_finished(task)
                 life.advance(now, out)
             case messages.InstanceFailed(task, error):
-                self._instance_failed(task, error, out)
+                self._instance_failed(task, error, now, out)
+            case messages.InstanceReplaced():
+                self._instance_replaced(message, now)
             case messages.Command():
                 out.append(events.Send(sender, self._commands.answer(message, now, out)))
             case _:
@@ -199,7 +244,7 @@ class TopologyMaster:
                 # Of a container that was removed: nothing is to happen to it until it is ended.
                 out.append(events.Send(sender, messages.HeartbeatAck()))
             return
-        if not life.members.heartbeat(sender, container, out):
+        if not life.members.heartbeat(sender, container, now, out):
             return
         if container not in life.plan.containers:
             return
@@ -216,6 +261,9 @@ class TopologyMaster:
     ) -> None:
         life = self._life
         taken = life.measurements.take_snapshot(container, task, snapshot, life.plan, now)
+        if taken:
+            stuck_secs = float(snapshot["stuck_secs"])
+            life.incidents.heard_of_call(task, stuck_secs, life.plan.packing, now)
         if taken and snapshot["finished"]:
             # A master that took over was not told when it happened.
             life.termination.spout_finished(task, True)
@@ -226,8 +274,22 @@ class TopologyMaster:
             raise ProtocolError(f"task {task} is no spout, it cannot finish as one")
         life.termination.spout_finished(task, finished)
 
-    def _instance_failed(self, task: int, error: str, out: Out) -> None:
+    def _instance_replaced(self, message: messages.InstanceReplaced, now: float) -> None:
+        life = self._life
+        if message.task not in life.tasks:
+            raise ProtocolError(f"task {message.task} is not in the packing plan")
+        if not message.reason.startswith(ENDED_IN_ORDER):
+            life.measurements.losses.instances += 1
+        life.measurements.losses.deliveries += message.lost
+        life.incidents.instance_replaced(message, life.plan.packing, now)
+
+    def _instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
         if task not in self._life.tasks:
             raise ProtocolError(f"task {task} is not in the packing plan")
+        packing = self._life.plan.packing
+        if task in packing.instances:
+            self._life.incidents.record(
+                now, EventKind.START_FAILED, "could not start", error, instance=(task, packing)
+            )
         self._life.measurements.failed(task, error)
         out.append(events.Log(f"task {task} failed: {error}"))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from heron_core.topology_events import TopologyEvent, event_text
 from heron_core.wire.messages import (
     Command,
     FromStreamManager,
@@ -76,13 +77,27 @@ class StoreState:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreStatistics:
+    """Write down what a master that takes over has to know of the numbers."""
+
+    statistics: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteEvent:
+    """Something happened that people want to know: a line for events.log."""
+
+    event: TopologyEvent
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """One line for the log."""
 
     text: str
 
 
-Instruction = Send | StorePlan | StorePacking | StoreState | Log
+Instruction = Send | StorePlan | StorePacking | StoreState | StoreStatistics | WriteEvent | Log
 
 
 def cause_of(event: Event) -> str:
@@ -102,8 +117,10 @@ def cause_of(event: Event) -> str:
 def effect_of(instruction: Instruction) -> str | None:
     """An instruction in a few words, for the story; None if it is routine."""
     match instruction:
-        case Send(_, HeartbeatAck()) | Send(_, Reply()):
+        case Send(_, HeartbeatAck()) | Send(_, Reply()) | StoreStatistics():
             return None
+        case WriteEvent(event):
+            return event_text(event)
         case Send(_, message):
             return type(message).__name__
         case StoreState(state, reason):

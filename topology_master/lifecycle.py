@@ -7,14 +7,17 @@ them and concerns another one passes here. core.py says which message changes wh
 from collections.abc import Iterable, Set
 from typing import Any, assert_never
 
+from heron_core.exit_codes import ENDED_IN_ORDER
 from heron_core.plans import PackingPlan, PhysicalPlan, TopologyState, leaving
 from heron_core.topology import TopologySpec
+from heron_core.topology_events import EventKind
 from heron_core.wire import messages
 from topology_master import decisions, events
+from topology_master.incidents import Incidents
 from topology_master.measurements import Measurements
 from topology_master.membership import Membership, RegisteredStreamManager
 from topology_master.options import Options
-from topology_master.physical_plan import CurrentPlan, containers_of
+from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
 from topology_master.rescale import MasterView, Rescale
 from topology_master.termination import Ended, Finish, Termination
 
@@ -31,6 +34,7 @@ class Lifecycle:
         options: Options,
         previous: PhysicalPlan | None,
         stored: messages.Json,
+        incidents: Incidents,
     ) -> None:
         """`packing`, `previous` and `stored` are what the state store has: the packing plan that is
         to be, the plan that a master before this one published, and the execution state."""
@@ -40,6 +44,7 @@ class Lifecycle:
         """RUNNING or PAUSED, as the user wants it; an update may pause the spouts besides."""
         self.draining = bool(stored.get("draining"))
         """Whether the topology is being killed: its spouts are paused for good."""
+        self.incidents = incidents
         self.members = Membership(options.takeover_secs)
         self.plan = CurrentPlan(packing, previous)
         self.measurements = Measurements(topology, self.plan.packing)
@@ -90,6 +95,12 @@ class Lifecycle:
         self, who: messages.RegisterStreamManager, was_complete: bool, now: float, out: Out
     ) -> None:
         """A stream manager serves its container from now on."""
+        if who.predecessor:
+            if not who.predecessor.startswith(ENDED_IN_ORDER):
+                self.measurements.losses.stream_managers += 1
+            self.incidents.container_replaced(
+                who.container, who.predecessor, self.plan.packing, now
+            )
         self.plan.follow(who.epoch)
         if who.container in self.plan.containers and self.is_complete:
             self._plan_for(who.container if was_complete else None, out)
@@ -140,24 +151,25 @@ class Lifecycle:
 
     # --- what the user wants ------------------------------------------------------------------
 
-    def set_state(self, state: str, out: Out) -> bool:
+    def set_state(self, state: str, now: float, out: Out) -> bool:
         """Let the spouts emit or pause them; whether that changed anything."""
         if state == self.state:
             return False
         self.state = state
+        self.incidents.record(now, EventKind.STATE, f"the topology is {state}")
         self._store_execution(out)
         if self.plan.epoch:
             self._publish(out)
         return True
 
-    def drain(self, out: Out) -> None:
+    def drain(self, now: float, out: Out) -> None:
         """Pause the spouts for good, and watch what is in flight."""
         if self.draining:
             return
         if self.rescale.may_cancel:
-            self.cancel_update("the topology is being killed", out)
+            self.cancel_update("the topology is being killed", now, out)
         self.draining = True
-        if not self.set_state(TopologyState.PAUSED, out):
+        if not self.set_state(TopologyState.PAUSED, now, out):
             self._store_execution(out)
         self.termination.detector.restart()
 
@@ -165,11 +177,20 @@ class Lifecycle:
         """Begin an update to another packing plan and return its number; HeronError if that cannot
         be."""
         self._carry_out(self.rescale.start(target, self.view, now), out)
+        what = f"update {self.rescale.number} begins"
+        why = changes_between(self.plan.packing, target)
+        self.incidents.record(now, EventKind.RESCALE, what, why)
         return self.rescale.number
 
-    def cancel_update(self, reason: str, out: Out) -> None:
+    def cancel_update(self, reason: str, now: float, out: Out) -> None:
         """Give the update up that is under way; HeronError if that cannot be."""
         self._carry_out(self.rescale.cancel(reason, self.view), out)
+        self._update_is_over(now)
+
+    def _update_is_over(self, now: float) -> None:
+        number, reason = self.rescale.number, self.rescale.reason
+        what = f"update {number} is {'given up' if reason else 'done'}"
+        self.incidents.record(now, EventKind.RESCALE, what, reason)
 
     # --- updates and the end ------------------------------------------------------------------
 
@@ -195,13 +216,21 @@ class Lifecycle:
                 case Finish(tasks):
                     self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
                 case Ended(lost):
-                    reason = f"{lost} deliveries were sent and never processed" if lost else ""
+                    self.incidents.record(now, EventKind.STATE, "the topology has ended")
+                    # Once an instance was replaced after a crash, the difference of the counts
+                    # says nothing: events tell what it took along.
+                    is_counted = lost and not self.measurements.losses.instances
+                    reason = (
+                        f"{lost} deliveries were sent and never processed" if is_counted else ""
+                    )
                     out.append(events.StoreState(TopologyState.ENDED, reason))
 
     def advance_update(self, now: float, out: Out) -> None:
         """One step of the update that is under way, if there is one."""
         if self.rescale.update is not None:
             self._carry_out(self.rescale.advance(self.view, now), out)
+            if self.rescale.update is None:
+                self._update_is_over(now)
 
     def _carry_out(self, decided: Iterable[decisions.Decision], out: Out) -> None:
         for decision in decided:

@@ -2,16 +2,29 @@
 
 import reprlib
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 from typing import Any
 
 from heron_core.algorithms.rollup import RollUp, are_numbers, check_snapshot
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, instance_name
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
 from heron_core.topology import TopologySpec
-from heron_core.typed_json import from_json
+from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import Heartbeat, Json, PauseStatistics
-from topology_master.physical_plan import CurrentPlan, instance_name
+from topology_master.physical_plan import CurrentPlan
+
+
+@dataclass(slots=True)
+class Losses:
+    """What processes took along that were replaced."""
+
+    instances: int = 0
+    """Instances that were replaced after a crash."""
+    stream_managers: int = 0
+    """Stream managers that were."""
+    deliveries: int = 0
+    """That nobody will replay."""
 
 
 class Measurements:
@@ -26,6 +39,7 @@ class Measurements:
         """container -> the counters of its stream manager"""
         self._errors: dict[int, str] = {}
         """task id -> why it could not start"""
+        self.losses = Losses()
 
     def rescale(self, packing: PackingPlan) -> None:
         """The topology runs by another packing plan now."""
@@ -63,15 +77,41 @@ class Measurements:
             raise ProtocolError(f"a snapshot of task {task}, which is not in {container}")
         check_snapshot(snapshot)
         self._rollup.update(task, snapshot, now)
+        self._errors.pop(task, None)
         return True
 
-    def components(self) -> dict[str, ComponentStats]:
-        """component -> its numbers."""
-        return self._rollup.components(self._queue_bytes())
+    def fresh(self, since: float, silent: Set[int]) -> set[int]:
+        """The tasks that were heard of since then, and are in none of the `silent` containers."""
+        return self._rollup.fresh(since, silent)
 
-    def instances(self, component: str) -> tuple[InstanceStats, ...]:
+    def components(self, fresh: Set[int]) -> dict[str, ComponentStats]:
+        """component -> its numbers; `fresh`: the tasks that live."""
+        return self._rollup.components(self._queue_bytes(), fresh)
+
+    def instances(self, component: str, fresh: Set[int]) -> tuple[InstanceStats, ...]:
         """The instances of a component."""
-        return self._rollup.instances(component, self._queue_bytes())
+        return self._rollup.instances(component, self._queue_bytes(), fresh)
+
+    def in_flight(self) -> int | None:
+        """Deliveries that were sent, are not processed, and not known to be lost."""
+        found = self._rollup.in_flight()
+        return None if found is None else max(0, found - self.losses.deliveries)
+
+    def pauses(self) -> dict[int, PauseStatistics]:
+        """task id -> its pauses, for those that ever had any."""
+        return dict(self._pauses())
+
+    def to_json(self) -> dict[str, Any]:
+        """What a master that takes over has to know: counts and losses."""
+        return {"counts": self._rollup.to_json(), "losses": to_json(self.losses)}
+
+    def remember(self, data: Json) -> None:
+        """What a master before us kept by `to_json`; ProtocolError for what is none."""
+        try:
+            self._rollup.remember(data["counts"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ProtocolError(f"no counts of a topology: {error!r}") from None
+        self.losses = from_json(Losses, data.get("losses"), "losses")
 
     def paused(self, packing: PackingPlan) -> dict[int, PauseStats]:
         """task id -> its pauses, for those that ever had any."""

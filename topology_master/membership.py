@@ -38,6 +38,8 @@ class Membership:
     def __init__(self, takeover_secs: float) -> None:
         self._takeover_secs = takeover_secs
         self.registered: dict[int, RegisteredStreamManager] = {}
+        self._heard_at: dict[int, float] = {}
+        """container -> when its registered stream manager was last heard of"""
         self._candidates: dict[int, RegisteredStreamManager] = {}
 
     def offer(self, newcomer: RegisteredStreamManager, out: Out) -> bool:
@@ -55,6 +57,7 @@ class Membership:
     def _accept(self, newcomer: RegisteredStreamManager, out: Out) -> None:
         who = newcomer.registration
         self.registered[who.container] = newcomer
+        self._heard_at[who.container] = newcomer.since
         out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
 
     def take_over(self, now: float, out: Out) -> RegisteredStreamManager | None:
@@ -77,11 +80,16 @@ class Membership:
             del self._candidates[container]
             out.append(events.Send(candidate.connection, holder.rejection))
 
-    def heartbeat(self, sender: bytes, container: int, out: Out) -> bool:
+    def silent(self, silent_secs: float, now: float) -> set[int]:
+        """The containers whose registered stream managers were not heard of for so long."""
+        return {each for each in self.registered if now - self._heard_at[each] > silent_secs}
+
+    def heartbeat(self, sender: bytes, container: int, now: float, out: Out) -> bool:
         """Acknowledge a heartbeat of a container's registered stream manager; False if it is of
         another one, which is rejected unless it is a candidate."""
         holder = self.registered[container]
         if holder.connection == sender:
+            self._heard_at[container] = now
             out.append(events.Send(sender, messages.HeartbeatAck()))
             return True
         candidate = self._candidates.get(container)
@@ -94,6 +102,7 @@ class Membership:
         """Forget the stream managers of containers that are removed."""
         for container in containers:
             self.registered.pop(container, None)
+            self._heard_at.pop(container, None)
             self._candidates.pop(container, None)
 
     def addresses(self, containers: Set[int]) -> dict[int, str]:
@@ -112,6 +121,7 @@ class Membership:
     def validate(self, expected: Set[int]) -> None:
         """AssertionError if something holds that never may; `expected`: containers of all plans."""
         assert self.registered.keys() <= expected, "a stream manager of no container"
+        assert self._heard_at.keys() == self.registered.keys(), "heard of others than registered"
         assert self._candidates.keys() <= self.registered.keys(), "a candidate for a free container"
         for container, holder in self.registered.items():
             assert holder.registration.container == container, "registered for another container"

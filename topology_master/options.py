@@ -13,6 +13,14 @@ class Options:
     """Knobs of the topology master."""
 
     initial_state: str
+    tracked: bool = False
+    """At least once: what is lost is replayed."""
+    silent_secs: float = 5.0
+    """A container or instance that was not heard of for so long is shown as down: five heartbeats
+    of a stream manager, three of an instance at least."""
+    keep_secs: float = 1.0
+    """Between two times that a hundred tasks' counts are kept for a master that takes over; more
+    tasks, less often."""
     deactivate_wait_secs: float = 60.0
     """How long an update waits until nothing is in flight; then what is left of it fails."""
     reactivate_wait_secs: float = 600.0
@@ -35,6 +43,10 @@ class Options:
         merged = keys.with_defaults(config)
         return Options(
             initial_state=initial_state(config),
+            tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
+            silent_secs=max(
+                5.0, 3 * keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000
+            ),
             deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
             reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
         )

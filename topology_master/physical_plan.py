@@ -62,7 +62,14 @@ class CurrentPlan:
         assert self._addresses.keys() <= self.containers, "an address of no container"
 
 
-def instance_name(packing: PackingPlan, task: int) -> str:
-    """component[index], the name of an instance everywhere."""
-    instance = packing.instances[task]
-    return f"{instance.component}[{instance.index}]"
+def changes_between(before: PackingPlan, after: PackingPlan) -> str:
+    """Which components get other numbers of instances, and how many containers there are."""
+    changes = [
+        f"{component} {len(before.tasks_of.get(component, ()))} -> {len(tasks)}"
+        for component, tasks in after.tasks_of.items()
+        if len(tasks) != len(before.tasks_of.get(component, ()))
+    ]
+    old, new = len(containers_of(before)), len(containers_of(after))
+    if old != new:
+        changes.append(f"containers {old} -> {new}")
+    return ", ".join(changes)

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 
 from heron_core.algorithms.termination import TerminationDetector
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, leaving, packing_to_json
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, instance_name, leaving, packing_to_json
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
 from topology_master.decisions import (
@@ -31,7 +31,7 @@ from topology_master.decisions import (
 )
 from topology_master.events import Log, StorePacking
 from topology_master.options import Options
-from topology_master.physical_plan import containers_of, instance_name
+from topology_master.physical_plan import containers_of
 from topology_master.termination import Phase
 
 NAMED_MAX = 5

@@ -28,13 +28,17 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_io.processes import SupervisorLink, started_at
+from heron_io.run_records import Records
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
 from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
+from heron_io.transport import drain
 from topology_master import events
 from topology_master.core import TopologyMaster
+from topology_master.incidents import Incidents
+from topology_master.measurements import Measurements
 from topology_master.options import Options
 
 log = logging.getLogger("topology_master")
@@ -44,6 +48,8 @@ ENDED_LINGER_SECS = 3.0
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 """The heartbeat of a container with thousands of instances stays far below."""
 DRAIN_MESSAGES = 256
+LAST_MESSAGES_MAX = 100_000
+"""Taken at the end: whoever sent them has ended before us, so they do not get more."""
 TIMER_SECS = 0.02
 LINGER_MS = 100
 """For answers that are still to be sent when it ends."""
@@ -58,6 +64,8 @@ class ServerArguments:
     store_url: str
     keys: Keys
     bind_host: str = "127.0.0.1"
+    logs: str | None = None
+    """Folder for events.log and the last numbers; None for none."""
 
 
 class Server:
@@ -73,6 +81,7 @@ class Server:
         self._topology = topology
         self._packing = packing
         self._store_url = arguments.store_url
+        self._records = Records(arguments.logs)
         self._store: StateStore
         self._link = link
         self._loop = ServerLoop(arguments.keys, link, TIMER_SECS)
@@ -95,6 +104,8 @@ class Server:
             events.StorePlan: self._store_plan,
             events.StorePacking: self._store_packing,
             events.StoreState: self._store_state,
+            events.StoreStatistics: lambda each: self._records.keep(each.statistics),
+            events.WriteEvent: lambda each: self._records.write_event(each.event),
             events.Log: lambda each: log.info("%s", each.text),
         }
 
@@ -238,7 +249,16 @@ class Server:
         packing, previous = found
         self._execution = self._store.get(execution_path(self._topology.name)) or {}
         options = Options.of(self._topology.config)
-        self._core = TopologyMaster(self._topology, packing, options, previous, self._execution)
+        self._core = TopologyMaster(
+            self._topology,
+            packing,
+            options,
+            previous,
+            self._execution,
+            self._kept_statistics(),
+            time.time() - time.monotonic(),
+        )
+        self._core.master_began(self._link.predecessor, time.monotonic())
         # The master before us may have died in the middle of an update, and told nobody.
         self._reload = previous is not None
         self._kept = KeptNodes(self._store)
@@ -259,6 +279,28 @@ class Server:
             self._core.counters.update(self._loop.connections)
             for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
                 self._receive(message)
+        self._take_last_numbers()
+
+    def _take_last_numbers(self) -> None:
+        """The containers have ended before us: what they said last counts as well."""
+        for message in drain(self._router, LAST_MESSAGES_MAX):
+            self._receive(message)
+        now = time.monotonic()
+        stats = self._core.stats(None, now)
+        each_one = {name: self._core.stats(name, now).instances or () for name in stats.components}
+        self._records.write_last_numbers(stats, each_one)
+
+    def _kept_statistics(self) -> dict[str, Any]:
+        """What the master before us has counted; nothing if that makes no sense."""
+        kept = self._records.kept()
+        try:
+            if kept:
+                Measurements(self._topology, self._packing).remember(kept)
+                Incidents(0.0, kept["events"])
+        except (ProtocolError, KeyError, TypeError) as error:
+            log.warning("what the master before us has counted is ignored: %s", error)
+            return {}
+        return kept
 
     def _stored_plans(self) -> tuple[PackingPlan, PhysicalPlan | None] | None:
         """The packing plan that is to be and the physical plan; None if they make no sense."""
@@ -305,6 +347,7 @@ class Server:
     def _store_state(self, each: events.StoreState) -> None:
         if each.state == TopologyState.ENDED:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
+            self._execution["ended_at"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         self._execution = {
             **self._execution,
             "state": each.state,

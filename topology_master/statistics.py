@@ -2,38 +2,79 @@
 
 from collections.abc import Mapping
 
-from heron_core.plans import TopologyState
+from heron_core.plans import TopologyState, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
+from topology_master.options import Options
 from topology_master.termination import Phase
 
 
 def topology_stats(
-    life: Lifecycle, counters: Mapping[str, int], component: str | None, now: float
+    life: Lifecycle,
+    counters: Mapping[str, int],
+    options: Options,
+    component: str | None,
+    now: float,
 ) -> TopologyStats:
     """All numbers; those of one component's instances too if it is given."""
     detector, phase = life.termination.detector, life.termination.phase
     registered, measurements = life.members.registered, life.measurements
     wanted = component if component in life.topology.by_name else None
+    silent = life.members.silent(options.silent_secs, now)
+    fresh = measurements.fresh(now - options.silent_secs, silent)
+    live = registered.keys() - silent
+    packing = life.plan.packing
     return TopologyStats(
         topology=life.topology.name,
         state=TopologyState.ENDED if phase is Phase.ENDED else life.state,
         epoch=life.plan.epoch,
         phase=phase.value,
         drained=detector.drained,
-        lost=detector.lost,
+        lost=_lost(life, options),
+        lost_uncounted=_may_have_lost(life, options),
+        in_flight=measurements.in_flight(),
+        waiting_for=_busy(life) if life.draining else (),
+        stuck={
+            instance_name(packing, task): secs
+            for task, secs in life.incidents.stuck.items()
+            if task in packing.instances
+        },
+        tracked=options.tracked,
+        events=tuple(life.incidents.newest),
         update=_update_stats(life),
-        containers=tuple(sorted(registered)),
+        containers=tuple(sorted(live)),
         containers_expected=tuple(sorted(life.expected)),
-        registered={each: _registered_stats(registered[each], now) for each in registered},
-        components=measurements.components(),
-        paused=measurements.paused(life.plan.packing),
+        registered={each: _registered_stats(registered[each], now) for each in live},
+        components=measurements.components(fresh),
+        paused=measurements.paused(packing),
         stream_managers=measurements.stream_managers(),
         master=dict(counters),
         errors=measurements.errors(),
-        instances=measurements.instances(wanted) if wanted else None,
+        instances=measurements.instances(wanted, fresh) if wanted else None,
     )
+
+
+def _lost(life: Lifecycle, options: Options) -> int:
+    """Deliveries that nobody processes or replays. Once an instance was replaced after a crash, the
+    detector's difference says nothing any more: what that one had counted is gone with it."""
+    losses, detector = life.measurements.losses, life.termination.detector
+    if options.tracked or losses.instances:
+        return losses.deliveries
+    return max(losses.deliveries, detector.lost)
+
+
+def _may_have_lost(life: Lifecycle, options: Options) -> bool:
+    losses, detector = life.measurements.losses, life.termination.detector
+    is_counted = detector.drained and not losses.instances
+    return bool(losses.stream_managers) and not options.tracked and not is_counted
+
+
+def _busy(life: Lifecycle) -> tuple[str, ...]:
+    """The instances that are not idle, by the last round of probes."""
+    packing = life.plan.packing
+    busy = life.termination.detector.busy() & packing.instances.keys()
+    return tuple(instance_name(packing, task) for task in sorted(busy))
 
 
 def _update_stats(life: Lifecycle) -> UpdateStats:

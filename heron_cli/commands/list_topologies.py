@@ -1,18 +1,21 @@
 """`heronpy list`: what runs; and what of it the state store knows without asking anybody."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from heron_cli.component_table import plain_table
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.running_topology import running_names
-from heron_cli.stats_text import text_table
 from heron_cli.stored_nodes import node, of_each, packing
 from heron_core.state_tree import execution_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
+from scheduler.outcomes import ended_names, outcome_of
 from scheduler.registration import is_alive
+from scheduler.user_folder import Home
 
 NOTHING_RUNS = "No topologies found."
 LOST = "LOST"
@@ -22,18 +25,23 @@ UNREADABLE = "UNREADABLE"
 
 
 @click.command("list")
+@click.option("--all", "every", is_flag=True, help="Those too that have ended on this machine.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 @with_store_options
 @ignored("--timeout", metavar="MS")
-def list_command(as_json: bool, store_options: StoreOptions) -> None:
+def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> None:
     """List the running topologies.
 
     \b
     heronpy list
+    heronpy list --all
     heronpy list --json
     """
     with store_options.store() as store:
         found = summaries(store)
+    if every:
+        running = {each["name"] for each in found}
+        found += [each for each in ended_summaries(Home.of_user()) if each["name"] not in running]
     if as_json:
         click.echo(json.dumps(found, indent=1))
     else:
@@ -46,12 +54,28 @@ def summaries(store: StateStore) -> list[dict[str, Any]]:
     return list(of_each(names, lambda name: _summary(store, name), _unreadable))
 
 
+def ended_summaries(home: Home) -> list[dict[str, Any]]:
+    """One dict for each topology that has ended, with the same keys."""
+    return [_ended_summary(name, outcome_of(home, name)) for name in ended_names(home)]
+
+
+def _ended_summary(name: str, outcome: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("state", "containers", "instances", "submitted_at", "host", "user")
+    known = {key.removesuffix("_at"): outcome.get(key, "?") for key in keys}
+    return {"name": name, **known, **_end(outcome)}
+
+
+def _end(state: Mapping[str, Any]) -> dict[str, str]:
+    """When and why it ended; empty if it has not."""
+    return {"ended": state.get("ended_at", ""), "reason": state.get("reason", "")}
+
+
 def summaries_text(found: list[dict[str, Any]]) -> str:
     """The same as a table."""
     if not found:
         return NOTHING_RUNS
-    rows = [tuple(str(value) for value in each.values()) for each in found]
-    return text_table(tuple(found[0]), rows)
+    headings = [key for key in found[0] if any(each[key] != "" for each in found)]
+    return plain_table(headings, [[str(each[key]) for key in headings] for each in found])
 
 
 def _summary(store: StateStore, name: str) -> dict[str, Any]:
@@ -65,6 +89,7 @@ def _summary(store: StateStore, name: str) -> dict[str, Any]:
         "submitted": state.get("submitted_at", "?"),
         "host": state.get("host", "?"),
         "user": state.get("user", "?"),
+        **_end(state),
     }
 
 

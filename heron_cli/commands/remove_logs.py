@@ -1,7 +1,7 @@
 """`heronpy remove_logs`: the logs of a topology that has ended."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -25,14 +25,14 @@ LOG_PATH_KEY = LOG_KEYS["path"]
     "--remove-all-artifacts",
     "everything",
     is_flag=True,
-    help="Everything that is kept of the topology, also how its last run ended.",
+    help="With --pattern too: everything that is kept of how its last run ended.",
 )
 @click.option("--force", is_flag=True, help="Of a running topology too: its log files are emptied.")
 @ignored("-w", "--remove-worker-logs")
 @ignored("-u", "--user", metavar="USER")
 @ignored("--pool-size", metavar="N")
 def remove_logs_command(target: Target, pattern: str | None, everything: bool, force: bool) -> None:
-    """Remove the logs of the topology NAME, and say which.
+    """Remove the logs of the topology NAME and how its last run ended, and say which files.
 
     Those of all its processes, and the Python logs (pystorm_NAME_…) in the folder that `log` of
     the environment in config.json names. Nothing is asked; a running topology's logs are only
@@ -55,11 +55,21 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
     if everything and not runs and folder == Home.of_user().logs(name):
         folder = os.path.dirname(folder)
     files = [*_files(folder), *_python_logs(target, name)]
-    found = [each for each in files if wanted(os.path.basename(each))]
+    outcome = Home.of_user().outcome_file(name)
+    found = [each for each in files if _is_wanted(each, outcome, wanted, pattern, everything)]
     for each in found:
         os.truncate(each, 0) if runs else os.remove(each)
         click.echo(each)
     click.echo(f"{len(found)} files {'emptied' if runs else 'removed'}")
+
+
+def _is_wanted(
+    path: str, outcome: str, wanted: Callable[[str], bool], pattern: str | None, everything: bool
+) -> bool:
+    """With a pattern, how the run ended stays unless everything is to go."""
+    if path == outcome:
+        return pattern is None or everything
+    return wanted(os.path.basename(path))
 
 
 def _runs(target: Target, name: str) -> bool:

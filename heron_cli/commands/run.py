@@ -76,7 +76,11 @@ def run_command(
     source = resolve(source_options)
     # `python FILE` runs us with --program: its arguments are all there are, be there none.
     given = arguments if arguments or program else None
-    loading = load_in_child(replace(source.request, arguments=given))
+    options = {**source.environment.options, **topology_options.config()}
+    request = replace(
+        source.request, arguments=given, options=options, is_to_run=True, runs_here=spark.is_local
+    )
+    loading = load_in_child(request)
     # Imported while the child loads the user's file: this is most of the time to the first tuple.
     from heron_cli.foreground_run import ForegroundRun
 

@@ -1,28 +1,46 @@
 """`heronpy stats`: the numbers of one topology, or a line for each that runs."""
 
 import json
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from heron_cli.commands.list_topologies import NOTHING_RUNS, summaries, summaries_text
+from heron_cli.component_table import component_table, instance_table, plain_table
 from heron_cli.options.find_topology import Target, target_options
+from heron_cli.run_result import shortfall_line
+from heron_cli.running_topology import ended_text
 from heron_cli.stats_text import (
-    components_text,
     dropped_lines,
     error_lines,
+    event_lines,
     pause_lines,
-    size,
-    text_table,
-    whole,
+    start_error_lines,
+    stuck_lines,
 )
-from heron_core.errors import UsageError
+from heron_core.errors import HeronError, UsageError
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
+from scheduler.outcomes import last_numbers_of, outcome_of
+from scheduler.user_folder import Home
 
-Instances = Mapping[str, Sequence[InstanceStats]]
-"""component -> its instances."""
+EVENTS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What is known of a topology."""
+
+    stats: TopologyStats | None
+    """None of one that has ended when its master had not said anything."""
+    instances: Mapping[str, Sequence[InstanceStats]]
+    """component -> its instances, for those that were asked for."""
+    waiting: str = ""
+    """What its scheduler says that it waits for."""
 
 
 @click.command("stats")
@@ -31,7 +49,7 @@ Instances = Mapping[str, Sequence[InstanceStats]]
 @click.option("--all", "every", is_flag=True, help="The instances of every component too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def stats_command(target: Target, component: str | None, every: bool, as_json: bool) -> None:
-    """Show the numbers of the topology NAME, as its master has them now.
+    """Show the numbers of the topology NAME: as its master has them now, or had them at its end.
 
     Without NAME, of the only one that runs; when several run, one line for each.
 
@@ -45,35 +63,61 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         _overview(target, as_json)
         return
     name = name or target.name()
-    stats, instances, waiting = _ask(target, name, component, every)
+    numbers, outcome = _found(target, name, component, every)
     if as_json:
-        shown = stats.to_json()
-        if instances:
-            shown["instances"] = to_json(instances if every else instances[component or ""])
-        click.echo(json.dumps(shown, indent=1))
+        click.echo(json.dumps(_json(numbers, outcome, component, every), indent=1))
     else:
-        _print(stats, instances)
-        if waiting:
-            click.echo(waiting)
+        _print(numbers, outcome, name)
+        if numbers.waiting:
+            click.echo(numbers.waiting)
 
 
-def _ask(
+def _json(
+    numbers: Numbers, outcome: Mapping[str, Any], component: str | None, every: bool
+) -> dict[str, Any]:
+    shown = {} if numbers.stats is None else numbers.stats.to_json()
+    if numbers.instances:
+        instances = numbers.instances if every else numbers.instances[component or ""]
+        shown["instances"] = to_json(instances)
+    return {**shown, "outcome": dict(outcome)} if outcome else shown
+
+
+def _found(
     target: Target, name: str, component: str | None, every: bool
-) -> tuple[TopologyStats, Instances, str]:
-    """The topology's numbers, component -> its instances' for those that were asked for, and what
-    its scheduler says that it waits for."""
+) -> tuple[Numbers, dict[str, Any]]:
+    """A topology's numbers, and how it ended if it has; HeronError if nobody knows it."""
+    home = Home.of_user()
+    try:
+        return _ask(target, name, component, every), {}
+    except HeronError:
+        outcome = outcome_of(home, name)
+        if not outcome:
+            raise
+    last = last_numbers_of(home, name)
+    if last is None:
+        return Numbers(None, {}), outcome
+    _check_component(last.stats, name, component)
+    wanted = set(last.instances) if every else {component}
+    chosen = {each: rows for each, rows in last.instances.items() if each in wanted}
+    return Numbers(last.stats, chosen), outcome
+
+
+def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbers:
+    """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
         waiting = str((topology.scheduler or {}).get("waiting", ""))
         stats = topology.client.stats(component)
-        known = list(stats.components)
-        if component is not None and component not in known:
-            listed = ", ".join(known)
-            raise UsageError(f"{name} has no component {component!r} (its components: {listed})")
+        _check_component(stats, name, component)
         instances = {} if component is None else {component: stats.instances or ()}
-        for name_of_component in known if every else ():
-            answer = topology.client.stats(name_of_component)
-            instances[name_of_component] = answer.instances or ()
-    return stats, instances, waiting
+        for each in stats.components if every else ():
+            instances[each] = topology.client.stats(each).instances or ()
+    return Numbers(stats, instances, waiting)
+
+
+def _check_component(stats: TopologyStats, name: str, component: str | None) -> None:
+    if component is not None and component not in stats.components:
+        listed = ", ".join(stats.components)
+        raise UsageError(f"{name} has no component {component!r} (its components: {listed})")
 
 
 def _overview(target: Target, as_json: bool) -> None:
@@ -88,58 +132,51 @@ def _overview(target: Target, as_json: bool) -> None:
         total = {key: sum(each[key] for each in found) for key in ("containers", "instances")}
         click.echo("# Cluster summary")
         row = (str(len(found)), *map(str, total.values()))
-        click.echo(text_table(("topologies", *total), [row]))
+        click.echo(plain_table(("topologies", *total), [row]))
         click.echo("\n# Topology summary")
         click.echo(summaries_text(found))
 
 
-def _print(stats: TopologyStats, instances: Instances) -> None:
-    click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
-    click.echo(components_text(stats))
-    for component, rows in instances.items():
+def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
+    stats, width = numbers.stats, _width()
+    if outcome:
+        click.echo(f"{name} has ended: {ended_text(outcome)}")
+    if stats is None:
+        click.echo(f"Nobody has its last numbers. Its events: `heronpy tail {name}`")
+        return
+    if not outcome:
+        click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
+    click.echo(component_table(stats, width, rates=not outcome))
+    for component, rows in numbers.instances.items():
         click.echo(f"\n# Instances of {component}")
-        click.echo(_instances_text(stats, rows))
+        click.echo(instance_table(stats, rows, width))
         metrics = stats.components[component].user
         if metrics:
             click.echo(f"\n# Metrics of {component}, over all its instances")
-            click.echo(metrics_text(metrics))
-    for line in (*error_lines(stats), *pause_lines(stats), *dropped_lines(stats)):
+            click.echo(metrics_text(metrics, stats.components[component].user_totals))
+    lines = (
+        *stuck_lines(stats), *start_error_lines(stats), *error_lines(stats), *pause_lines(stats),
+        *dropped_lines(stats), *event_lines(stats.events, EVENTS_SHOWN),
+    )  # fmt: skip
+    for line in lines:
         click.echo(line)
+    if outcome and (incomplete := shortfall_line(stats)):
+        click.secho(incomplete, fg="red", bold=True)
 
 
-def metrics_text(metrics: Mapping[str, Any]) -> str:
+def _width() -> int | None:
+    """Of the terminal; a file or a program gets all columns."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def metrics_text(metrics: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
     """What user code registered: a row for each metric, or each key of one with several."""
-    rows = [
-        (name, str(key), str(value))
-        for name, each in metrics.items()
-        for key, value in (each.items() if isinstance(each, dict) else [("", each)])
-    ]
-    return text_table(("metric", "key", "value"), rows)
-
-
-def _instances_text(stats: TopologyStats, instances: Sequence[InstanceStats]) -> str:
-    headings = ("task", "container", "pid", "restarts", "emitted/s", "executed/s", "executed",
-                "acked", "failed", "pending", "queue", "capacity", "cpu", "memory",
-                "paused")  # fmt: skip
-    paused = stats.paused
-    rows = [
-        (
-            str(each.task),
-            str(each.container),
-            str(each.pid or ""),
-            str(each.restarts),
-            whole(each.emitted_per_sec),
-            whole(each.executed_per_sec),
-            whole(each.executed),
-            whole(each.acked),
-            whole(each.failed),
-            whole(each.pending),
-            size(each.queue_bytes),
-            f"{each.capacity:.0%}",
-            f"{each.cpu_share:.0%}",
-            size(each.memory_bytes),
-            f"{paused[each.task].share:.0%}" if each.task in paused else "",
-        )
-        for each in instances
-    ]
-    return text_table(headings, rows)
+    rows = []
+    for name, each in metrics.items():
+        total = totals.get(name, "")
+        if isinstance(each, dict):
+            of = total if isinstance(total, dict) else {}
+            rows += [(name, str(key), str(x), str(of.get(key, ""))) for key, x in each.items()]
+        else:
+            rows.append((name, "", str(each), str(total)))
+    return plain_table(("metric", "key", "last bucket", "total"), rows)

@@ -81,6 +81,7 @@ sparse_options = stacked(
 @with_cluster
 @with_spark_options
 @sparse_options
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def submit_command(
     source_options: SourceOptions,
     topology_options: TopologyOptions,
@@ -95,12 +96,14 @@ def submit_command(
     insecure: bool,
     cluster: "Cluster | None",
     spark: SparkOptions,
+    arguments: tuple[str, ...],
 ) -> int:
     """Start a topology in the background, and return when all its instances run.
 
     FILE is a Python file, a Flux file (.yaml), or an archive made by `heronpy package`. Without
     it, the current folder's project has the topology: topologies/NAME.py for -n NAME. The project's
     pre_submit and post_submit (in tasks.py or fabfile.py) are called before and after.
+    ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
     With --cluster it runs where the cluster's file says, else on this machine.
 
     \b
@@ -119,7 +122,14 @@ def submit_command(
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
         topology_options = replace(topology_options, options=(*topology_options.options, paused))
-    spec = configured(load_in_child(source.request).result(), source, topology_options)
+    request = replace(
+        source.request,
+        arguments=arguments or None,
+        options={**source.environment.options, **topology_options.config()},
+        is_to_run=True,
+        runs_here=cluster is None and spark.is_local,
+    )
+    spec = configured(load_in_child(request).result(), source, topology_options)
     if dry_run:
         url = store_url(None) if cluster is None else cluster.store_url
         submission, backend = _submission(spec, spark.packing(spec), url, cluster, spark)
@@ -245,7 +255,7 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
 
 def _has_ended(submission: "Submission", store: StateStore, scheduler: int | None) -> bool:
     """Whether the topology's work is done already; HeronError if its scheduler ended otherwise."""
-    from scheduler.registration import outcome_of
+    from scheduler.outcomes import outcome_of
 
     name = submission.topology.name
     if scheduler is None:

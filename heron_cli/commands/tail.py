@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import click
@@ -12,14 +12,14 @@ import click
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError, UsageError
-from heron_core.plans import TopologyState
-from heron_core.state_tree import execution_path, scheduler_path
+from heron_core.plans import instance_name, packing_from_json
+from heron_core.state_tree import execution_path, packing_path, scheduler_path
+from scheduler.outcomes import ENDED_STATES, last_numbers_of
 from scheduler.user_folder import Home
 
 LOOK_SECS = 0.2
 """Between two looks for new lines with -f."""
 YARN = "yarn"
-ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
 
 
 class Shown(Protocol):
@@ -103,7 +103,8 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
         state = (store.get(execution_path(name)) or {}).get("state")
     if scheduler.get("kind") != YARN:
         folder = logs_folder(target, name)
-        return lambda: _in_folder(folder)
+        names = _instance_names(target, name)
+        return lambda: _in_folder(folder, names)
     from scheduler.backends.yarn.logs import instead, listed
 
     if state in ENDED_STATES:
@@ -146,10 +147,11 @@ def compiled(pattern: str | None) -> Callable[[str], bool]:
 class Log:
     """One log file and how far it was read."""
 
-    def __init__(self, folder: str, file: str) -> None:
+    def __init__(self, folder: str, file: str, names: Mapping[str, str]) -> None:
         self.file = file
         self.path = os.path.join(folder, file)
-        self._prefix = file.removesuffix(".log")
+        name = file.removesuffix(".log")
+        self._prefix = names.get(name, name)
         self._position = 0
         self._inode = 0
 
@@ -180,9 +182,27 @@ class Log:
             yield f"{self._prefix} | {line.decode('utf-8', 'replace')}"
 
 
-def _in_folder(folder: str) -> list[Log]:
+def _in_folder(folder: str, names: Mapping[str, str]) -> list[Log]:
     files = sorted(each for each in os.listdir(folder) if each.endswith(".log"))
-    return [Log(folder, each) for each in files]
+    return [Log(folder, each, names) for each in files]
+
+
+def _instance_names(target: Target, name: str) -> dict[str, str]:
+    """An instance's log, component-task -> its name everywhere else, with its task beside it."""
+    with target.store_options.store() as store:
+        stored = store.get(packing_path(name))
+    if stored is not None:
+        packing = packing_from_json(stored)
+        found = {task: (x.component, instance_name(packing, task))
+                 for task, x in packing.instances.items()}  # fmt: skip
+    else:
+        last = last_numbers_of(Home.of_user(), name)
+        rows = last.instances.items() if last is not None else ()
+        found = {each.task: (component, each.instance) for component, x in rows for each in x}
+    return {
+        f"{component}-{task}": f"{instance} task {task}"
+        for task, (component, instance) in found.items()
+    }
 
 
 def _of_component(logs: Sequence[Shown], name: str, component: str | None) -> list[Shown]:

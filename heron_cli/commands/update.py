@@ -1,9 +1,10 @@
 """`heronpy update`: more or fewer instances, or containers, of a topology that runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
+from heron_cli.number_text import counted
 from heron_cli.operations import ClusterContainers, ask, follow, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
@@ -61,7 +62,12 @@ def update_command(
     name = target.name()
     with target.running(name) as topology:
         spec, current = _known(topology)
-        plan = repack(spec, current, wanted, containers)
+        # Here containers are processes, which have as much room as this machine.
+        grow = (topology.scheduler or {}).get("kind") == LOCAL
+        plan = repack(spec, current, wanted, containers, grow)
+        if plan == current:
+            click.echo(f"nothing changes: {name} has {_numbers(current, wanted)} already")
+            return
         if dry_run:
             click.echo(render_update(current, plan, algorithm_name(spec.config)))
             return
@@ -136,6 +142,12 @@ def _tell_of_growth(current: PackingPlan, plan: PackingPlan) -> None:
             f"{', '.join(grown)}",
             err=True,
         )
+
+
+def _numbers(plan: PackingPlan, wanted: Mapping[str, int]) -> str:
+    """What was asked for, as it is."""
+    numbers = [f"{component} {number}" for component, number in wanted.items()]
+    return ", ".join((*numbers, counted(len(plan.containers), "container")))
 
 
 def _summary(before: PackingPlan, after: PackingPlan) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 
 import click
 
@@ -47,7 +48,8 @@ def visualize_command(
     heronpy visualize topology.py -f dot -o - | dot -Tpdf > topology.pdf
     """
     source = resolve(source_options)
-    spec = configured(load_in_child(source.request).result(), source, TopologyOptions())
+    request = replace(source.request, is_to_draw=True)
+    spec = configured(load_in_child(request).result(), source, TopologyOptions())
     form = form or _form_of(output_file)
     data = render(spec, form.lower())
     if output_file == STDOUT:

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from heron_cli.component_table import plain_table
+from heron_cli.number_text import duration
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.running_topology import running_names
-from heron_cli.stats_text import duration, text_table
 from heron_cli.stored_nodes import node, of_each, packing
 from heron_core.state_tree import execution_path
 from heron_io.master_client import MasterClient
@@ -50,7 +51,7 @@ def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
         )
         for each in found
     ]
-    click.echo(text_table(("Host", "Worker ID", "Uptime", "pid", "Logs"), rows))
+    click.echo(plain_table(("Host", "Worker ID", "Uptime", "pid", "Logs"), rows))
 
 
 def _workers(store: StateStore, name: str) -> Iterable[Worker]:
@@ -112,4 +113,4 @@ def slots_text(used: Mapping[str, Mapping[str, Mapping[int, int]]]) -> str:
     for host in hosts:
         counts = [each.get(host, {}) for each in used.values()]
         rows.append((host, *(f"{len(each)} ({sum(each.values())})" for each in counts)))
-    return text_table(("Host", *used), rows)
+    return plain_table(("Host", *used), rows)

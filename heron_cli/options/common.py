@@ -20,6 +20,17 @@ NOTED = "heron_cli.noted"
 WHY_IGNORED = "there is no ssh, worker virtualenv, jar, Nimbus or shared worker log here"
 BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off"})
 """What may follow --debug as its value; any other word is an argument of its own."""
+OF_SPARSE = frozenset(
+    f"--{name}"
+    for name in (
+        "ackers", "all", "component", "config", "debug", "environment", "follow", "force", "format",
+        "inactive", "local-jar-path", "name", "num-lines", "option", "output-file", "override-name",
+        "overwrite-virtualenv", "pattern", "pool-size", "remote-jar-path", "remove-all-artifacts",
+        "remove-worker-logs", "requirements", "simple-jar", "time", "timeout", "uber-jar", "user",
+        "wait", "workers",
+    )
+)  # fmt: skip
+"""Options of sparse, which may be shortened as there (argparse): --env, --req."""
 REQUIREMENT_FILES = (".txt", ".in", ".pip")
 
 
@@ -108,12 +119,23 @@ class SparseCommand(click.Command):
 
 def rewritten(args: list[str], known: Iterable[str]) -> list[str]:
     """`-d` as --debug=true and `-r a.txt b.txt` as -r a.txt -r b.txt, where these are known."""
-    words = list(args)
+    known = set(known)
+    words = [_in_full(each, known) for each in args]
     if "--debug" in known:
         words = _with_debug_values(words)
     if "--requirements" in known:
         words = _with_single_requirements(words)
     return words
+
+
+def _in_full(word: str, known: set[str]) -> str:
+    """A long option of sparse that is shortened, in full; any other word as it is."""
+    name, equals, value = word.partition("=")
+    short = with_dashes(name)
+    if not short.startswith("--") or len(short) < 3 or short in known:
+        return word
+    meant = [each for each in known & OF_SPARSE if each.startswith(short)]
+    return f"{meant[0]}{equals}{value}" if len(meant) == 1 else word
 
 
 def _with_debug_values(words: list[str]) -> list[str]:

@@ -92,6 +92,11 @@ class SparkOptions:
         return self.scheduler == SPARK or self.compiles or bool(self.master)
 
     @property
+    def is_local(self) -> bool:
+        """Whether all of it runs on this machine."""
+        return self.master is None or self.master.startswith(LOCAL)
+
+    @property
     def compiles(self) -> bool:
         """Whether the topology becomes a query."""
         return self.engine == SPARK

@@ -5,22 +5,17 @@ a base, so a component's numbers never fall.
 """
 
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Set
 from itertools import chain
 from typing import Any
 
-from heron_core.algorithms.histogram import merged, percentile_secs
+from heron_core.algorithms.counted import DELIVERIES, KINDS, SUMS, Counted, Snapshot
+from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan, leaving
+from heron_core.plans import PackingPlan, instance_name, leaving
 from heron_core.stats import ComponentLatencies, ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import TopologySpec
-
-Snapshot = Mapping[str, Any]
-
-SUMS = ("executed", "acked", "failed", "expired", "ticks", "errors", "fenced", "late")
-KINDS = ("execute", "process", "complete")
-
 
 NUMBER_MAX = float(1 << 50)
 """Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
@@ -61,7 +56,7 @@ def _is_histogram(value: Any) -> bool:
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys((*SUMS, "pending", "busy_secs", "at"), _is_number),
+    **dict.fromkeys((*SUMS, "pending", "busy_secs", "stuck_secs", "at"), _is_number),
     **dict.fromkeys(KINDS, _is_latency),
     "emitted": are_numbers,
     "incarnation": lambda value: type(value) is int,
@@ -69,6 +64,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "finished": lambda value: type(value) is bool,
     "last_error": lambda value: value is None or type(value) is str,
     "user": are_user_metrics,
+    "user_totals": are_user_metrics,
 }
 USAGE = ("cpu_share", "memory_bytes")
 """What a process uses; it is absent where nobody measures it."""
@@ -79,6 +75,9 @@ def check_snapshot(snapshot: Snapshot) -> None:
     there: a number that is none, or so large that sums would not fit into a message."""
     for key, is_valid in _CHECKS.items():
         if key not in snapshot or not is_valid(snapshot[key]):
+            raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+    for key in DELIVERIES:
+        if not _is_number(snapshot.get(key, 0)):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
     if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
         raise ProtocolError(f"a snapshot without sense in {' or '.join(USAGE)}")
@@ -116,8 +115,13 @@ class RollUp:
         self._topology = topology
         self._packing = packing
         self._newest: dict[int, Snapshot] = {}
-        self._bases: dict[int, list[Snapshot]] = {}
-        self._gone: dict[str, list[Snapshot]] = {}
+        self._heard_at: dict[int, float] = {}
+        """task id -> when it sent its newest snapshot, on our clock"""
+        self._bases: dict[int, Counted] = {}
+        """task id -> what its processes had counted that have ended"""
+        self._remembered: dict[int, tuple[int, Counted]] = {}
+        """task id -> incarnation and counts of the process that a master before us knew"""
+        self._gone: dict[str, Counted] = {}
         """component -> what instances had counted that a scaling has ended"""
         self._rates = Rates()
 
@@ -130,95 +134,176 @@ class RollUp:
         """The topology is rescaled. What instances that end had counted stays in their component's
         numbers."""
         for task in leaving(self._packing, packing):
-            counted = self._bases.pop(task, [])
-            if task in self._newest:
-                counted.append(self._newest.pop(task))
+            counted = self._counted(task)
+            for each in (self._bases, self._newest, self._remembered, self._heard_at):
+                each.pop(task, None)
             if task in packing.instances:
                 self._bases[task] = counted
             else:
                 component = self._packing.instances[task].component
-                self._gone.setdefault(component, []).extend(counted)
+                self._gone.setdefault(component, Counted()).join(counted)
         self._packing = packing
 
     def update(self, task: int, snapshot: Snapshot, now: float) -> None:
         """Take a task's snapshot."""
         before = self._newest.get(task)
+        remembered = self._remembered.pop(task, None)
+        if remembered is not None and remembered[0] != snapshot["incarnation"]:
+            self._bases.setdefault(task, Counted()).join(remembered[1])
         if before is not None and before["incarnation"] != snapshot["incarnation"]:
-            self._bases.setdefault(task, []).append(before)
-        elif before is not None and before["at"] == snapshot["at"]:
+            self._bases.setdefault(task, Counted()).add(before)
+        elif before is not None and before["at"] >= snapshot["at"]:
             return
         self._newest[task] = snapshot
+        self._heard_at[task] = now
         emitted = sum(snapshot["emitted"].values())
         self._rates.update(
             task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
         )
 
-    def components(self, queues: Mapping[int, int]) -> dict[str, ComponentStats]:
-        """component -> its numbers, in order of the topology; `queues`: bytes waiting by task."""
+    # --- what a successor has to know -----------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts of all processes, those included that have ended."""
+        newest = {
+            str(task): {"incarnation": each["incarnation"], **Counted.of((each,)).to_json()}
+            for task, each in self._newest.items()
+        }
+        for task, (incarnation, counted) in self._remembered.items():
+            newest[str(task)] = {"incarnation": incarnation, **counted.to_json()}
         return {
-            each.name: self._component(each.name, each.is_spout, queues)
+            "newest": newest,
+            "ended": {str(task): each.to_json() for task, each in self._bases.items()},
+            "gone": {component: each.to_json() for component, each in self._gone.items()},
+        }
+
+    def remember(self, data: Mapping[str, Any]) -> None:
+        """What a master before us kept by `to_json`; KeyError, TypeError, ValueError for what is
+        none."""
+        tasks = self._packing.instances
+        for word, each in data["newest"].items():
+            if (task := int(word)) in tasks:
+                self._remembered[task] = (int(each["incarnation"]), Counted.from_json(each))
+        for word, each in data["ended"].items():
+            if (task := int(word)) in tasks:
+                self._bases[task] = Counted.from_json(each)
+        for component, each in data["gone"].items():
+            self._gone[component] = Counted.from_json(each)
+
+    # --- the numbers ----------------------------------------------------------------------------
+
+    def fresh(self, since: float, silent: Set[int]) -> set[int]:
+        """The tasks that were heard of since then, and are in none of the `silent` containers."""
+        return {
+            task
+            for task, heard_at in self._heard_at.items()
+            if heard_at >= since and self._packing.container_of.get(task) not in silent
+        }
+
+    def components(
+        self, queues: Mapping[int, int], fresh: Set[int] | None = None
+    ) -> dict[str, ComponentStats]:
+        """component -> its numbers, in order of the topology; `queues`: bytes waiting by task;
+        `fresh`: the tasks that live (`fresh`), None for all that were ever heard of."""
+        alive = self._newest.keys() if fresh is None else fresh
+        return {
+            each.name: self._component(each.name, each.is_spout, queues, alive)
             for each in self._topology.components
         }
 
-    def _component(self, name: str, is_spout: bool, queues: Mapping[int, int]) -> ComponentStats:
+    def _component(
+        self, name: str, is_spout: bool, queues: Mapping[int, int], alive: Set[int]
+    ) -> ComponentStats:
         tasks = self._packing.tasks_of[name]
-        snapshots = [each for task in tasks for each in self._every(task)]
-        snapshots += self._gone.get(name, ())
+        counted = Counted()
+        for each in (*map(self._counted, tasks), self._gone.get(name, Counted())):
+            counted.join(each)
         newest = [self._newest[task] for task in tasks if task in self._newest]
-        rates = [self._rates.of(task) for task in tasks]
+        rates = [self._rates.of(task) for task in tasks if task in alive]
         errors = [each["last_error"] for each in newest if each["last_error"]]
+        sums = {key: counted.sums.get(key, 0) for key in SUMS}
+        if is_spout:  # what a process that is gone would have replayed is for its source to know
+            sums["failed_for_good"] = sum(each["failed_for_good"] for each in newest)
         return ComponentStats(
             type="spout" if is_spout else "bolt",
             instances=len(tasks),
-            up=len(newest),
-            emitted=sum(sum(each["emitted"].values()) for each in snapshots),
-            **{key: sum(each[key] for each in snapshots) for key in SUMS},
+            up=sum(task in alive for task in tasks),
+            emitted=counted.emitted,  # type: ignore[arg-type]
+            **sums,  # type: ignore[arg-type]
             pending=sum(each["pending"] for each in newest),
             queue_bytes=sum(queues.get(task, 0) for task in tasks),
             emitted_per_sec=sum(each[0] for each in rates),
             executed_per_sec=sum(each[1] for each in rates),
             capacity=max((each[2] for each in rates), default=0.0),
-            latency=ComponentLatencies(**{kind: _latency(snapshots, kind) for kind in KINDS}),
+            latency=ComponentLatencies(
+                **{kind: _latency(counted.latencies.get(kind)) for kind in KINDS}
+            ),
             last_error=errors[-1] if errors else None,
             user=rolled_up(each["user"] for each in newest),
+            user_totals=counted.user_totals,
         )
 
-    def _every(self, task: int) -> list[Snapshot]:
-        newest = [self._newest[task]] if task in self._newest else []
-        return [*self._bases.get(task, ()), *newest]
+    def _counted(self, task: int) -> Counted:
+        """What all processes of a task have counted."""
+        counted = Counted()
+        if task in self._bases:
+            counted.join(self._bases[task])
+        if task in self._newest:
+            counted.add(self._newest[task])
+        elif task in self._remembered:
+            counted.join(self._remembered[task][1])
+        return counted
 
-    def instances(self, component: str, queues: Mapping[int, int]) -> tuple[InstanceStats, ...]:
-        """The instances of one component; `queues`: bytes waiting by task."""
+    def in_flight(self) -> int | None:
+        """Deliveries that were sent and are not processed, as counted by all processes there ever
+        were; None if some of them did not say."""
+        if len(self._newest) < len(self._packing.instances):
+            return None
+        ended = (each.sums for each in (*self._bases.values(), *self._gone.values()))
+        everyone: list[Mapping[str, Any]] = [*self._newest.values(), *ended]
+        sent, processed = (sum(int(each.get(key, 0)) for each in everyone) for key in DELIVERIES)
+        return max(0, sent - processed)
+
+    def instances(
+        self, component: str, queues: Mapping[int, int], fresh: Set[int] | None = None
+    ) -> tuple[InstanceStats, ...]:
+        """The instances of one component; arguments as those of `components`."""
+        alive = self._newest.keys() if fresh is None else fresh
         tasks = self._packing.tasks_of[component]
-        return tuple(self._instance(task, queues.get(task, 0)) for task in tasks)
+        return tuple(self._instance(task, queues.get(task, 0), task in alive) for task in tasks)
 
-    def _instance(self, task: int, queue_bytes: int) -> InstanceStats:
+    def _instance(self, task: int, queue_bytes: int, is_up: bool) -> InstanceStats:
         snapshot = self._newest.get(task)
-        emitted, executed, busy = self._rates.of(task)
+        emitted, executed, busy = self._rates.of(task) if is_up else (0.0, 0.0, 0.0)
+        base = self._bases.get(task)
+        keys = (*SUMS, "pending", "stuck_secs")
         return InstanceStats(
+            instance=instance_name(self._packing, task),
             task=task,
+            up=is_up,
             container=self._packing.container_of[task],
             pid=snapshot["pid"] if snapshot else None,
-            restarts=len(self._bases.get(task, ())),
+            restarts=base.processes if base else 0,
             emitted_per_sec=emitted,
             executed_per_sec=executed,
             capacity=busy,
             queue_bytes=queue_bytes,
-            **{key: snapshot[key] if snapshot else 0 for key in (*SUMS, "pending")},
+            **{key: snapshot[key] if snapshot else 0 for key in keys},
             user=snapshot["user"] if snapshot else {},
+            user_totals=snapshot["user_totals"] if snapshot else {},
             cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
             memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
         )
 
 
-def _latency(snapshots: Iterable[Snapshot], kind: str) -> LatencyStats:
+def _latency(found: Mapping[str, Any] | None) -> LatencyStats:
     """Mean and percentiles in milliseconds; None without samples."""
-    found = [each[kind] for each in snapshots]
-    number = sum(each["number"] for each in found)
-    histogram = merged(each["histogram"] for each in found)
+    if found is None:
+        return LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
+    number, histogram = found["number"], found["histogram"]
     p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
     return LatencyStats(
-        mean_ms=sum(each["total_secs"] for each in found) / number * 1000 if number else None,
+        mean_ms=found["total_secs"] / number * 1000 if number else None,
         p50_ms=None if p50 is None else p50 * 1000,
         p99_ms=None if p99 is None else p99 * 1000,
     )

@@ -33,6 +33,26 @@ def _is_scalar(value: Any) -> bool:
     return value is None or type(value) in (bool, float, str)
 
 
+def added(total: Any, newest: Any) -> Any:
+    """A count with what the last time bucket adds to it; None for what is no count."""
+    if type(newest) is int:
+        return min((total if type(total) is int else 0) + newest, WHOLE_MAX - 1)
+    if type(newest) is not dict:
+        return total
+    before = total if type(total) is dict else {}
+    sums = {key: added(before.get(key), each) for key, each in newest.items()}
+    return {**before, **{key: each for key, each in sums.items() if each is not None}} or None
+
+
+def summed(totals: Iterable[Values]) -> dict[str, Any]:
+    """The sums of several totals (`added`)."""
+    sums: dict[str, Any] = {}
+    for each in totals:
+        for name, total in each.items():
+            sums[name] = added(sums.get(name), total)
+    return dict(sorted(sums.items()))
+
+
 def rolled_up(instances: Iterable[Values]) -> dict[str, Any]:
     """One value for each metric that any of the instances has."""
     found: dict[str, list[Any]] = {}

@@ -32,6 +32,9 @@ class RegisterInstance:
     task: int
     incarnation: int
     pid: int
+    predecessor: str = ""
+    """How the process ended that this one replaces; empty for the first one, and when it is said
+    again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,20 @@ class InstanceFailed:
 
     task: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceReplaced:
+    """From a stream manager: another process serves the task, because the one before ended."""
+
+    task: int
+    reason: str
+    """How it ended."""
+    lost: int
+    """Deliveries that it had been handed and had not reported as processed, and that nobody will
+    replay."""
+    failed: int
+    """Tracked tuples whose deliveries it had been handed: they have failed at their spouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +154,9 @@ class RegisterStreamManager:
     pid: int
     epoch: int
     """Of the plan that it has, 0 for none: a master that took over may know an older one."""
+    predecessor: str = ""
+    """How the stream manager ended that this one replaces; empty for the first one, and when it is
+    said again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +240,7 @@ FromStreamManager = (
     | SpoutFinished
     | BoltFinished
     | InstanceFailed
+    | InstanceReplaced
 )
 ToStreamManager = Plan | QuiescenceProbe | FinishBolts | RegistrationRejected | Ping | HeartbeatAck
 Message = (
@@ -236,9 +257,9 @@ _CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         RegisterInstance, InstanceHeartbeat, QuiescenceReport, SpoutFinished, BoltFinished,
-        InstanceFailed, Plan, Pause, QuiescenceProbe, FinishBolts, Resync, Superseded,
-        BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat, HeartbeatAck,
-        Command, Reply, Ping, Pong,
+        InstanceFailed, InstanceReplaced, Plan, Pause, QuiescenceProbe, FinishBolts, Resync,
+        Superseded, BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat,
+        HeartbeatAck, Command, Reply, Ping, Pong,
     )
 }  # fmt: skip
 _FIELDS = {
@@ -338,6 +359,8 @@ def decode(data: bytes) -> Any:
         raise ProtocolError(f"not a control message: {reason}") from error
     if _nests_too_deep(tuple(fields)):
         raise ProtocolError(f"not a control message: {name} nests more than {NESTING_MAX} deep")
+    if len(fields) != len(_FIELD_CHECKS[name]):
+        raise ProtocolError(f"not a control message: {name} with {len(fields)} fields")
     for (field, is_valid), value in zip(_FIELD_CHECKS[name], fields, strict=True):
         if not is_valid(value):
             found = reprlib.repr(value)[:ERROR_CHARACTERS]

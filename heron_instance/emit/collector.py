@@ -172,6 +172,8 @@ class BoltCollector(Collector):
     ) -> None:
         super().__init__(router, outbox, options, pack, next_edge)
         self.failed = 0
+        self.failed_for_good = 0
+        """Of them those without a root: nobody is told of them, so nobody replays them."""
         self.ack: Callable[[Any], None] = outbox.acked.append
         """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
         at once, which saves a Python call for each."""
@@ -226,11 +228,13 @@ class BoltCollector(Collector):
         anchor_state = tup.roots
         if anchor_state is not None:
             shared = type(anchor_state) is SharedAnchorState
-            if not (anchor_state.first_settle(tup.key) if shared else anchor_state):
+            if not (anchor_state.first_settle(tup.tuple_key) if shared else anchor_state):
                 outbox.late += 1
                 return
             outbox.fails.extend(anchor_state[::2])
             anchor_state.clear()
+        else:
+            self.failed_for_good += 1
         self.failed += 1
 
 

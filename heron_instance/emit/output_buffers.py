@@ -243,7 +243,7 @@ class Outbox(BufferRoom):
         """A tuple that shares its anchor state, has several roots, or was settled before."""
         anchor_state = tup.roots
         if type(anchor_state) is SharedAnchorState:
-            self._settle_one_of(anchor_state, tup.key)
+            self._settle_one_of(anchor_state, tup.tuple_key)
         else:
             self._settle_other(anchor_state)
 

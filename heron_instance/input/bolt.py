@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from itertools import count, islice, repeat
 from operator import length_hint
-from typing import Any
+from typing import Any, TypeVar
 
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
@@ -16,13 +16,16 @@ from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState, own_anchors
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
-from heron_instance.input.tuples import HeronTuple, tick_tuple
+from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
+from heronpy_compat.adapters.tuple_layout import TupleLayout
+from heronpy_compat.api.tuple import Schema
 
+Made = TypeVar("Made", EngineTuple, TupleLayout)
 Decode = Callable[[bytes], list[list[Any]]]
-Process = Callable[[HeronTuple], None]
-Run = Callable[[Iterable[HeronTuple]], None]
+Process = Callable[[EngineTuple], None]
+Run = Callable[[Iterable[EngineTuple]], None]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 
 EVERY_MESSAGE_TIMED = 16
@@ -69,12 +72,16 @@ class BoltDriver(ComponentDriver):
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
-        self._tuple: type[HeronTuple] = component.tuple_class or HeronTuple
+        self._tuple: type[EngineTuple] = component.tuple_class or tuple_class(
+            _schema_of(topology, packing, outbox.task)
+        )
         self._values_maker: ValuesMaker | None = component.values_maker
         self._keys = count(collector.next_edge() >> 1)
         """For tuples that share an edge: they need something that tells them apart."""
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
+        self._look_for_acks = 0.0 if options.tracked else NEVER
+        """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
         """Tuples to run before the next look at the clock."""
 
@@ -116,6 +123,9 @@ class BoltDriver(ComponentDriver):
         except Exception:
             self.user_error("unpacking the values of a batch")
             self.metrics.executed += head.items
+            self.collector.failed += head.items
+            if not roots_of(head, frames):
+                self.collector.failed_for_good += head.items
             self._fail_batch(head, frames)
             return
         started = self.clock()
@@ -148,7 +158,7 @@ class BoltDriver(ComponentDriver):
 
     def _rows(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
-    ) -> tuple[list[HeronTuple], list[AnchorState]]:
+    ) -> tuple[list[EngineTuple], list[AnchorState]]:
         """The tuples of a plain batch, and the anchor states of its runs if they share any."""
         component, stream = self._origin(head, values)
         if self._values_maker is not None:
@@ -158,7 +168,7 @@ class BoltDriver(ComponentDriver):
             batch.ids, batch.run_sizes, self._keys,
         )  # fmt: skip
 
-    def _run_rows(self, rows: list[HeronTuple], started: float) -> None:
+    def _run_rows(self, rows: list[EngineTuple], started: float) -> None:
         """Tuples through user code; an exception ends its own tuple only.
 
         The clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
@@ -178,9 +188,9 @@ class BoltDriver(ComponentDriver):
     def _run_some(
         self,
         run: Run,
-        some: Iterable[HeronTuple],
-        rows: list[HeronTuple],
-        source: Iterable[HeronTuple],
+        some: Iterable[EngineTuple],
+        rows: list[EngineTuple],
+        source: Iterable[EngineTuple],
     ) -> None:
         while True:
             try:
@@ -196,16 +206,34 @@ class BoltDriver(ComponentDriver):
             self.look_up(now)
         return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
 
-    def _count(self, rows: list[HeronTuple], runs: list[AnchorState], started: float) -> None:
+    def _count(self, rows: list[EngineTuple], runs: list[AnchorState], started: float) -> None:
         now = self.clock()
         if self.outbox.acked:
             self.metrics.process.add(now - started)
             self.outbox.settle_batch(rows, runs)
+        if now >= self._look_for_acks:
+            self._check_for_acks(rows, now)
         elapsed = now - started
         metrics = self.metrics
         metrics.busy_secs += elapsed
         metrics.execute.total_secs += elapsed
         metrics.execute.number += len(rows)
+
+    def _check_for_acks(self, rows: list[EngineTuple], now: float) -> None:
+        """Once, a message timeout after the first tuple that waits for its ack: whoever never acks
+        should know."""
+        if self._look_for_acks == 0.0:
+            if rows and rows[0].roots:
+                self._look_for_acks = now + self.options.message_timeout_secs
+            return
+        self._look_for_acks = NEVER
+        if self.outbox.acks_counted == 0 and self.collector.failed == 0:
+            self.record_error(
+                "acks are missing",
+                f"none of {self.metrics.executed} tuples was acked in time"
+                f" ({self.options.message_timeout_secs:g} s), so they fail: call self.ack(tup), or"
+                " set auto_ack = True in the class",
+            )
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""
@@ -226,7 +254,7 @@ class BoltDriver(ComponentDriver):
         try:
             self.component.process_tick(tick_tuple(now))
         except Exception:
-            self.user_raised("process_tick")
+            self.failed_in("process_tick")  # a window or a batch fails its tuples
 
     def finish(self) -> None:
         """The end of a finite run: let the bolt say its last words, once whoever asks again."""
@@ -253,17 +281,19 @@ class BoltDriver(ComponentDriver):
 
     def _general(
         self, head: Header, batch: Batch, values: list[list[Any]], now: float
-    ) -> list[HeronTuple]:
+    ) -> list[EngineTuple]:
         """The tuples of a batch of several streams, or with tuples of several roots."""
         component, _ = self._origin(head, values)
         names = self._sources[head.source][1]
         try:
-            rows = _general_rows(head, batch, values, component, names, now)
-            return rows if self._values_maker is None else self._remade(rows, self._values_maker)
+            if self._values_maker is None:
+                return _general_rows(self._tuple, head, batch, values, component, names, now)
+            rows = _general_rows(TupleLayout, head, batch, values, component, names, now)
+            return self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
 
-    def _remade(self, rows: list[HeronTuple], maker: ValuesMaker) -> list[HeronTuple]:
+    def _remade(self, rows: list[TupleLayout], maker: ValuesMaker) -> list[EngineTuple]:
         """Tuples of the component's own class, with values that it makes."""
         kind = self._tuple
         return [
@@ -277,13 +307,13 @@ class BoltDriver(ComponentDriver):
             return run
         execute = hooks.around_execute(lambda tup: run((tup,)))
 
-        def hooked(some: Iterable[HeronTuple]) -> None:
+        def hooked(some: Iterable[EngineTuple]) -> None:
             for tup in some:
                 execute(tup)
 
         return hooked
 
-    def _run_timed(self, some: Iterable[HeronTuple]) -> None:
+    def _run_timed(self, some: Iterable[EngineTuple]) -> None:
         for tup in some:
             before = self.clock()
             try:
@@ -291,10 +321,10 @@ class BoltDriver(ComponentDriver):
             finally:
                 self.metrics.execute.sample(self.clock() - before)
 
-    def _process_failed(self, tup: HeronTuple) -> None:
+    def _process_failed(self, tup: EngineTuple) -> None:
         """A poison tuple fails alone, its siblings and the process live on; or, if the topology
         wants Heron's way, the process ends and is started again."""
-        self.user_raised(f"process of a tuple from {tup.component}.{tup.stream}")
+        self.failed_in(f"process of a tuple from {tup.component}.{tup.stream}")
         if self._handle is not None:
             return
         self.collector.fail(tup)
@@ -321,6 +351,7 @@ class BoltDriver(ComponentDriver):
         collector = self.collector
         self.metrics.acked = self.outbox.acks_counted + len(self.outbox.acked)
         self.metrics.failed = collector.failed
+        self.metrics.failed_for_good = collector.failed_for_good
         routes = collector.router.routes
         under_way = self.clock() - self._busy_since if self._busy else 0.0
         return self.metrics.snapshot(
@@ -342,14 +373,26 @@ def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> li
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
 
 
+def _schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schema:
+    """The fields of the streams that the component of `task` reads."""
+    inputs = topology.by_name[packing.instances[task].component].inputs
+    streams = {(each.component, each.stream): topology.by_name[each.component] for each in inputs}
+    return {
+        (name, stream): found.fields
+        for (name, stream), source in streams.items()
+        if (found := source.stream(stream)) is not None
+    }
+
+
 def _general_rows(
+    kind: type[Made],
     head: Header,
     batch: Batch,
     values: list[list[Any]],
     component: str,
     names: list[str],
     now: float,
-) -> list[HeronTuple]:
+) -> list[Made]:
     """Rows of a batch whose tuples have several streams or several roots.
 
     IndexError if one of its streams is none of `names`.
@@ -357,7 +400,7 @@ def _general_rows(
     streams: Iterable[int] = repeat(head.stream) if batch.streams is None else batch.streams
     anchor_states: Iterable[AnchorState] = repeat(None) if batch.ids is None else _anchors_of(batch)
     return [
-        HeronTuple(
+        kind(
             (
                 anchor_state[1] if anchor_state else 0,
                 component,

@@ -10,7 +10,6 @@ The main thread calls it. The control thread uses `plan_changed`, `counts` and `
 """
 
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,6 +19,7 @@ from heron_core.wire.frames import Frames
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
+from heronpy_compat.user_errors import users_traceback
 
 Clock = Callable[[], float]
 Report = Callable[[str], None]
@@ -105,9 +105,17 @@ class ComponentDriver:
     def user_error(self, where: str) -> None:
         """Report the exception being handled as the user code's; its text goes to the log, but
         not more often than ERRORS_LOGGED_PER_SEC: a poisoned stream must not fill the disk."""
-        self.record_error(f"{where} raised", traceback.format_exc())
+        error = sys.exc_info()[1]
+        if error is not None:
+            self.record_error(f"{where} raised", users_traceback(error, self.options.debug))
 
     def user_raised(self, where: str) -> None:
+        """As `user_error` of a call that is not about a tuple, and let the component decide what it
+        comes to."""
+        self.metrics.callback_errors += 1
+        self.failed_in(where)
+
+    def failed_in(self, where: str) -> None:
         """As `user_error`, and let the component decide what it comes to."""
         self.user_error(where)
         if self._handle is not None:

@@ -19,6 +19,39 @@ from heron_instance.input.driver import (
 )
 from heron_instance.options import Options
 
+FAILED_IDS_MAX = 100_000
+"""Tuple ids that are remembered until they are acked; failures beyond that count as for good."""
+
+
+class FailedIds:
+    """The ids of tuples that failed and were not acked since: what a spout emits again and what is
+    acked then has not failed for good."""
+
+    def __init__(self) -> None:
+        self._ids: set[Any] = set()
+        self._others = 0
+        """Failures whose ids cannot be remembered."""
+
+    def __len__(self) -> int:
+        return len(self._ids) + self._others
+
+    def add(self, tup_id: Any) -> None:
+        """A tuple has failed."""
+        try:
+            if len(self._ids) < FAILED_IDS_MAX or tup_id in self._ids:
+                self._ids.add(tup_id)
+                return
+        except TypeError:  # a list, say: it cannot be told from another one
+            pass
+        self._others += 1
+
+    def acked(self, tup_id: Any) -> None:
+        """A tuple is acked."""
+        try:
+            self._ids.discard(tup_id)
+        except TypeError:
+            pass
+
 
 class SpoutDriver(ComponentDriver):
     """Calls next_tuple as long as it may, and tells the spout what became of its tuples."""
@@ -35,6 +68,7 @@ class SpoutDriver(ComponentDriver):
         super().__init__(component, outbox, options, clock, report)
         self.collector = collector
         self.finished = False
+        self.failed_ids = FailedIds()
         self.active = False
         self._planned = False
         """Whether it was ever said if the topology runs; until then nobody knows what is left."""
@@ -160,6 +194,7 @@ class SpoutDriver(ComponentDriver):
     def _acked(self, roots: "array[int]") -> None:
         pending, started, ack = self.collector.pending, self.collector.started, self._ack
         settled, hooks = 0, self.hooks
+        replayed = self.failed_ids.acked if self.failed_ids else None
         for root in roots:
             begun = self._complete(root) if root in started else None
             try:
@@ -167,6 +202,8 @@ class SpoutDriver(ComponentDriver):
             except KeyError:  # settled before: it expired, or its tree was failed
                 continue
             settled += 1
+            if replayed is not None:
+                replayed(tup_id)
             if ack is not None:
                 try:
                     ack(tup_id)
@@ -190,6 +227,7 @@ class SpoutDriver(ComponentDriver):
             tup_id = pending.pop(root)
             begun = self.collector.started.pop(root, None)
             self.metrics.failed += 1
+            self.failed_ids.add(tup_id)
             self.metrics.expired += expired
             self.finished = False
             self._settle(fail, tup_id)
@@ -223,6 +261,7 @@ class SpoutDriver(ComponentDriver):
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master."""
         routes = self.collector.router.routes
+        self.metrics.failed_for_good = len(self.failed_ids)
         return self.metrics.snapshot(
             {
                 "emitted": {name: route.emits[0] for name, route in routes.items()},

@@ -14,6 +14,7 @@ from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
+from heron_instance.runtime.unread import dropping_emit
 
 
 class DriverCalls:
@@ -80,8 +81,11 @@ def bolt_bindings(
     collector: BoltCollector, environment: Environment, calls: DriverCalls
 ) -> BoltBindings:
     """The bindings of a bolt, without task hooks."""
+    emit = collector.emit
+    if not collector.router.component.outputs:
+        emit = dropping_emit(emit, collector.component, environment.logger.warning)
     return BoltBindings(
-        emit=environment.wrap("emit", collector.emit),
+        emit=environment.wrap("emit", emit),
         ack=environment.wrap("ack", collector.ack),
         fail=environment.wrap("fail", collector.fail),
         logger=environment.logger,

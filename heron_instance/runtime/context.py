@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.user_metrics import added
 from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
 from heronpy_compat.adapters.storm_context import storm_context
@@ -135,6 +136,8 @@ class UserMetrics:
         self._registered = registered
         self._next: dict[str, float] = {}
         self.values: dict[str, Any] = {}
+        self.totals: dict[str, Any] = {}
+        """Of those that count: the sums over all time buckets."""
 
     def read(self, now: float) -> dict[str, Any]:
         """The newest values: numbers, or dicts of numbers for the Multi… kinds.
@@ -145,7 +148,10 @@ class UserMetrics:
         for name, (metric, interval_secs) in list(self._registered.items()):
             if now >= self._next.get(name, 0.0):
                 self._next[name] = now + interval_secs
-                self.values[name] = _read(metric)
+                self.values[name] = newest = _read(metric)
+                counted = added(self.totals.get(name), newest)
+                if counted is not None:
+                    self.totals[name] = counted
         return {name: value for name, value in self.values.items() if value != {}}
 
 

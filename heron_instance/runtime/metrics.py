@@ -46,9 +46,13 @@ class Metrics:
         self.executed = 0
         self.acked = 0
         self.failed = 0
+        self.failed_for_good = 0
+        """Of the failed, as things stand: those that nobody has replayed with success."""
         self.expired = 0
         self.ticks = 0
         self.errors = 0
+        self.callback_errors = 0
+        """Of the errors: those outside of a tuple's processing, which fail no tuple."""
         self.fenced = 0
         """Batches of an older plan that were dropped."""
         self.busy_secs = 0.0
@@ -63,9 +67,11 @@ class Metrics:
             "executed": self.executed,
             "acked": self.acked,
             "failed": self.failed,
+            "failed_for_good": self.failed_for_good,
             "expired": self.expired,
             "ticks": self.ticks,
             "errors": self.errors,
+            "callback_errors": self.callback_errors,
             "fenced": self.fenced,
             "busy_secs": self.busy_secs,
             "last_error": self.last_error,
@@ -73,5 +79,7 @@ class Metrics:
             "process": self.process.snapshot(),
             "complete": self.complete.snapshot(),
             "user": {},
+            "user_totals": {},
+            "stuck_secs": 0.0,
             **more,
         }

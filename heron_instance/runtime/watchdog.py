@@ -20,6 +20,8 @@ class Watchdog:
         self._executed = -1
         self._since = 0.0
         self._reported = False
+        self.stuck_secs = 0.0
+        """How long the call under way has lasted, once that exceeds the limit."""
 
     def check(self, executed: int, held: bool, now: float) -> float | None:
         """Seconds that one call has lasted, when that first exceeds the limit; else None.
@@ -28,9 +30,13 @@ class Watchdog:
         """
         if self.waiting or held or executed != self._executed:
             self._executed, self._since, self._reported = executed, now, False
+            self.stuck_secs = 0.0
             return None
         secs = now - self._since
-        if self._reported or secs < self._limit_secs:
+        if secs < self._limit_secs:
+            return None
+        self.stuck_secs = secs
+        if self._reported:
             return None
         self._reported = True
         return secs

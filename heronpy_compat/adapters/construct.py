@@ -29,6 +29,8 @@ def construct(spec: ComponentSpec, bindings: Bindings) -> EngineSpout | EngineBo
         return _adapted(cls, args, configure, spec, bindings)
     takes_delegate = _takes_delegate(cls)
     user: Any = cls(*args, delegate=bindings) if takes_delegate else cls(*args)
+    if isinstance(user, BaseComponent) and not hasattr(user, "delegate"):
+        BaseComponent.__init__(user, bindings)  # an overridden __init__ without super()
     component = (HeronpySpout if spec.is_spout else HeronpyBolt)(user, takes_delegate)
     if not takes_delegate:
         _equip(user, spec.is_spout, bindings)

@@ -6,7 +6,12 @@ from typing import Any
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import GroupingKind, GroupingSpec
 from heronpy_compat.api.serializer import default_serializer
-from heronpy_compat.components.java import PARTIAL_KEY_GROUPING, canonical_name, looks_like_java
+from heronpy_compat.components.java import (
+    PARTIAL_KEY_GROUPING,
+    canonical_name,
+    grouping_class,
+    looks_like_java,
+)
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import format_error
 
@@ -23,6 +28,7 @@ def custom_grouping(
     """
     if canonical_name(class_name) == PARTIAL_KEY_GROUPING:
         return GroupingSpec(GroupingKind.PARTIAL_KEY, _key(args, fields, label))
+    class_name = grouping_class(class_name)
     try:
         kind = load_class(class_name)
     except ComponentError as error:

@@ -2,7 +2,7 @@
 
 An adapter may have tuples of a class of its own (`EngineBolt.tuple_class`, heron_core.component):
 a class that is made from an iterable of these items, in this order. What the engine asks of it are
-`key`, `component`, `stream`, `creation_time` and `roots`.
+`tuple_key`, `component`, `stream`, `creation_time` and `roots`.
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ class FromItems(tuple[Any, ...]):
 class Items(NamedTuple):
     """The items of a tuple."""
 
-    key: int
+    tuple_key: int
     """A number that no other tuple of this process has; 0 when nobody tracks the tuple."""
     component: str
     stream: str

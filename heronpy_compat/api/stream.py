@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from heron_core.topology import DEFAULT_STREAM, GroupingKind, GroupingSpec
+from heron_core.validation import choices
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.api.serializer import default_serializer
@@ -79,7 +80,17 @@ _CUSTOM = 7
 _PARTIAL_KEY = 9
 
 
-class Grouping:
+class _GroupingNames(type):
+    """Says which name was meant by one that Grouping does not have."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if not name.startswith("_"):
+            hint = choices("groupings", name, _GROUPING_NAMES)
+            raise AttributeError(f"Grouping has no {name!r}; {hint}")
+        raise AttributeError(name)
+
+
+class Grouping(metaclass=_GroupingNames):
     """How the tuples of a stream are shared out over the tasks of the bolt that reads it.
 
     SHUFFLE evenly; LOCAL_OR_SHUFFLE to tasks of the same container if there are any; ALL to every
@@ -159,6 +170,10 @@ class Grouping:
         )
 
 
+_GROUPING_NAMES = (
+    "SHUFFLE", "LOCAL_OR_SHUFFLE", "ALL", "GLOBAL", "LOWEST", "NONE", "DIRECT",
+    "fields", "partial_key", "custom",
+)  # fmt: skip
 _PLAIN_KINDS = {
     Grouping.SHUFFLE: GroupingKind.SHUFFLE,
     Grouping.ALL: GroupingKind.ALL,

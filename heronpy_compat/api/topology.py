@@ -18,6 +18,8 @@ from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.loading import direct_run, submissions
 from heronpy_compat.proto.values import heron_value
 
+direct_run.report_errors_in_one_line()
+
 _OPTIONS_VARIABLE = "HERON_OPTIONS"
 _OPTION_DIRECTORY = "cmdline.topologydefn.tmpdirectory"
 _OPTION_STATE = "cmdline.topology.initial.state"

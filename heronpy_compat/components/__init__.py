@@ -5,8 +5,10 @@ as a user's would be. Settings are attributes of the class, so a Flux file sets 
 and Python by a subclass; a component's config goes before.
 """
 
+from heronpy_compat.components.durations import Duration
 from heronpy_compat.components.fields import Fields
 from heronpy_compat.components.files import FileSpout
+from heronpy_compat.components.groupings import NGrouping
 from heronpy_compat.components.random_sources import RandomIntegers, RandomWords
 from heronpy_compat.components.sinks import Discard, Log, Print
 from heronpy_compat.components.words import CountTuples, CountWords, SplitWords, TotalOfCounts
@@ -15,9 +17,11 @@ __all__ = [
     "CountTuples",
     "CountWords",
     "Discard",
+    "Duration",
     "Fields",
     "FileSpout",
     "Log",
+    "NGrouping",
     "Print",
     "RandomIntegers",
     "RandomWords",

@@ -1,7 +1,8 @@
 """Lines of a text file as tuples."""
 
+import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -24,6 +25,14 @@ class FileSpout(Spout):
 
     outputs = ["line"]
     path: str | None = None
+
+    @classmethod
+    def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
+        """What can be told before it starts: its file is missing."""
+        path = config.get(PATH, cls.path)
+        if path is None or not runs_here or os.path.exists(str(path)):
+            return None
+        return f"there is no file {path}"
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Open the file; ComponentError if there is none."""

@@ -5,7 +5,8 @@ The packages of Storm before 1.0 (backtype.storm, storm.starter) name the same c
 else cannot run here: there is no Java in an instance.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,12 @@ SHELL_SPOUT = "heronpy_compat.adapters.multilang.ShellSpout"
 NO_OUTPUTS = "NONE_BUT_FLUX_WANTS_SOMETHING_HERE"
 """What sparse writes as the only output field of a component without any."""
 PARTIAL_KEY_GROUPING = "org.apache.storm.grouping.PartialKeyGrouping"
-FIELDS = "org.apache.storm.tuple.Fields"
+_VALUES = {
+    "org.apache.storm.tuple.Fields": "Fields",
+    "java.time.Duration": "Duration",
+}
+"""Java class of plain values -> the Python class that stands for it"""
+_GROUPINGS = {"org.apache.storm.testing.NGrouping": "NGrouping"}
 
 Settings = Callable[[Sequence[Any]], dict[str, Any]]
 """From a constructor's arguments to a component's config; ValueError for arguments that it does
@@ -128,7 +134,32 @@ def is_shell(name: str) -> bool:
 
 def value_class(name: str) -> str | None:
     """The Python class that stands for a Java class of plain values, None if there is none."""
-    return f"{_LIBRARY}Fields" if canonical_name(name) == FIELDS else None
+    found = _VALUES.get(canonical_name(name))
+    return found and _LIBRARY + found
+
+
+def grouping_class(name: str) -> str:
+    """The Python class that stands for a custom grouping of Storm's; any other name as it is."""
+    found = _GROUPINGS.get(canonical_name(name))
+    return _LIBRARY + found if found else name
+
+
+_drawing: list[bool] = []
+
+
+@contextmanager
+def for_drawing() -> Iterator[None]:
+    """While open, a class that cannot run here is taken as it is: a picture needs its name."""
+    _drawing.append(True)
+    try:
+        yield
+    finally:
+        _drawing.pop()
+
+
+def is_only_drawn(name: str) -> bool:
+    """Whether this class cannot run here, and does not need to."""
+    return bool(_drawing) and looks_like_java(name) and not is_known(name)
 
 
 def resolve(
@@ -145,6 +176,8 @@ def resolve(
         _check_kind(full_class_name, _SHELLS[short], is_spout, component)
         return _shell(short, args, is_spout, component)
     found = _EQUIVALENTS.get(short)
+    if found is None and is_only_drawn(full_class_name):
+        return full_class_name, {}, None
     if found is None:
         raise TopologyError(f"component {component!r}: {unknown(full_class_name)}")
     _check_kind(full_class_name, found.is_spout, is_spout, component)

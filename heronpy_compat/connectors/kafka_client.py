@@ -10,6 +10,9 @@ from heronpy_compat.connectors.packages import needed
 SERVERS = "kafka.bootstrap.servers"
 """Config key: host:port of one or more brokers, separated by commas."""
 
+NEEDED_PACKAGE = ("confluent_kafka", "Kafka")
+"""The client's module, and what needs it."""
+
 METADATA_SECS = 6.0
 """How long the brokers may take to tell of a topic before they count as absent."""
 
@@ -36,7 +39,7 @@ class SparingLog:
 
 def kafka() -> Any:
     """The package confluent_kafka; ComponentError if it is missing."""
-    return needed("confluent_kafka", "Kafka")
+    return needed(*NEEDED_PACKAGE)
 
 
 def setting(config: Mapping[str, Any], key: str, attribute: Any, name: str) -> Any:

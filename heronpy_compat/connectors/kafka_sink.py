@@ -8,6 +8,7 @@ from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.connectors.kafka_client import (
+    NEEDED_PACKAGE,
     SERVERS,
     SparingLog,
     error_text,
@@ -46,6 +47,7 @@ class KafkaSink(Bolt):
 
     topic: str | None = None
     servers: str | None = None
+    needed_package = NEEDED_PACKAGE
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Connect; ComponentError if no broker answers or the topic is unknown."""

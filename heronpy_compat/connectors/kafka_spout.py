@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.connectors.kafka_client import (
+    NEEDED_PACKAGE,
     SERVERS,
     SparingLog,
     error_text,
@@ -76,6 +77,7 @@ class KafkaSpout(Spout):
     outputs = ["value"]
     topics: str | Sequence[str] | None = None
     servers: str | None = None
+    needed_package = NEEDED_PACKAGE
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Connect; ComponentError if no broker answers or a topic is unknown."""

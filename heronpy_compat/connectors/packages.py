@@ -13,6 +13,15 @@ INSTALLS = {
 """What to install for the package that a module belongs to."""
 
 
+def missing(module: str, purpose: str) -> str:
+    """What to install if the package of a module is missing, in one line; else empty."""
+    try:
+        needed(module, purpose)
+    except ComponentError as error:
+        return str(error)
+    return ""
+
+
 def needed(module: str, purpose: str) -> ModuleType:
     """The module; ComponentError that says what to install if its package is missing."""
     package = module.partition(".")[0]

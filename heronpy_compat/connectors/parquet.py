@@ -16,6 +16,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.connectors.ids import Id, Ids
 from heronpy_compat.connectors.part_files import (
+    PURPOSE,
     PartFiles,
     Partition,
     Row,
@@ -76,6 +77,7 @@ class ParquetSink(Bolt):
     types: Mapping[str, str] = {}
     rows_per_file = 100_000
     roll_secs = 5.0
+    needed_package = ("pyarrow", PURPOSE)
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Read the settings; ComponentError if they do not go together."""

@@ -72,6 +72,7 @@ class TableSpout(Spout):
     format: str | None = None
     rows_per_tuple: int | None = None
     follow = False
+    needed_package = ("pyarrow", "reading tables")
 
     @staticmethod
     def of(
@@ -95,6 +96,18 @@ class TableSpout(Spout):
         if rows_per_tuple is not None:
             config[ROWS_PER_TUPLE] = rows_per_tuple
         return TableSource(tuple(names) if rows_per_tuple is None else ("rows",), config)
+
+    @classmethod
+    def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
+        """What can be told before it starts: its files are missing."""
+        path = config.get(PATH, cls.path)
+        if path is None or not runs_here or config.get(FOLLOW, cls.follow):
+            return None
+        try:
+            files = Table(os.path.abspath(path), config.get(FORMAT, cls.format)).files()
+        except ComponentError as error:
+            return str(error)
+        return None if files else f"there is no file {path}"
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Find the files; ComponentError if there are none, unless they are waited for."""

@@ -6,8 +6,15 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.plans import MIB
-from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
+from heron_core.topology import (
+    DEFAULT_STREAM,
+    ComponentSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
 from heron_core.validation import problems
+from heronpy_compat.components import java
 from heronpy_compat.flux import connections, object_definitions, source
 from heronpy_compat.flux.components import component, value_object
 from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
@@ -43,6 +50,9 @@ def _components(
     for stream in definition.streams:
         connections.check_ends(stream, definition.vertices)
     unwired = {each.id: component(each, components) for each in definition.vertices.values()}
+    for each in unwired.values():
+        if java.is_only_drawn(each.class_path):
+            unwired[each.name] = replace(each, outputs=_outputs_read(each.name, definition))
     inputs: dict[str, list[InputSpec]] = {}
     for stream in definition.streams:
         _check_outputs(stream, unwired[stream.source])
@@ -51,6 +61,16 @@ def _components(
     return tuple(
         replace(each, inputs=tuple(inputs.get(each.name, ()))) for each in unwired.values()
     )
+
+
+def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec, ...]:
+    """What others read of a component that is only drawn: Java says it in code."""
+    fields: dict[str, dict[str, None]] = {}
+    for stream in definition.streams:
+        if stream.source == name:
+            fields.setdefault(stream.stream, {}).update(dict.fromkeys(stream.fields))
+    found = tuple(StreamSpec(stream, tuple(names)) for stream, names in fields.items())
+    return found or (StreamSpec(DEFAULT_STREAM, ()),)
 
 
 def _check_outputs(stream: StreamDefinition, found: ComponentSpec) -> None:

@@ -21,7 +21,10 @@ def component(vertex: VertexDefinition, components: object_definitions.Component
     """The component without its inputs, its class loaded and checked; TopologyError if it fails."""
     definition = vertex.object
     outputs: list[StreamSpec] | None
-    if java.is_shell(definition.class_name):
+    config: dict[str, Any]
+    if java.is_only_drawn(definition.class_name):
+        class_path, config, outputs = definition.class_name, {}, []
+    elif java.is_shell(definition.class_name):
         class_path, config, outputs = _shell(vertex)
     elif java.is_known(definition.class_name):
         class_path, config, outputs = _equivalent(vertex)

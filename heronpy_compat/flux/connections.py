@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
@@ -41,6 +42,8 @@ def input_spec(
 ) -> InputSpec:
     """The input that this stream is to its bolt; `outputs` is only asked for PartialKeyGrouping."""
     custom = stream.custom
+    if custom is not None:
+        custom = replace(custom, class_name=java.grouping_class(custom.class_name))
     if custom is None:
         keyed = stream.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
         grouping = GroupingSpec(stream.kind, stream.fields if keyed else ())

@@ -2,11 +2,12 @@
 
 As in Flux: `override: true` puts what the included file defines in place of what is there already,
 otherwise what is there stays; streams are added; included files do not include others. Their paths
-are relative to the including file; a `resource` is looked for on the search paths as well.
+are relative to the including file; a `resource` is looked for on the search paths as well, and in
+the folders above, up to the working directory.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heron_core.errors import UsageError
@@ -54,6 +55,7 @@ def _path(include: IncludeDefinition, reading: Reading) -> str:
     name = include.file
     if include.is_resource:
         folders.extend(reading.search_paths)
+        folders.extend(_resource_roots(folders[0]))
         name = name.lstrip("/")
     for folder in folders:
         path = os.path.normpath(os.path.join(folder, name))
@@ -63,6 +65,18 @@ def _path(include: IncludeDefinition, reading: Reading) -> str:
     raise include.position.wrong(
         f"included file {include.file} does not exist (looked in {looked})"
     )
+
+
+def _resource_roots(folder: str) -> Iterator[str]:
+    """Where a resource's path may begin, as Storm's begin at the root of the jar: the folders above
+    the file, as far as the working directory, and `resources` in each."""
+    here = os.getcwd()
+    while os.path.commonpath([here, folder]) == here:
+        yield folder
+        yield os.path.join(folder, "resources")
+        if folder == here:
+            return
+        folder = os.path.dirname(folder)
 
 
 def _merge(found: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from heron_core.errors import UsageError
-from heronpy_compat.user_errors import display_path, is_users
+from heron_core.errors import HeronError, UsageError
+from heronpy_compat.user_errors import display_path, format_error, is_users
 
 
 def program() -> str | None:
@@ -16,6 +16,20 @@ def program() -> str | None:
     started_by_path = getattr(main, "__spec__", None) is None
     is_python = file is not None and file.endswith(".py")
     return file if file and is_python and started_by_path and is_users(file) else None
+
+
+def report_errors_in_one_line() -> None:
+    """What is wrong with a topology is one line with its place, also in `python FILE`."""
+    if program() is None or sys.excepthook is not sys.__excepthook__:
+        return
+
+    def report(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+        if isinstance(error, HeronError):
+            print(f"{display_path(sys.argv[0])}: {format_error(error)}", file=sys.stderr)
+        else:
+            sys.__excepthook__(kind, error, traceback)
+
+    sys.excepthook = report
 
 
 def run(topology: str) -> NoReturn:

@@ -7,6 +7,7 @@ in the imported module and with the arguments that `python FILE NAME` would give
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -15,8 +16,10 @@ from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
 from heronpy_compat.api.topology import Topology
+from heronpy_compat.components.java import for_drawing
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.class_loading import load_class, load_grouping
+from heronpy_compat.loading.component_checks import check_components
 from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.loading.main_block import MAIN, program_arguments, run_main_block
 from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
@@ -83,7 +86,10 @@ def load(request: LoadRequest) -> TopologySpec:
     paths = directories(path, request.search_paths)
     put_on_search_path(paths)
     make = _from_flux if path.endswith(FLUX_ENDINGS) else _from_python
-    topology = make(request, path)
+    with for_drawing() if request.is_to_draw else nullcontext():
+        topology = make(request, path)
+    if request.is_to_run:
+        check_components(topology, request.runs_here, request.options)
     paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
     return replace(topology, search_paths=paths, main_file=path)
 
@@ -105,6 +111,11 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
         if not found or (request.arguments is not None and not _has(found, request.name)):
             run_main_block(module, path)
             found = _with_submitted(found, submitted)
+        if not found and callable(vars(module).get("main")):
+            raise TopologyError(
+                f"{request.file} has a function main() that nobody calls: add at its end"
+                f" `if __name__ == {MAIN!r}: main()`"
+            )
         topology = _picked(request, found).spec(request.environment)
     components = tuple(_importable(each, module, importable) for each in topology.components)
     return replace(topology, components=components)

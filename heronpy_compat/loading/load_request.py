@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,11 @@ class LoadRequest:
     """What ${name} stands for in a Flux file."""
     use_environment: bool = False
     """Whether ${ENV-NAME} in a Flux file is the environment variable NAME."""
+    is_to_draw: bool = False
+    """Whether only a picture is wanted: classes that cannot run here are taken as they are."""
+    options: Mapping[str, Any] | None = None
+    """Config from elsewhere that components will see: what they need must not be missing in it."""
+    is_to_run: bool = False
+    """Whether it is about to run: classes that cannot are errors then."""
+    runs_here: bool = False
+    """Whether it is to run on this machine: packages and files that it lacks are errors then."""

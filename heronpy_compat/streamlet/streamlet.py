@@ -78,7 +78,8 @@ class Streamlet:
     def reduce_by_window(self, window_config: WindowConfig, reduce_function: Fold) -> "Streamlet":
         """(Window, result) for each window, an empty one too: reduce_function(so far, element).
 
-        It begins with None. Each partition reduces what it gets; one partition reduces everything.
+        It begins with None (heronpy), or with the first element if the function does not take
+        None. Each partition reduces what it gets; one partition reduces everything.
         """
         return self._derived(
             "reducebywindowbolt", "ReduceByWindowStreamlet", window_config, reduce_function

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.class_loading import load_class
 
-RESOURCES = "resources"
+RESOURCES_PATH = "resources"
 SERIALIZERS = ("json", "msgpack")
 
 
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _code_folder(class_path: str) -> str:
     """Where Storm puts the code: the working directory, or since 1.0.3 resources in it."""
-    resources = os.path.join(os.getcwd(), RESOURCES)
+    resources = os.path.join(os.getcwd(), RESOURCES_PATH)
     module = f"{class_path.rpartition('.')[0].replace('.', os.sep)}.py"
     return resources if os.path.isfile(os.path.join(resources, module)) else os.getcwd()
 

@@ -16,7 +16,8 @@ from scheduler.submission import Submission
 
 def describe_containers(submission: Submission) -> str:
     """What a back end that runs containers says of them."""
-    return f"{len(submission.packing.containers)} containers"
+    number = len(submission.packing.containers)
+    return "1 container" if number == 1 else f"{number} containers"
 
 
 class Backend(Protocol):

@@ -26,6 +26,7 @@ from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
+from heronpy_compat.user_errors import location, users_traceback
 from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
@@ -52,11 +53,14 @@ class ContainerSpec:
     console: int | None = None
     """Where printed lines go besides the log: a pipe of the command line, or nowhere."""
     bind_host: str = "127.0.0.1"
+    predecessor: str = ""
+    """How the executor ended that this one replaces; empty for the first one."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
     log_to(_log_file(spec, f"container-{spec.container}"), f"container {spec.container}")
+    spec = replace(spec, predecessor=link.predecessor)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -114,7 +118,9 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
     def serve(link: SupervisorLink) -> int:
         import topology_master.server
 
-        where = topology_master.server.ServerArguments(spec.store_url, spec.keys, spec.bind_host)
+        where = topology_master.server.ServerArguments(
+            spec.store_url, spec.keys, spec.bind_host, spec.logs
+        )
         return topology_master.server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
@@ -152,6 +158,7 @@ def _service(
 ) -> Callable[[SupervisorLink], int]:
     def main(link: SupervisorLink) -> int:
         log_to(_log_file(spec, log_name), log_name)
+        link.predecessor = link.predecessor or spec.predecessor
         raise_file_limit()
         try:
             return serve(link)
@@ -180,12 +187,13 @@ def _instance_spec(
             logging.error("%s", error)
             link.report(f"{error} (log: {path})")
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
-            logging.error("%s fails:\n%s", label, traceback.format_exc())
+            text = users_traceback(error, _debug(spec.topology))
+            logging.error("%s fails:\n%s", label, text)
             link.report(f"{_in_one_line(error)} (log: {path})")
         return ExitCode.FAILED
 
     title = f"heron: {plan.component}[{plan.index}] task {plan.task} ({spec.topology.name})"
-    name = f"component {plan.component!r} (task {plan.task})"
+    name = f"{plan.component}[{plan.index}] (task {plan.task})"
     return ProcessSpec(
         name,
         title,
@@ -201,15 +209,17 @@ def _debug(topology: TopologySpec) -> bool:
 
 
 def _in_one_line(error: BaseException) -> str:
-    """What an exception says and where it was raised last, in one line."""
+    """What an exception says and where it was raised last, in the user's code if it came by it."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    last = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    where = location(error) or last
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}{where}"
+    return f"{type(error).__name__}: {text}" + (f" ({where})" if where else "")
 
 
 def _make_importable(topology: TopologySpec) -> None:
     """The user's modules come first, and win over ours of the same name."""
+    os.environ.update(keys.environment(topology.config))
     forget_ours()
     aliases.install()
     sys.path[:0] = [path for path in topology.search_paths if path not in sys.path[:1]]

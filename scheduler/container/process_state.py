@@ -47,6 +47,8 @@ class ProcessState:
     """When one that has SIGTERM has had its time."""
     kill_reason: str = ""
     """Why it was killed."""
+    last_end: str = ""
+    """How its last process ended; empty before the first has."""
     starts: int = 0
     memory_warned: bool = False
     """Whether it was said that its process nears its limit of memory."""

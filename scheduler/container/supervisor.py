@@ -125,8 +125,8 @@ class Supervisor:
 
     def _perform(self, instruction: events.Instruction) -> None:
         match instruction:
-            case events.Start(spec):
-                self._start(spec)
+            case events.Start(spec, predecessor):
+                self._start(spec, predecessor)
             case events.Terminate(name):
                 self._signal(name, signal.SIGTERM)
             case events.Kill(name):
@@ -192,7 +192,7 @@ class Supervisor:
         else:
             self._handle(events.SpecsChanged(specs))
 
-    def _start(self, spec: ProcessSpec) -> None:
+    def _start(self, spec: ProcessSpec, predecessor: str) -> None:
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
         ours, theirs = os.pipe2(os.O_NONBLOCK)
@@ -202,7 +202,7 @@ class Supervisor:
             # A sibling's lifeline must end with our parent, not with us.
             for number in (*siblings, ours, self._link.lifeline):
                 os.close(number)
-            return spec.main(SupervisorLink(lifeline, theirs))
+            return spec.main(SupervisorLink(lifeline, theirs, predecessor))
 
         child = fork_child(spec.title, main, killed_with_parent=spec.killed_with_parent)
         os.close(theirs)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
-from heron_core.exit_codes import ExitCode
+from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.plans import MIB
 from heron_core.story import Story
 from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
@@ -176,8 +176,8 @@ class SupervisorCore:
         was_stopping, process.pid, process.kill_at = self._is_stopping(process), None, NEVER
         process.enter(Phase.WAITING)
         reason = process.kill_reason or event.reason
-        explained = f": {reason}" if reason else ""
-        out.append(Log(f"{event.name} ended with {event.code}{explained}"))
+        process.last_end = describe_end(event.code, reason)
+        out.append(Log(f"{event.name} {process.last_end}"))
         if self.outcome is not None:
             return
         if was_stopping:
@@ -187,12 +187,12 @@ class SupervisorCore:
         elif event.code in process.spec.final_codes:
             self._stop(Outcome(event.code, reason), now, out)
         else:
-            self._restart(process, event.code, reason, now, out)
+            self._restart(process, reason, now, out)
 
-    def _restart(self, process: ProcessState, code: int, reason: str, now: float, out: Out) -> None:
+    def _restart(self, process: ProcessState, reason: str, now: float, out: Out) -> None:
         pause_secs = process.policy.pause_secs(now - process.started_at)
         if pause_secs is None:
-            reason = reason or f"its last exit code was {code}"
+            reason = reason or f"the last time it {process.last_end}"
             failures = process.policy.failures
             text = f"{process.spec.name} ended {failures} times in a row: {reason}"
             self._stop(Outcome(ExitCode.GAVE_UP, text), now, out)
@@ -279,7 +279,7 @@ class SupervisorCore:
         for process in self._processes.values():
             if process.phase is Phase.WAITING and process.start_at <= now:
                 process.enter(Phase.STARTING)
-                out.append(Start(process.spec))
+                out.append(Start(process.spec, process.last_end))
 
     # --- the end --------------------------------------------------------------------------------
 

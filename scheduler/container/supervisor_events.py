@@ -124,6 +124,8 @@ class Start:
     """Fork a process, and say Started."""
 
     spec: ProcessSpec
+    predecessor: str = ""
+    """How the process ended that it replaces; empty for the first one."""
 
 
 @dataclass(frozen=True, slots=True)

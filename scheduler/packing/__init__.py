@@ -19,7 +19,7 @@ _ALGORITHMS: Mapping[str, Callable[[TopologySpec], PackingPlan]] = {
     FIRST_FIT_DECREASING: first_fit.pack,
 }
 _AGAIN: Mapping[
-    str, Callable[[TopologySpec, PackingPlan, Mapping[str, int], int | None], PackingPlan]
+    str, Callable[[TopologySpec, PackingPlan, Mapping[str, int], int | None, bool], PackingPlan]
 ] = {
     ROUND_ROBIN: repacking.repack_round_robin,
     FIRST_FIT_DECREASING: repacking.repack_first_fit,
@@ -68,12 +68,14 @@ def repack(
     current: PackingPlan,
     parallelism: Mapping[str, int],
     containers: int | None = None,
+    grow: bool = False,
 ) -> PackingPlan:
     """The packing plan of a running topology with other numbers of instances or containers.
 
     `parallelism`: component -> its instances from now on, for those that change. What runs stays
-    where it is as far as possible (repacking.py). TopologyError for an unknown component, a number
-    below 1, or if all is as it was.
+    where it is as far as possible (repacking.py). `grow`: a container may get more instances than
+    one had so far, because nobody has reserved room for it. An equal plan if all is as it was;
+    TopologyError for an unknown component or a number below 1.
     """
     for component, number in parallelism.items():
         if component not in topology.by_name:
@@ -82,7 +84,5 @@ def repack(
         if number < 1:
             raise TopologyError(f"{component} cannot have {number} instances: use at least 1")
     again = _AGAIN[algorithm_name(topology.config)]
-    plan = again(topology, current, parallelism, containers)
-    if plan.container_of == current.container_of:
-        raise TopologyError(f"{topology.name} has these numbers of instances and containers now")
-    return plan
+    plan = again(topology, current, parallelism, containers, grow)
+    return current if plan.container_of == current.container_of else plan

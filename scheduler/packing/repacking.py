@@ -26,6 +26,7 @@ def repack_round_robin(
     current: PackingPlan,
     parallelism: Mapping[str, int],
     containers: int | None,
+    grow: bool = False,
 ) -> PackingPlan:
     """By round robin. TopologyError if there are not so many instances."""
     assignment, added = _changed(current, parallelism)
@@ -35,7 +36,7 @@ def repack_round_robin(
         most = max(len(each.instances) for plan in plans for each in plan.containers)
         for each in added:
             container = _emptiest(assignment)
-            if len(assignment[container]) >= most:
+            if len(assignment[container]) >= most and not grow:
                 container = max(assignment) + 1
             assignment.setdefault(container, []).append(each)
     else:
@@ -52,6 +53,7 @@ def repack_first_fit(
     current: PackingPlan,
     parallelism: Mapping[str, int],
     containers: int | None,
+    grow: bool = False,
 ) -> PackingPlan:
     """By first fit decreasing. TopologyError for a number of containers, which it finds itself."""
     if containers is not None:

@@ -205,6 +205,8 @@ def _still_works(fake: Fake) -> None:
             break
         fake.handle(events.PeerWritable(2))
     assert not core.blocked_peers(), "the peer's queue does not empty"
+    if not set(LOCAL) <= core.state.queues.keys():
+        return  # a plan that was changed at random has moved them elsewhere
     for task in LOCAL:
         hello = messages.RegisterInstance(task, INCARNATION, 1)
         fake.handle(events.FromInstanceControl(task, INCARNATION, hello))

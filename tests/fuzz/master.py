@@ -65,6 +65,10 @@ class Fake:
                     json.dumps(plan)
                 case events.StoreState(_, _, _, update):
                     json.dumps(update)
+                case events.StoreStatistics(statistics):
+                    kept = json.loads(json.dumps(statistics))
+                    options = Options("RUNNING")
+                    TopologyMaster(world.topology(), world.PACKING, options, statistics=kept)
 
     def passes(self, secs: float) -> None:
         """Time goes by."""

@@ -264,6 +264,7 @@ def control_messages() -> tuple[messages.Message, ...]:
     snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
     return (
         *(messages.RegisterInstance(task, 100 + task, task) for task in (SPOUT, SPLIT, EVERY)),
+        messages.RegisterInstance(SPLIT, 200, 7, "was killed"),
         *(messages.InstanceHeartbeat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
         messages.QuiescenceReport(SPOUT, 1, 10, 0, True, 1),
         messages.QuiescenceReport(SPLIT, 1, 10, 10, True, 1),
@@ -271,6 +272,7 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.SpoutFinished(SPOUT + SIBLING, True),
         messages.BoltFinished(SPLIT),
         messages.InstanceFailed(SPLIT, "it failed"),
+        messages.InstanceReplaced(SPLIT, "was killed", 10, 3),
         messages.Plan(plan()),
         messages.Plan(plan(EPOCH + 1, stream_managers={"1": "tcp://a:1", "2": "tcp://b:2"})),
         messages.Pause(True),

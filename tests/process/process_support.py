@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import psutil
 
+from heron_core.exit_codes import INCOMPLETE
 from heron_core.stats import TopologyStats
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
@@ -63,6 +64,13 @@ class Finished:
     def errors(self) -> list[str]:
         """The lines of stderr that the command itself complains with."""
         return [line for line in self.err.splitlines() if line.startswith("heronpy: ")]
+
+    def incomplete(self, shortfall: str) -> "Finished":
+        """Itself; AssertionError if exit code and last line do not say what it fell short of."""
+        assert self.code == INCOMPLETE, self.err
+        assert self.err.splitlines()[-1] == f"INCOMPLETE: {shortfall}", self.err
+        assert "Traceback" not in self.err, self.err
+        return self
 
     def succeeded(self) -> "Finished":
         """Itself; AssertionError with its stderr if it failed."""

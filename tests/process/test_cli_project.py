@@ -103,13 +103,13 @@ def test_a_project_from_submit_to_remove_logs(place: Place, project: Path) -> No
     assert f"{os.uname().nodename} " in place.heronpy("slot_usage").succeeded().out
     assert "2 (4)" in place.heronpy("slot_usage").succeeded().out
     tailed = place.heronpy("tail", "--pattern", "^numbers", "-l", 100).succeeded().out
-    assert all(line.startswith("numbers-1 | ") for line in tailed.splitlines())
+    assert all(line.startswith("numbers[0] task 1 | ") for line in tailed.splitlines())
     refused = place.heronpy("remove_logs", "-n", name)
     assert (refused.code, refused.out) == (1, "")
     assert "is running" in refused.errors[0]
     replaced = place.heronpy("submit", "-e", "beta", "-f", "--wait", 0, "--no-hooks").succeeded()
     assert replaced.out.splitlines()[0] == f"{name} is killed"
-    assert f"{name} runs: 2 instances, 1 containers" in replaced.out
+    assert f"{name} runs: 2 instances, 1 container," in replaced.out
     place.heronpy("kill", "-n", name, "--wait", 0).succeeded()
     removed = place.heronpy("remove-logs").succeeded().out.splitlines()
     assert str(place.logs(name) / "numbers-1.log") in removed

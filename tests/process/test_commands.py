@@ -83,7 +83,7 @@ def test_a_submitted_topology_is_listed_shown_paused_and_killed(place: Place) ->
     assert place.name in place.heronpy("list").succeeded().out
     shown = place.heronpy("stats", place.name, "-c", "add").succeeded().out
     assert "RUNNING" in shown
-    pids = {row.split()[2] for row in shown.splitlines() if row.split()[:1] in (["2"], ["3"])}
+    pids = {row.split()[3] for row in shown.splitlines() if row.startswith("add[")}
     assert len(pids) == 2
     assert all(psutil.pid_exists(int(each)) for each in pids)
     assert "is paused" in place.heronpy("deactivate", place.name).succeeded().out
@@ -111,12 +111,25 @@ def test_a_topology_may_be_submitted_paused(place: Place) -> None:
 
 
 def test_a_submitted_topology_that_ends_leaves_its_logs(place: Place) -> None:
-    """A nightly job: it is done and gone by itself, what it printed is read in the morning."""
+    """A nightly job: it is done and gone by itself, and is looked at in the morning."""
     place.heronpy("submit", EXAMPLES / "at_least_once.py", "-N", place.name).succeeded()
     place.nothing_is_left(GONE_SECS)
     told = place.heronpy("tail", place.name, "-c", "lines").succeeded().out
     assert "INFO 100 of 100 lines acked, 15 replayed" in told
-    assert all(line.startswith("lines-1 | ") for line in told.splitlines())
+    assert all(line.startswith("lines[0] task 1 | ") for line in told.splitlines())
+    (listed,) = json.loads(place.heronpy("list", "--all", "--json").succeeded().out)
+    assert (listed["name"], listed["state"], listed["instances"]) == (place.name, "ENDED", 2)
+    assert listed["ended"] >= listed["submitted"]
+    shown = json.loads(place.heronpy("stats", place.name, "--all", "--json").succeeded().out)
+    assert shown["outcome"]["state"] == "ENDED"
+    assert shown["components"]["lines"]["failed_for_good"] == 0
+    assert shown["components"]["lines"]["acked"] == 100
+    assert [each["instance"] for each in shown["instances"]["lines"]] == ["lines[0]"]
+    assert "has ended: ENDED at" in place.heronpy("stats", place.name).succeeded().out
+    refused = place.heronpy("deactivate", place.name)
+    assert (refused.code, "has ended (ENDED at" in refused.err) == (1, True)
+    place.heronpy("remove-logs", place.name).succeeded()
+    assert place.heronpy("list", "--all").succeeded().out == "No topologies found.\n"
 
 
 def test_submit_tells_of_a_topology_that_cannot_start(place: Place) -> None:
@@ -127,7 +140,7 @@ def test_submit_tells_of_a_topology_that_cannot_start(place: Place) -> None:
     )
     assert finished.code == 1
     (line,) = finished.err.splitlines()
-    assert "component 'database'" in line
+    assert "database[" in line
     assert "ValueError: no database" in line
     assert str(place.logs(place.name) / "database-2.log") in line
     place.nothing_is_left()

@@ -175,7 +175,7 @@ def test_a_component_that_keeps_dying_ends_the_run_with_its_last_error(place: Pl
     )
     assert finished.code == 1
     (line,) = finished.errors
-    assert "component 'database'" in line
+    assert "database[" in line
     assert "3 times in a row" in line
     assert "no database at localhost:5432" in line
     place.nothing_is_left()

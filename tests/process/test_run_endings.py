@@ -1,10 +1,12 @@
 """Whatever ends a run, nothing of it is left: no process, socket, node or half-written file."""
 
+import re
 import signal
 import time
 
 import pytest
 
+from heron_core.exit_codes import INCOMPLETE
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Finished, Master, Place, Running
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
@@ -100,11 +102,27 @@ def test_seconds_end_an_endless_topology(place: Place) -> None:
 
 def test_an_exception_in_process_fails_its_tuple_alone(place: Place) -> None:
     """Two of twenty tuples raise in a bolt: the others are processed, the summary tells of it."""
-    finished = place.heronpy("run", FAILING, "-n", "RaisesInProcess").succeeded()
+    finished = place.heronpy("run", FAILING, "-n", "RaisesInProcess")
+    finished.incomplete("2 tuples failed for good")
+    assert "18 tuples processed" in finished.err
     assert "picky: 2 errors, last: ValueError: cannot stand 13" in finished.err.splitlines()
     log = place.log("RaisesInProcess", "picky-2")
     assert "Traceback" in log
     assert "ValueError: cannot stand 3" in log
+    place.nothing_is_left()
+
+
+def test_at_most_once_a_killed_process_is_named_with_what_it_cost(place: Place) -> None:
+    """The OOM killer ends a bolt in the middle of its work: the run ends, but not as if all had
+    been processed; what happened stands in the summary, in events.log, and in `stats`."""
+    finished = place.heronpy("run", FAILING, "-n", "KilledInProcess")
+    assert finished.code == INCOMPLETE, finished.err
+    assert re.fullmatch(r"INCOMPLETE: up to \d+ deliver(y|ies) lost", finished.err.splitlines()[-1])
+    (crash,) = (line for line in finished.err.splitlines() if "crash: " in line)
+    told = "victim[0] (task 2, container 1) was killed by signal 9 (SIGKILL): up to "
+    assert told in crash
+    assert told in place.log("KilledInProcess", "events")
+    assert told in place.heronpy("stats", "KilledInProcess").succeeded().out
     place.nothing_is_left()
 
 
@@ -128,7 +146,7 @@ def test_a_component_that_never_starts_fails_the_topology(
     assert "Traceback" not in finished.err
     (error,) = finished.errors
     log = place.logs(topology) / f"{component}-{task}.log"
-    for part in (f"'{component}'", exception, str(log), "2 times"):
+    for part in (f"{component}[0] (task {task})", exception, str(log), "2 times"):
         assert part in error
     assert place.log(topology, f"{component}-{task}").count("Traceback") == 2
     place.nothing_is_left()

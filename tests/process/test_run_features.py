@@ -150,11 +150,15 @@ def test_a_call_that_does_not_return_is_reported_with_its_stack(place: Place) ->
         *("-o", "topology.metrics.interval.ms=100"),
     )
     with Master(place.store_url, "StuckForAMinute") as master:
-        running.until(lambda: master.component("stuck").get("last_error"), "the report")
-        (told,) = [master.component("stuck")["last_error"]]
-    assert told.startswith("a call has not returned for ")
+        running.until(lambda: (stats := master.stats()) and stats.stuck, "the report")
+        stats = master.stats()
+    assert stats is not None
+    assert list(stats.stuck) == ["stuck[0]"]
+    (told,) = [each for each in stats.events if each.kind == "stuck"]
+    assert (told.instance, told.task) == ("stuck[0]", 2)
     (log,) = place.logs("StuckForAMinute").glob("*stuck*.log")
     assert "time.sleep(60)" in log.read_text("utf-8")
     running.signal()
+    running.until(lambda: "waiting for stuck[0] (in one call for" in running.err, "it is named")
     running.signal()
-    running.wait()
+    assert "still in flight, and discarded" in running.wait().err.splitlines()[-1]

@@ -18,7 +18,7 @@ def test_a_forgotten_tuple_fails_once_between_the_timeout_and_a_fifth_more(place
     """A bolt never acks one tuple: with a timeout of 1 s its fail comes after 1 to 1.2 s, once."""
     place.heronpy(
         "run", TOPOLOGIES / "timeouts.py", "-o", "topology.message.timeout.secs=1"
-    ).succeeded()
+    ).incomplete("1 tuple failed for good")
     (found,) = place.results_of("numbers").values()
     ((number, after_secs),) = found["failed_after"]
     assert number == 3

@@ -15,7 +15,8 @@ def test_replays_exceptions_batches_and_threads(place: Place, package: str) -> N
     """Odd numbers raise: each is replayed three times and then acked as lost. Even ones go into
     batches by ticks, whose sizes go into batches by time, and to a bolt that acks in a thread."""
     place.environment["HERONPY_STREAMPARSE"] = package
-    place.heronpy("run", FILE, "-n", "Classes").succeeded()
+    finished = place.heronpy("run", FILE, "-n", "Classes")
+    finished.incomplete(f"{len(ODD)} tuples failed for good")
 
     (spout,) = place.results_of("numbers").values()
     assert spout["acks"] == [*range(10)]

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from heron_core import hot_path
 from heron_core.native import EXTENSION
 from heron_core.wire.values import packer
-from heron_instance.input.tuples import HeronTuple
+from heron_instance.input.tuples import EngineTuple
 
 CALLS_MAX = 8
 
@@ -143,7 +143,7 @@ def test_a_spout_emits_the_same(
     assert outcomes[0] == outcomes[1]
 
 
-@given(given_runs=runs, shares=st.booleans(), kind=st.sampled_from([HeronTuple, Careful, tuple]))
+@given(given_runs=runs, shares=st.booleans(), kind=st.sampled_from([EngineTuple, Careful, tuple]))
 def test_a_batch_becomes_the_same_tuples(
     compiled: ModuleType, given_runs: Any, shares: bool, kind: Any
 ) -> None:
@@ -169,9 +169,9 @@ def test_acks_come_to_the_same(
     failed = data.draw(st.none() | st.integers(0, total - 1))
     found = []
     for module in (hot_path, compiled):
-        tuples, anchor_states = made_tuples(module, HeronTuple, given_runs, shares)
+        tuples, anchor_states = made_tuples(module, EngineTuple, given_runs, shares)
         shared: Any = tuples[failed].roots if failed is not None else None
-        first = shared.first_settle(tuples[failed].key) if hasattr(shared, "left") else None
+        first = shared.first_settle(tuples[failed].tuple_key) if hasattr(shared, "left") else None
         acks: dict[int, int] = {}
         acked = [tuples[at] for at in order]
         is_whole = module.fold_runs(acked, tuples, anchor_states, acks)

@@ -177,6 +177,7 @@ class ChildChannel(ShellComponent):
         self._waker.close()
 
     def _end(self, child: Child) -> None:
+        self.is_ending = True
         self.reader.leave()
         child.close_stdin()
         self.reader.join(CLOSE_SECS)

@@ -14,6 +14,7 @@ from heronpy_compat.adapters.multilang.json_codec import JsonCodec, json_text
 from heronpy_compat.adapters.multilang.protocol import COMMAND, PID, Codec, Message
 from heronpy_compat.adapters.multilang.response_timer import ResponseTimer
 from heronpy_compat.adapters.multilang.settings import MSGPACK, Settings
+from heronpy_compat.adapters.reported_metrics import NAMES_MAX, ReportedMetrics
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.metrics import IMetric
 
@@ -44,6 +45,8 @@ class ShellComponent(BaseComponent):
     """The one that runs; None before the start, between two, and after the end."""
     has_given_up = False
     """No child is started any more."""
+    is_ending = False
+    """The child's stdin was closed: it is to exit."""
 
     def prepare(self, config: Mapping[str, Any], context: Any) -> None:
         """Read the settings; ComponentError or TopologyError if they are wrong."""
@@ -54,6 +57,7 @@ class ShellComponent(BaseComponent):
         self.counts = Counts()
         context.register_metric(COUNTS_METRIC, self.counts, COUNTS_SECS)
         self._context = context
+        self._reported = ReportedMetrics()
         self._restarts = RestartPolicy(self.settings.restart_limit)
         self._restart_at = 0.0
         self._handshake = {"conf": self._json_config(config), "context": context.to_storm()}
@@ -187,17 +191,23 @@ class ShellComponent(BaseComponent):
         self.logger.log(_LEVELS[level], "%s", message.get("msg"))
 
     def _error(self, message: Message) -> None:
-        self.report(str(message.get("msg")))
+        """Storm's own libraries take the end of their stdin, a stop in good order, for an error."""
+        text = str(message.get("msg"))
+        if self.is_ending:
+            self.logger.debug("%s said at its end: %s", self._whose, text)
+        else:
+            self.report(text)
 
     def _metrics(self, message: Message) -> None:
-        """As IShellMetric.updateMetricFromRPC, for metrics that a subclass has registered."""
-        name, params = message.get("name"), message.get("params")
+        """As IShellMetric.updateMetricFromRPC for metrics that a subclass has registered; of any
+        other the newest value is shown."""
+        name, params = str(message.get("name")), message.get("params")
         registered = getattr(self._context, "metrics", {})
-        if name not in registered:
-            self.warn_once("unknown_metrics", f"metric {name!r} is not registered")
-            return
         try:
-            _update(registered[name][0], params)
+            if name in registered and name not in self._reported:
+                _update(registered[name][0], params)
+            elif not self._reported.report(self._context, name, params):
+                self.warn_once("unknown_metrics", f"more than {NAMES_MAX} names of metrics")
         except Exception as error:
             self.report(f"metric {name!r} does not take {params!r:.80}: {error}")
 

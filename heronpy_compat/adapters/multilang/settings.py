@@ -7,6 +7,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
+from heronpy_compat.multilang_clients import variables
 
 COMMAND = "heronpy.shell.command"
 ENVIRONMENT = "heronpy.shell.environment"
@@ -52,7 +53,7 @@ class Settings:
             component,
             _command(component, merged.get(COMMAND)),
             _directory(context.get_topology_pex_path()),
-            _environment(component, merged.get(ENVIRONMENT)),
+            variables(_environment(component, merged)),
             _serializer(component, merged.get(SERIALIZER)),
             keys.seconds(merged, SUBPROCESS_TIMEOUT_SECS if asked else WORKER_TIMEOUT_SECS),
             keys.whole_number(merged, PENDING_MAX, 1),
@@ -72,15 +73,16 @@ def _command(component: str, command: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _environment(component: str, extra: Any) -> dict[str, str]:
-    """Ours with `extra` laid over it; PATH is appended to, as Storm does (ShellUtils)."""
-    if extra is None:
-        extra = {}
+def _environment(component: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """Ours with the topology's and then the component's laid over it; to PATH the component's is
+    appended, as Storm does (ShellUtils)."""
+    extra = config.get(ENVIRONMENT) or {}
     if not isinstance(extra, Mapping):
         raise ComponentError(f"{component}: {ENVIRONMENT} must be {{NAME: value}}, not {extra!r}")
-    merged = {**os.environ, **{str(name): str(value) for name, value in extra.items()}}
-    if "PATH" in extra and "PATH" in os.environ:
-        merged["PATH"] = os.pathsep.join((os.environ["PATH"], str(extra["PATH"])))
+    below = {**os.environ, **keys.environment(config)}
+    merged = {**below, **{str(name): str(value) for name, value in extra.items()}}
+    if "PATH" in extra and "PATH" in below:
+        merged["PATH"] = os.pathsep.join((below["PATH"], str(extra["PATH"])))
     return merged
 
 

@@ -114,6 +114,7 @@ class ShellSpout(ShellComponent, Spout):
         child, self.child = self.child, None
         if child is None:
             return
+        self.is_ending = True
         child.close_stdin()
         deadline = time.monotonic() + CLOSE_SECS
         while (left_secs := deadline - time.monotonic()) > 0:

@@ -9,6 +9,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import Bindings, ComponentDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
+from heronpy_compat.adapters.reported_metrics import ReportedMetrics
 from heronpy_compat.adapters.storm.handshake import shake_hands, storm_conf_of
 from heronpy_compat.adapters.storm.in_process import InProcess
 from heronpy_compat.adapters.storm.library import overrides
@@ -22,18 +23,6 @@ _PYTHON_LEVELS = {
     WARN: logging.WARNING,
     ERROR: logging.ERROR,
 }
-METRIC_READ_SECS = 1.0
-
-
-class Reported:
-    """A metric whose value user code reports by report_metric; the newest one is shown."""
-
-    def __init__(self) -> None:
-        self.value: Any = None
-
-    def get_value_and_reset(self) -> Any:
-        """The newest value."""
-        return self.value
 
 
 class StormComponent(ComponentDefaults):
@@ -53,7 +42,7 @@ class StormComponent(ComponentDefaults):
         self._name = spec.name
         self._direct = {each.name for each in spec.outputs if each.direct}
         self._streams = {each.name for each in spec.outputs}
-        self._metrics: dict[str, Reported] = {}
+        self._metrics = ReportedMetrics()
         self._context: Any = None
         self._handling = False
         """An exception was reported and is being handled: it needs no second report."""
@@ -170,11 +159,7 @@ class StormComponent(ComponentDefaults):
 
     def report_metric(self, name: str, value: Any) -> None:
         """Show the newest value of a metric among this instance's (Component.report_metric)."""
-        metric = self._metrics.get(name)
-        if metric is None:
-            metric = self._metrics[name] = Reported()
-            self._context.register_metric(name, metric, METRIC_READ_SECS)
-        metric.value = value
+        self._metrics.report(self._context, name, value)
 
     # --- other threads --------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ class LiveTuples:
 
 def id_of(tup: Any) -> str:
     """A tuple's id; one that nobody tracks is known by its place in memory."""
-    return str(tup.key or -_address(tup))
+    return str(tup.tuple_key or -_address(tup))
 
 
 def tuple_class(plain: Any, live: LiveTuples) -> Any:
@@ -50,7 +50,7 @@ def tuple_class(plain: Any, live: LiveTuples) -> Any:
     class StormTuple(FromItems, plain):  # type: ignore[misc]
         __slots__ = ()
 
-        key = _items["key"]
+        tuple_key = _items["tuple_key"]
         creation_time = _items["creation_time"]
         roots = _items["roots"]
         id = property(live.name)

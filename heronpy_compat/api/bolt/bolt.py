@@ -6,6 +6,7 @@ from heronpy_compat.api.bolt.base_bolt import BaseBolt
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
+    from heronpy_compat.api.tuple import Tuple
 
 
 class Bolt(BaseBolt):
@@ -18,7 +19,7 @@ class Bolt(BaseBolt):
             self.counts = collections.Counter()
 
         def process(self, tup):
-            word = tup.values[0]
+            word = tup["word"]
             self.counts[word] += 1
             self.emit([word, self.counts[word]], anchors=[tup])
             self.ack(tup)
@@ -27,11 +28,11 @@ class Bolt(BaseBolt):
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Called once before the first tuple, with the merged config; use it as `__init__`."""
 
-    def process(self, tup: Any) -> None:
-        """Process one tuple (heronpy_compat.api.tuple.Tuple): emit, then ack or fail it."""
+    def process(self, tup: "Tuple") -> None:
+        """Process one tuple: emit, then ack or fail it."""
         raise NotImplementedError(f"{type(self).__name__} must define process(self, tup)")
 
-    def process_tick(self, tup: Any) -> None:
+    def process_tick(self, tup: "Tuple") -> None:
         """Called every `topology.tick.tuple.freq.secs`, if that is set; needs no ack."""
 
     def on_finish(self) -> None:

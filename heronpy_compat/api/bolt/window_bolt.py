@@ -8,7 +8,7 @@ acked as soon as no later window can hold it.
 
 import time
 from collections import deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from heron_core import config as keys
@@ -32,6 +32,16 @@ class _WindowBolt(Bolt, StatefulComponent):
     """Seconds since 1970."""
     window_duration: int
     current_tuples: deque[Any]
+
+    WINDOW_DURATION_SECS: str
+
+    @classmethod
+    def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
+        """What can be told before it starts: its duration is missing or is none. A class with an
+        `initialize` of its own may bring it."""
+        if cls.initialize.__module__ != __name__:
+            return None
+        return _duration_problem(config, cls.WINDOW_DURATION_SECS)
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state; the tuples saved in it are in the first window."""
@@ -74,13 +84,9 @@ class _WindowBolt(Bolt, StatefulComponent):
 
     def _seconds(self, config: dict[str, Any], context: TopologyContext, key: str) -> int:
         """The value of `key`; ComponentError naming component and key if it is none."""
-        label = f"bolt {_name(self, context)!r}"
-        if key not in config:
-            raise ComponentError(f"{label}: its config needs {key}, the seconds of a window")
-        try:
-            return keys.whole_number(config, key, 1)
-        except ValueError as error:
-            raise ComponentError(f"{label}: {error}") from None
+        if problem := _duration_problem(config, key):
+            raise ComponentError(f"bolt {_name(self, context)!r}: {problem}")
+        return keys.whole_number(config, key, 1)
 
     def _run_window(self, now: float, tuples: list[Any], held: list[Any]) -> None:
         end = int(now)
@@ -91,6 +97,16 @@ class _WindowBolt(Bolt, StatefulComponent):
             for tup in held:
                 self.fail(tup)
             raise
+
+
+def _duration_problem(config: Mapping[str, Any], key: str) -> str | None:
+    if key not in config:
+        return f"its config needs {key}, the seconds of a window"
+    try:
+        keys.whole_number(config, key, 1)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _name(bolt: _WindowBolt, context: Any) -> str:

@@ -23,7 +23,13 @@ class BaseComponent:
     component passes itself to the one it wraps, so only duck typing is assumed of it.
     """
 
-    def __init__(self, delegate: Any) -> None:
+    def __init__(self, delegate: Any = None, **wrong: Any) -> None:
+        """WrongArgumentError for a call that should be one of `spec`."""
+        if wrong or not hasattr(delegate, "logger"):
+            name = type(self).__name__
+            raise WrongArgumentError(
+                f"{name}() makes no component of a topology: write {name}.spec(...)"
+            )
         self.delegate = delegate
         self.logger: logging.Logger = delegate.logger
 

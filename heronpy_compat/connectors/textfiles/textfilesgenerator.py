@@ -4,6 +4,7 @@ import glob
 import logging
 from collections.abc import Iterator
 
+from heron_core.errors import TopologyError
 from heronpy_compat.streamlet.context import Context
 from heronpy_compat.streamlet.generator import Generator
 
@@ -20,6 +21,8 @@ class TextFileGenerator(Generator):
     def __init__(self, filepattern: str) -> None:
         super().__init__()
         self._files = sorted(glob.glob(filepattern))
+        if not self._files:
+            raise TopologyError(f"there is no file that matches {filepattern!r}")
 
     def setup(self, context: Context) -> None:
         """Pick this partition's files."""

@@ -1,8 +1,12 @@
 """What the serializers have in common (pystorm.serializers.serializer)."""
 
+import logging
 from typing import Any
 
 from heronpy_compat.pystorm.exceptions import StormWentAwayError
+
+log = logging.getLogger("pystorm.serializers.serializer")
+"""Users' tests patch it by this name."""
 
 
 class Serializer:

@@ -62,7 +62,7 @@ class _Grouping(ThriftGrouping):
 class Grouping:
     """How the tuples of a stream are shared out over a bolt's tasks.
 
-    SHUFFLE in turn, LOCAL_OR_SHUFFLE in turn among those in the same container if there are any,
+    SHUFFLE evenly, LOCAL_OR_SHUFFLE evenly among those in the same container if there are any,
     GLOBAL all to the lowest task, ALL to every task, NONE as the engine likes, DIRECT to the task
     that the emitter names. Without a grouping a stream is shuffled, a direct one is DIRECT.
     """

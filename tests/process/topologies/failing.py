@@ -1,6 +1,7 @@
 """Topologies whose user code goes wrong, each in its own way."""
 
 import os
+import signal
 import threading
 
 from heronpy_compat import Bolt, Spout, Stream, Topology
@@ -48,6 +49,18 @@ class SpoutNeverStarts(Numbers):
 class Exits(Bolt):
     def process(self, tup):
         os._exit(9)
+
+
+class KilledOnce(Bolt):
+    """The kernel's OOM killer finds it in the middle of its fifth tuple, and not its successor."""
+
+    def process(self, tup):
+        if tup.values[0] == 5:
+            marker = os.path.join(os.environ["TEST_RESULTS"], "killed")
+            if not os.path.exists(marker):
+                open(marker, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+        self.ack(tup)
 
 
 class ExitsPolitely(Bolt):
@@ -106,6 +119,11 @@ class SpoutRaisesInInitialize(Topology):
 class DiesInProcess(Topology):
     numbers = Numbers.spec()
     dies = Exits.spec(inputs=[numbers])
+
+
+class KilledInProcess(Topology):
+    numbers = Numbers.spec()
+    victim = KilledOnce.spec(inputs=[numbers])
 
 
 class LeavesInProcess(Topology):

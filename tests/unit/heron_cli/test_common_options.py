@@ -28,11 +28,22 @@ KNOWN = ("--debug", "--requirements")
         (["-r", "requirements", "topology.py"], ["--requirements", "requirements", "topology.py"]),
         (["-r", "a.txt", "-n", "b.txt"], ["--requirements", "a.txt", "-n", "b.txt"]),
         (["-n", "x", "-r"], ["-n", "x", "--requirements"]),
+        (["--req", "a.txt", "--deb"], ["--requirements", "a.txt", "--debug=true"]),
     ],
 )  # fmt: skip
 def test_words_that_argparse_takes_as_values(words: list[str], expected: list[str]) -> None:
     """argparse has nargs="?" and "*"; a file after them is still our FILE."""
     assert rewritten(words, KNOWN) == expected
+
+
+def test_options_of_sparse_may_be_shortened() -> None:
+    """As argparse allows it, also where we have an option more that begins so."""
+    known = ("--environment", "--env-filter", "--override-name", "--option", "--wait")
+    words = ["--env", "prod", "--override_n=x", "--wait", "3", "--o", "a=1", "--env-filter", "--"]
+    assert rewritten(words, known) == [
+        "--environment", "prod", "--override-name=x", "--wait", "3", "--o", "a=1", "--env-filter",
+        "--",
+    ]  # fmt: skip
 
 
 def test_a_command_without_these_options_gets_its_words_as_they_are() -> None:

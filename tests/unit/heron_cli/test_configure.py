@@ -1,16 +1,23 @@
 """The layers of a topology's config: command line > topology > environment > API > default."""
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heron_cli.configure import config_layer, configured, reconfigured
+import heron_core
+from heron_cli.configure import config_layer, configured, packing_plan, reconfigured
 from heron_cli.environment import Environment
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
+from heron_core.config_keys import is_known
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heron_core.validation import check
+from heron_spark.compile import one_container
 from heronpy_compat.loading.load_request import LoadRequest
 
 SPOUT = ComponentSpec("lines", True, "m.Lines", 4, (StreamSpec("default", ("line",)),))
@@ -114,3 +121,66 @@ def test_what_a_hook_changes_is_the_highest_layer() -> None:
     assert {key: after.config.get(key) for key in "abc"} == {"a": None, "b": 2, "c": 3}
     with pytest.raises(TopologyError, match="must be a whole number"):
         reconfigured(before, {**before.config, keys.MAX_SPOUT_PENDING: "many"})
+
+
+def test_a_misspelt_key_is_refused_wherever_it_is_given() -> None:
+    """Of the engine's keys only: a typo in the reliability mode must not mean at most once."""
+    wrong = r"nobody knows the key 'topology\.max\.spout\.pendign'; did you mean 'topology\.max\.s"
+    typo = {"topology.max.spout.pendign": 3}
+    with pytest.raises(TopologyError, match=wrong):
+        settled(TopologyOptions(options=("topology.max.spout.pendign=3",)))
+    with pytest.raises(TopologyError, match=wrong):
+        settled(TopologyOptions(), own=typo)
+    with pytest.raises(TopologyError, match=wrong):
+        settled(TopologyOptions(), environment=typo)
+    with pytest.raises(TopologyError, match=r"did you mean 'topology\.reliability\.mode'"):
+        settled(TopologyOptions(), own={"topology.reliabilty.mode": "ATLEAST_ONCE"})
+    component = replace(SPOUT, config={"topology.tick.tuple.freq.sec": 1})
+    with pytest.raises(TopologyError, match=r"config of spout 'lines': nobody knows the key"):
+        check(TopologySpec("T", (component,)))
+
+
+def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    own = {
+        "topology.worker.childopts": "-Xmx1g", "topology.bolts.window.length.count": 3,
+        "topology.ras.constraints": [], "topology.mine": 1, "mine": 2, "table.path": 3,
+        keys.MAX_SPOUT_PENDING: 10,
+    }  # fmt: skip
+    settled(TopologyOptions(options=("wat=3", "workers=2", "spout=2", "pystorm.x=1")), own=own)
+    assert capsys.readouterr().err.splitlines() == [
+        (
+            "note: these keys of Storm or Heron do nothing here: topology.worker.childopts,"
+            " topology.bolts.window.length.count, topology.ras.constraints"
+        ),
+        "note: nobody knows these keys, only components see them: topology.mine",
+        "note: wat is a key for your components only",
+        "note: workers is a key for your components only; did you mean topology.workers?",
+        "note: spout is a key for your components only",
+    ]
+    settled(TopologyOptions(), own={"mine": 2, "topology.workers": 1})
+    assert capsys.readouterr().err == ""
+
+
+def test_effectively_once_is_refused_natively_after_the_options() -> None:
+    """`--engine spark` runs it; another mode in -o runs it natively, too."""
+    own = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
+    with pytest.raises(TopologyError, match="which only --engine spark can do: run it there, or"):
+        packing_plan(settled(TopologyOptions(), own=own))
+    by_option = TopologyOptions(options=("topology.reliability.mode=ATLEAST_ONCE",))
+    assert len(packing_plan(settled(by_option, own=own)).instances) == 4
+    assert one_container(settled(TopologyOptions(), own=own)).instances
+
+
+def test_every_key_that_the_code_names_is_known() -> None:
+    """A key that is read somewhere and missing in config_keys.py would be refused or announced."""
+    root = Path(heron_core.__file__).parents[1]
+    packages = ("heron_*", "heronpy_compat", "scheduler", "stream_manager", "topology_master")
+    texts = (
+        file.read_text()
+        for package in packages
+        for file in root.glob(f"{package}/**/*.py")
+        if file.name != "config_keys.py"
+    )
+    named = {key for text in texts for key in re.findall(r'"((?:topology|heron)\.[a-z._]+)"', text)}
+    files = {"topology.py", "topology.json", "heron.json"}
+    assert sorted(key for key in named - files if not is_known(key)) == []

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from heron_cli.component_table import paused_share
+from heron_cli.number_text import duration
 from heron_cli.stats_text import (
     cause_lines,
     dropped_lines,
-    duration,
     headline,
     pause_lines,
-    paused_share,
 )
 from heron_core.stats import PauseStats, StreamManagerStats, TopologyStats
 

@@ -19,25 +19,34 @@ from heron_core.stats import (
     TopologyStats,
     UpdateStats,
 )
+from heron_core.topology_events import TopologyEvent
 
 NO_SAMPLES = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
 COMPONENT = ComponentStats(
-    type="bolt", instances=2, up=1, emitted=1, executed=2, acked=3, failed=4, expired=5, ticks=6,
-    errors=7, fenced=8, late=9, pending=0, queue_bytes=10, emitted_per_sec=0.5, executed_per_sec=1,
+    type="bolt", instances=2, up=1, emitted=1, executed=2, acked=3, failed=4,
+    failed_for_good=1, expired=5, ticks=6, errors=7, callback_errors=2, fenced=8, late=9, pending=0,
+    queue_bytes=10, emitted_per_sec=0.5, executed_per_sec=1,
     capacity=0.25,
     latency=ComponentLatencies(
         execute=LatencyStats(mean_ms=1.5, p50_ms=1.0, p99_ms=2.0),
         process=NO_SAMPLES, complete=NO_SAMPLES,
     ),
-    last_error=None, user={"seen": 7},
+    last_error=None, user={"seen": 7}, user_totals={"seen": 70},
 )  # fmt: skip
 INSTANCE = InstanceStats(
-    task=4, container=1, pid=None, restarts=0, emitted_per_sec=0.0, executed_per_sec=0.0,
-    capacity=0.0, queue_bytes=0, executed=0, acked=0, failed=0, expired=0, ticks=0, errors=0,
-    fenced=0, late=0, pending=0, user={},
+    instance="count[0]", task=4, up=False, container=1, pid=None, restarts=0,
+    emitted_per_sec=0.0, executed_per_sec=0.0,
+    capacity=0.0, queue_bytes=0, executed=0, acked=0, failed=0, failed_for_good=0,
+    expired=0, ticks=0, errors=0, callback_errors=0, fenced=0, late=0, pending=0, stuck_secs=0.0,
+    user={},
+)  # fmt: skip
+EVENT = TopologyEvent(
+    at=1.5, kind="crash", what="was killed", why="who knows", container=1, task=4,
+    instance="count[0]",
 )  # fmt: skip
 STATS = TopologyStats(
     topology="t", state="RUNNING", epoch=3, phase="running", drained=False, lost=0,
+    in_flight=12, waiting_for=("count[0]",), stuck={"count[0]": 6.5}, events=(EVENT,),
     update=UpdateStats(
         number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
     ),
@@ -62,10 +71,21 @@ QUERY = QueryStats(
 
 LATENCY = {"mean_ms": None, "p50_ms": None, "p99_ms": None}
 COUNTERS = dict.fromkeys(
-    ("executed", "acked", "failed", "expired", "ticks", "errors", "fenced", "late", "pending"), 0
-)
+    (
+        "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
+        "callback_errors", "fenced", "late", "pending",
+    ), 0,
+)  # fmt: skip
 JSON: dict[str, Any] = {
     "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
+    "lost_uncounted": False, "in_flight": 12, "waiting_for": ["count[0]"],
+    "stuck": {"count[0]": 6.5}, "tracked": False,
+    "events": [
+        {
+            "at": 1.5, "kind": "crash", "what": "was killed", "why": "who knows", "container": 1,
+            "task": 4, "instance": "count[0]",
+        }
+    ],
     "update": {
         "number": 1, "under_way": True, "reason": "", "uncounted": 0, "step": "drain",
         "waiting_for": ["count[0]"],
@@ -75,14 +95,15 @@ JSON: dict[str, Any] = {
     "components": {
         "count": {
             "type": "bolt", "instances": 2, "up": 1, "emitted": 1, "executed": 2, "acked": 3,
-            "failed": 4, "expired": 5, "ticks": 6, "errors": 7, "fenced": 8, "late": 9,
+            "failed": 4, "failed_for_good": 1, "expired": 5, "ticks": 6, "errors": 7,
+            "callback_errors": 2, "fenced": 8, "late": 9,
             "pending": 0, "queue_bytes": 10, "emitted_per_sec": 0.5, "executed_per_sec": 1,
             "capacity": 0.25,
             "latency": {
                 "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0},
                 "process": LATENCY, "complete": LATENCY,
             },
-            "last_error": None, "user": {"seen": 7},
+            "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70},
         }
     },
     "paused": {
@@ -95,8 +116,10 @@ JSON: dict[str, Any] = {
     "master": {"malformed": 0}, "errors": {4: "no module"},
     "instances": [
         {
-            "task": 4, "container": 1, "pid": None, "restarts": 0, "emitted_per_sec": 0.0,
-            "executed_per_sec": 0.0, "capacity": 0.0, "queue_bytes": 0, **COUNTERS, "user": {},
+            "instance": "count[0]", "task": 4, "up": False, "container": 1, "pid": None,
+            "restarts": 0, "emitted_per_sec": 0.0,
+            "executed_per_sec": 0.0, "capacity": 0.0, "queue_bytes": 0, "stuck_secs": 0.0,
+            **COUNTERS, "user": {}, "user_totals": {},
             "cpu_share": 0.0, "memory_bytes": 0,
         }
     ],

@@ -140,14 +140,14 @@ TOPOLOGY = TopologySpec(
 def test_dot_says_components_streams_fields_and_groupings() -> None:
     """Two streams between the same two are one arrow; a quote in a name is escaped."""
     lines = to_dot(graph_of(TOPOLOGY)).splitlines()
-    both = r"default: word\nfields(word)\nbad: a, b, c, d, ...\nall"
+    both = r"word\nfields(word)\nbad: a, b, c, d, ...\nall"
     assert lines[0] == 'digraph "Words" {'
     assert lines[4:] == [
         '  "lines" [label="lines\\nLines\\n1 instance", fillcolor="#d5e8d4"];',
         '  "co\\"unt" [label="co\\"unt\\nCount\\n2 instances", fillcolor="#dae8fc"];',
         '  "js" [label="js\\nnode split.js\\n1 instance", fillcolor="#dae8fc"];',
         f'  "lines" -> "co\\"unt" [label="{both}"];',
-        '  "lines" -> "js" [label="default: word\\nshuffle"];',
+        '  "lines" -> "js" [label="word\\nshuffle"];',
         "}",
     ]
 

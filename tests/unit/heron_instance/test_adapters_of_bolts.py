@@ -101,7 +101,7 @@ def test_tuples_are_of_the_adapters_class(tracked: bool) -> None:
     assert type(first) is OwnTuple
     assert first.values == ("other", "default", "x")
     assert first.roots == ([ROOT, 7] if tracked else None)
-    assert (second.key, second.roots) == (0, None)
+    assert (second.tuple_key, second.roots) == (0, None)
 
 
 def test_tuples_of_several_streams_and_roots_are_so_too() -> None:

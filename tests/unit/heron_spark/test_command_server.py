@@ -74,6 +74,10 @@ def progress(batch: int, executed: int) -> Progress:
                 "pid": 99,
                 "last_error": None,
                 "user": {"seen": batch},
+                "user_totals": {},
+                "stuck_secs": 0.0,
+                "failed_for_good": 0,
+                "callback_errors": 0,
                 **{kind: latency(executed) for kind in ("execute", "process", "complete")},
             },
         }

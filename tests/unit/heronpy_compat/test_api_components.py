@@ -149,12 +149,13 @@ def test_only_next_tuple_and_process_must_be_defined(
     bolt.initialize({}, None)  # type: ignore[arg-type]
     for hook in (spout.activate, spout.deactivate, spout.close, bolt.on_finish):
         hook()
-    for callback in (spout.ack, spout.fail, bolt.process_tick):
+    for callback in (spout.ack, spout.fail):
         callback(1)
+    bolt.process_tick(Tuple("0", "__system", "__tick", None, None))
     with pytest.raises(NotImplementedError, match=r"Words must define next_tuple\(self\)"):
         spout.next_tuple()
     with pytest.raises(NotImplementedError, match=r"Count must define process\(self, tup\)"):
-        bolt.process(None)
+        bolt.process(Tuple("0", "words", "default", None, []))
     assert (Bolt.auto_ack, Bolt.auto_anchor, Bolt.auto_fail) == (False, False, False)
 
 

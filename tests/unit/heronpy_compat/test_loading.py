@@ -45,6 +45,12 @@ def class_paths(file: str, name: str | None = None) -> list[str]:
     return [each.class_path for each in load_topology(file, name).components]
 
 
+def test_a_program_whose_main_nobody_calls(write: Write) -> None:
+    file = write("silent.py", COMPONENTS + MAIN.partition("if __name__")[0])
+    with pytest.raises(TopologyError, match=r"silent.py has a function main\(\) that nobody calls"):
+        load_topology(file)
+
+
 # Files with a topology
 
 

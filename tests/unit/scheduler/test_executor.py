@@ -55,7 +55,7 @@ def status_pipe() -> Iterator[tuple[int, SupervisorLink]]:
 def test_the_stream_manager_is_first_so_that_it_ends_last() -> None:
     first, *instances = process_specs(container(1))
     assert first.name == "stream manager 1"
-    assert names(instances) == ["component 'lines' (task 1)", "component 'lines' (task 2)"]
+    assert names(instances) == ["lines[0] (task 1)", "lines[1] (task 2)"]
 
 
 def test_the_memory_of_an_instance_is_limited_by_the_rammap_alone() -> None:
@@ -75,7 +75,7 @@ def test_the_plan_that_the_stream_manager_works_by_counts() -> None:
     message = {"packing": packing_to_json(packed(2, 3))}
     changed = changed_specs(container(1), message, SupervisorLink(-1))
     assert names(changed) == [
-        "stream manager 1", "component 'lines' (task 2)", "component 'lines' (task 3)"
+        "stream manager 1", "lines[1] (task 2)", "lines[2] (task 3)"
     ]  # fmt: skip
 
 

@@ -94,8 +94,6 @@ def test_first_fit_fills_what_has_room() -> None:
     [
         ({"cuont": 2}, None, "no component 'cuont': it has word, count"),
         ({"count": 0}, None, "count cannot have 0 instances: use at least 1"),
-        ({"count": 3}, None, "has these numbers"),
-        ({}, 1, "has these numbers"),
         ({}, 5, "use 1 to 4"),
     ],
 )
@@ -105,6 +103,20 @@ def test_what_cannot_be_is_refused(
     spec = topology({}, word=1, count=3)
     with pytest.raises(TopologyError, match=told):
         repack(spec, pack(spec), parallelism, containers)
+
+
+@pytest.mark.parametrize(("parallelism", "containers"), [({"count": 3}, None), ({}, 1)])
+def test_asked_again_nothing_changes(parallelism: dict[str, int], containers: int | None) -> None:
+    # A script that says how many there are to be runs every night.
+    spec = topology({}, word=1, count=3)
+    assert repack(spec, pack(spec), parallelism, containers) == pack(spec)
+
+
+def test_on_this_machine_a_container_grows() -> None:
+    # Nobody asked for another container, and nobody has reserved a size for this one.
+    spec = topology({}, word=1, count=3)
+    after = repack(spec, pack(spec), {"count": 5}, grow=True)
+    assert [len(each.instances) for each in after.containers] == [6]
 
 
 def test_a_dry_run_tells_what_becomes_of_each_container() -> None:

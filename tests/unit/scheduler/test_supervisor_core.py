@@ -120,7 +120,7 @@ def test_a_process_that_crashes_once_is_back_at_once() -> None:
     # A bolt hits a bad record in the night: it should cost as little as possible.
     machine = running(spec("manager"), spec("bolt"))
     assert starts(machine.does(Ended("bolt", 1, "KeyError"))) == ["bolt"]
-    assert "bolt ended with 1: KeyError" in machine.logged
+    assert "bolt ended with exit code 1: KeyError" in machine.logged
 
 
 def test_the_second_time_it_waits() -> None:
@@ -142,14 +142,17 @@ def test_one_that_keeps_ending_ends_the_supervisor() -> None:
     assert machine.does(Ended("manager", 0)) == [Exit(Outcome(ExitCode.GAVE_UP, reason))]
 
 
-def test_one_that_says_nothing_is_described_by_its_exit_code() -> None:
+def test_one_that_says_nothing_is_described_by_its_signal() -> None:
     machine = running(spec("only"))
     for _ in range(RESTARTS):
         machine.does(Ended("only", -11))
         machine.does(Timer(), 1.0)
     (end,) = machine.does(Ended("only", -11))
     assert end == Exit(
-        Outcome(ExitCode.GAVE_UP, "only ended 3 times in a row: its last exit code was -11")
+        Outcome(
+            ExitCode.GAVE_UP,
+            "only ended 3 times in a row: the last time it was killed by signal 11 (SIGSEGV)",
+        )
     )
 
 
@@ -176,7 +179,8 @@ def test_a_silent_process_is_killed_and_replaced() -> None:
     machine = running(spec("manager"), spec("bolt"))
     assert machine.passes(SILENT_SECS + 1.0, "manager") == [Kill("bolt")]
     assert starts(machine.does(Ended("bolt", -9))) == ["bolt"]
-    assert "bolt ended with -9: it was silent for 15 s, and was killed" in machine.logged
+    told = "bolt was killed by signal 9 (SIGKILL): it was silent for 15 s, and was killed"
+    assert told in machine.logged
 
 
 def test_one_that_beats_is_left_alone() -> None:
@@ -211,7 +215,10 @@ def test_one_that_breaks_the_protocol_is_killed() -> None:
     machine = running(spec("manager"), spec("bolt"))
     assert machine.does(ProtocolBroken("bolt", "nonsense")) == [Kill("bolt")]
     machine.does(Ended("bolt", -9))
-    assert "bolt ended with -9: its status pipe has nonsense, and it was killed" in machine.logged
+    assert (
+        "bolt was killed by signal 9 (SIGKILL): its status pipe has nonsense, and it was killed"
+        in (machine.logged)
+    )
 
 
 # --- memory -------------------------------------------------------------------------------------
@@ -268,7 +275,7 @@ def test_new_ones_start_others_end_and_who_stays_is_not_touched() -> None:
 def test_one_that_stays_is_started_again_by_its_new_spec() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(SpecsChanged([spec("manager"), spec("one", 7)]))
-    assert machine.does(Ended("one", 1)) == [Start(spec("one", 7))]
+    assert machine.does(Ended("one", 1)) == [Start(spec("one", 7), "ended with exit code 1")]
 
 
 def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None:
@@ -375,7 +382,7 @@ def test_the_story_has_cause_and_consequence_and_a_bound() -> None:
     machine = running(spec("manager"), spec("bolt"))
     machine.does(Ended("bolt", 1, "KeyError"))
     steps = {step.cause: step.effects for step in machine.core.story().steps}
-    assert steps["Ended bolt 1 KeyError"] == ("Start bolt",)
+    assert steps["Ended bolt 1 KeyError"] == ("Start bolt ended with exit code 1: KeyError",)
     machine.passes(60.0, "manager", "bolt")
     assert len(machine.core.story().steps) < 10, "heartbeats are no story"
     for _ in range(2 * STEPS_MAX):

@@ -4,6 +4,8 @@ Many of these were found by tests/sim; the seeds named here fail again without t
 """
 
 from array import array
+from dataclasses import replace
+from typing import Any
 
 from manager_support import (
     HIGH_BYTES,
@@ -254,6 +256,31 @@ def test_who_was_paused_by_the_one_before_us_is_let_go() -> None:
     # Seed 95: a stream manager dies during back-pressure, the new one knows no cause.
     made = manager(introduced=False)
     assert pauses(made.hello(SPOUT)) == [(SPOUT, False)]
+
+
+def test_the_master_hears_how_a_process_ended_and_what_it_took_along() -> None:
+    """kill -9 of a bolt: its successor knows the signal, its stream manager what it had."""
+    made = Manager(TOPOLOGY, PACKED)
+    made.hello(NEAR)
+    made.data(batch(NEAR))
+    made.consumed(NEAR, 1)
+    made.data(batch(NEAR, roots=[(SPOUT << 44) + 1]))
+    hello = messages.RegisterInstance(NEAR, 2, 1, "was killed by signal 9 (SIGKILL)")
+    made.now += 10.0
+    made.handle(events.Timer())
+    assert not to_master(made.control(NEAR, hello, 2)), "there is no master yet"
+    told = to_master(made.handle(events.MasterConnected()))
+    assert told[1:] == [messages.InstanceReplaced(NEAR, hello.predecessor, 0, 1)]
+    made.data(batch(NEAR))
+    (replaced,) = to_master(made.control(NEAR, replace(hello, incarnation=3), 3))
+    assert (replaced.lost, replaced.failed) == (1, 0)
+    again = to_master(made.handle(events.MasterConnected()))
+    assert len(again) == 1, "it is told once"
+
+
+def to_master(out: list[events.Instruction]) -> list[Any]:
+    """What the master is told."""
+    return [each.message for each in out if isinstance(each, events.ToMaster)]
 
 
 def test_a_successor_that_takes_all_that_waits_ends_the_cause() -> None:

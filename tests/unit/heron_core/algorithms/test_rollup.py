@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from heron_core.algorithms.counted import KINDS
 from heron_core.algorithms.histogram import bucket_of
-from heron_core.algorithms.rollup import KINDS, RollUp
+from heron_core.algorithms.rollup import RollUp
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -37,7 +38,8 @@ def snapshot(at: float, incarnation: int = 1, **numbers: Any) -> dict[str, Any]:
         "executed": 0, "acked": 0, "failed": 0, "expired": 0, "ticks": 0, "errors": 0, "fenced": 0,
         "late": 0, "emitted": {"default": 0}, "pending": 0, "busy_secs": 0.0, "last_error": None,
         "finished": False, **dict.fromkeys(KINDS, latency), "at": at, "incarnation": incarnation,
-        "pid": 7, "user": {}, **numbers,
+        "pid": 7, "user": {}, "user_totals": {}, "stuck_secs": 0.0, "failed_for_good": 0,
+        "callback_errors": 0, **numbers,
     }  # fmt: skip
 
 

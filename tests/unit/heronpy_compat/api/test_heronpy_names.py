@@ -15,7 +15,7 @@ CLASS, CONSTANT, FUNCTION = "class", "constant", "function"
 NAMES: list[tuple[str, str, str, dict[str, str]]] = [
     # module below heronpy, name, what it is, {method (itself if ""): its parameters}
     ("api.component.base_component", "BaseComponent", CLASS,
-     {"": "delegate", "log": "message level"}),
+     {"": "delegate wrong", "log": "message level"}),
     ("api.spout.base_spout", "BaseSpout", CLASS,
      {"spec": "name par config optional_outputs",
       "emit": "tup tup_id stream direct_task need_task_ids"}),

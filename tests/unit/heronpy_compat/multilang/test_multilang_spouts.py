@@ -124,7 +124,8 @@ def test_log_error_metrics_and_strays_as_in_bolts(spout: Make) -> None:
     shell.component.next_tuple()
     assert shell.engine.logged == ["hello"]
     assert shell.engine.errors[0].endswith("lost the queue")
-    assert shell.counts == {"unknown_metrics": 1, "stray_lines": 1}
+    assert shell.context.metrics["n"][0].get_value_and_reset() == 1
+    assert shell.counts == {"stray_lines": 1}
     shell.engine.until(lambda: any("stderr: on stderr" in line for line in shell.engine.lines))
 
 

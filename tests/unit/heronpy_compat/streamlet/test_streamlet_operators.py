@@ -208,6 +208,19 @@ def test_tumbling_windows_hold_each_element_once() -> None:
     ]
 
 
+def test_reduce_by_window_of_a_function_that_takes_no_none() -> None:
+    """In heronpy `lambda x, y: x + y` failed; it begins with the first element."""
+
+    def program(builder: Builder) -> None:
+        window = WindowConfig.create_tumbling_window(1)
+        builder.new_source(Fed()).reduce_by_window(window, add).log()
+
+    cluster = cluster_of(program)
+    feed(cluster, 1, 2, 3)
+    cluster.tick(1)
+    assert cluster.elements("reducebywindow-1") == [(Window(1000, 1001), 6)]
+
+
 def test_reduce_by_window_begins_with_none_and_emits_for_empty_windows() -> None:
     """The elements need not be pairs, as they had to in heronpy."""
     cluster = cluster_of(reduced(WindowConfig.create_tumbling_window(1), keyed=False))

@@ -55,7 +55,7 @@ UTILITIES = (
         ("dsl.util", "to_java_arg to_python_arg to_python_arg_list"),
         ("thrift", STRUCTS),
         ("util", UTILITIES),
-        ("run", "main"),
+        ("run", "main RESOURCES_PATH"),
         ("version", "VERSION __version__"),
     ],
 )

@@ -1,0 +1,217 @@
+"""The table of components: as many columns as are in use and fit, the most important first.
+
+`run` draws it live, `stats` and the summary print it; all from the same cells.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heron_cli.number_text import milliseconds, short, size
+from heron_core.stats import ComponentStats, InstanceStats, LatencyStats, TopologyStats
+
+GAP = "  "
+FULL_CAPACITY = 0.9
+"""From here on a component is shown as full."""
+BAD, WARNING, PAUSED, PLAIN = "bold red", "yellow", "magenta", ""
+"""Styles of cells, in rich's words."""
+ALWAYS = 2
+NOTHING = ("", "0", "0%")
+"""A column of these alone says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a row and a column."""
+
+    text: str
+    style: str = PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, if it is in use and there is room for it."""
+
+    heading: str
+    priority: int
+    """The lower, the sooner it is shown; 0 for always, up to ALWAYS wherever there is room."""
+    cells: tuple[Cell, ...]
+
+    @property
+    def width(self) -> int:
+        """In characters."""
+        return max(len(self.heading), *(len(each.text) for each in self.cells), 1)
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether any row has something there."""
+        return self.priority <= ALWAYS or any(each.text not in NOTHING for each in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns that are shown, in order."""
+
+    columns: tuple[Column, ...]
+
+    def rows(self) -> list[list[Cell]]:
+        """Headings and cells with the spaces that align them: all but the first to the right."""
+        padded = [_padded(column, at == 0) for at, column in enumerate(self.columns)]
+        return [list(row) for row in zip(*padded, strict=True)]
+
+    def __str__(self) -> str:
+        rows = (GAP.join(each.text for each in row).rstrip() for row in self.rows())
+        return "\n".join(rows)
+
+
+def _padded(column: Column, is_first: bool) -> list[Cell]:
+    align: Callable[[str, int], str] = str.ljust if is_first else str.rjust
+    cells = (Cell(column.heading, "bold"), *column.cells)
+    return [Cell(align(each.text, column.width), each.style) for each in cells]
+
+
+def table_of(columns: Sequence[Column], width: int | None) -> Table:
+    """The columns in use that fit into `width` characters, by priority; None: all of them. The
+    first column is never cut."""
+    used = [each for each in columns if each.is_in_use]
+    if width is None:
+        return Table(tuple(used))
+    room, chosen = width, set[str]()
+    for each in sorted(used, key=lambda column: column.priority):
+        needed = each.width + (len(GAP) if chosen else 0)
+        if each.priority == 0 or needed <= room:
+            chosen.add(each.heading)
+            room -= needed
+        else:
+            break
+    return Table(tuple(each for each in used if each.heading in chosen))
+
+
+def component_table(stats: TopologyStats, width: int | None = None, rates: bool = True) -> Table:
+    """One row for each component; without `rates` for a topology that has ended."""
+    rows = list(stats.components.items())
+
+    def column(
+        heading: str, priority: int, cell: Callable[[str, ComponentStats], Cell | str]
+    ) -> Column:
+        made = (cell(name, each) for name, each in rows)
+        return Column(
+            heading,
+            priority,
+            tuple(each if isinstance(each, Cell) else Cell(each) for each in made),
+        )
+
+    columns = [
+        column("component", 0, lambda name, each: _name_cell(stats, name, each)),
+        column("inst", 1, lambda name, each: _instances_cell(each)),
+        column("exec/s", 2, lambda name, each: _of_bolt(each, short(each.executed_per_sec))),
+        column("emit/s", 3, lambda name, each: short(each.emitted_per_sec)),
+        column("executed", 5, lambda name, each: _of_bolt(each, short(each.executed))),
+        column("emitted", 6, lambda name, each: short(each.emitted)),
+        column("acked", 11, lambda name, each: short(each.acked)),
+        column("failed", 4, lambda name, each: _count_cell(each.failed)),
+        column("errors", 8, lambda name, each: _count_cell(each.errors)),
+        column("pending", 10, lambda name, each: short(each.pending)),
+        column("queue", 9, lambda name, each: size(each.queue_bytes)),
+        column("p50", 13, lambda name, each: milliseconds(_shown_latency(each).p50_ms)),
+        column("p99", 12, lambda name, each: milliseconds(_shown_latency(each).p99_ms)),
+        column("capacity", 6, lambda name, each: _capacity_cell(each.capacity)),
+        column("paused", 7, lambda name, each: _paused_cell(stats, name)),
+    ]
+    if not rates:
+        columns = [x for x in columns if x.heading not in ("exec/s", "emit/s", "capacity")]
+    return table_of(columns, width)
+
+
+def instance_table(
+    stats: TopologyStats, instances: Sequence[InstanceStats], width: int | None = None
+) -> Table:
+    """One row for each instance of a component."""
+
+    def column(heading: str, priority: int, cell: Callable[[InstanceStats], str]) -> Column:
+        return Column(heading, priority, tuple(Cell(cell(each)) for each in instances))
+
+    shares = {task: f"{pauses.share:.0%}" for task, pauses in stats.paused.items()}
+    name_cells = tuple(
+        Cell(each.instance, BAD if each.stuck_secs or not each.up else PLAIN) for each in instances
+    )
+    columns = [
+        Column("instance", 0, name_cells),
+        column("task", 0, lambda each: str(each.task)),
+        column("container", 1, lambda each: str(each.container)),
+        column("pid", 2, lambda each: "down" if not each.up else str(each.pid or "")),
+        column("restarts", 4, lambda each: str(each.restarts)),
+        column("exec/s", 3, lambda each: short(each.executed_per_sec)),
+        column("emit/s", 5, lambda each: short(each.emitted_per_sec)),
+        column("executed", 6, lambda each: short(each.executed)),
+        column("acked", 11, lambda each: short(each.acked)),
+        column("failed", 5, lambda each: short(each.failed)),
+        column("pending", 10, lambda each: short(each.pending)),
+        column("queue", 8, lambda each: size(each.queue_bytes)),
+        column("capacity", 7, lambda each: f"{each.capacity:.0%}"),
+        column("cpu", 8, lambda each: f"{each.cpu_share:.0%}"),
+        column("memory", 8, lambda each: size(each.memory_bytes)),
+        column("paused", 9, lambda each: shares.get(each.task, "")),
+        column("stuck", 4, lambda each: f"{each.stuck_secs:.0f} s" if each.stuck_secs else ""),
+    ]
+    return table_of(columns, width)
+
+
+def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of text, with all its columns."""
+    columns = [
+        Column(heading, 0, tuple(Cell(row[at]) for row in rows))
+        for at, heading in enumerate(headings)
+    ]
+    return str(table_of(columns, None))
+
+
+def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> Cell:
+    if any(_component_of(instance) == name for instance in stats.stuck):
+        return Cell(name, BAD)
+    if component.up < component.instances or component.failed_for_good:
+        return Cell(name, BAD)
+    is_paused = any(
+        pauses.causes and _component_of(pauses.instance) == name for pauses in stats.paused.values()
+    )
+    if is_paused:
+        return Cell(name, PAUSED)
+    return Cell(name, WARNING if component.capacity >= FULL_CAPACITY else PLAIN)
+
+
+def _component_of(instance: str) -> str:
+    return instance.rpartition("[")[0]
+
+
+def _instances_cell(component: ComponentStats) -> Cell:
+    up, instances = component.up, component.instances
+    return Cell(str(instances)) if up == instances else Cell(f"{up}/{instances}", BAD)
+
+
+def _of_bolt(component: ComponentStats, text: str) -> str:
+    return text if component.type == "bolt" else ""
+
+
+def _count_cell(number: int) -> Cell:
+    return Cell(short(number), BAD if number else PLAIN)
+
+
+def _capacity_cell(capacity: float) -> Cell:
+    return Cell(f"{capacity:.0%}", WARNING if capacity >= FULL_CAPACITY else PLAIN)
+
+
+def _paused_cell(stats: TopologyStats, component: str) -> Cell:
+    pauses = [x for x in stats.paused.values() if _component_of(x.instance) == component]
+    is_now = any(each.causes for each in pauses)
+    return Cell(paused_share(stats, component), PAUSED if is_now else PLAIN)
+
+
+def paused_share(stats: TopologyStats, component: str) -> str:
+    """Share of its time that the component's most paused instance was paused; empty for never."""
+    shares = [x.share for x in stats.paused.values() if _component_of(x.instance) == component]
+    return f"{max(shares):.0%}" if shares else ""
+
+
+def _shown_latency(component: ComponentStats) -> LatencyStats:
+    """A spout's is the complete one where tuples are tracked, else it is the execute one."""
+    complete = component.latency.complete
+    return complete if complete.p50_ms is not None else component.latency.execute

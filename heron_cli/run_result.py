@@ -1,0 +1,102 @@
+"""What a run has come to: whether all went well, and what the last lines say. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heron_cli.component_table import component_table
+from heron_cli.number_text import counted, short, whole
+from heron_cli.stats_text import error_lines, event_lines, processed
+from heron_core.plans import TopologyState
+from heron_core.stats import TopologyStats
+
+EVENTS_SHOWN = 8
+"""At the end of a run; events.log has all."""
+
+
+def shortfalls(stats: TopologyStats) -> list[str]:
+    """What did not go well: tuples that failed for good, were lost or discarded, and errors outside
+    of a tuple. Empty if every tuple was processed."""
+    components = stats.components.values()
+    found = []
+    if failed := sum(each.failed_for_good for each in components):
+        found.append(f"{counted_whole(failed, 'tuple')} failed for good")
+    if stats.lost:
+        found.append(f"up to {counted_whole(stats.lost, 'delivery')} lost")
+    if stats.lost_uncounted:
+        found.append("what the queues of a stream manager held that ended is lost")
+    if discarded := _discarded(stats):
+        about = "" if not _has_crashed(stats) else "about "
+        text = counted_whole(discarded, "delivery")
+        found.append(f"{about}{text} still in flight, and discarded")
+    for name, each in stats.components.items():
+        if each.callback_errors:
+            times = counted(each.callback_errors, "time")
+            found.append(f"{name} raised {times} outside of a tuple")
+    return found
+
+
+def counted_whole(number: int, noun: str) -> str:
+    """1 tuple, 2,000 tuples."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{whole(number)} {noun if number == 1 else plural}"
+
+
+def _discarded(stats: TopologyStats) -> int:
+    is_over = stats.drained or stats.state == TopologyState.ENDED
+    return 0 if is_over else stats.in_flight or 0
+
+
+def _has_crashed(stats: TopologyStats) -> bool:
+    return any(each.kind == "crash" for each in stats.events)
+
+
+def shortfall_line(stats: TopologyStats) -> str:
+    """The line that stands out at the end; empty if all went well."""
+    found = shortfalls(stats)
+    return f"INCOMPLETE: {'; '.join(found)}" if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, for its last lines."""
+
+    stats: TopologyStats
+    secs: float
+    is_done: bool
+    """Whether it ended by itself."""
+    logs: str
+    is_complete: bool = True
+    """Whether these are the last numbers, rather than the last that were heard."""
+
+    def lines(self, width: int | None, with_events: bool = True) -> list[str]:
+        """Table, errors, events, totals."""
+        stats, total = self.stats, processed(self.stats)
+        rate = short(total / self.secs) if self.secs else "0"
+        how = "ended" if self.is_done else "stopped"
+        events = stats.events if with_events else ()
+        newest: Sequence[str] = event_lines(events, EVENTS_SHOWN)
+        more = len(events) - len(newest)
+        lines = [str(component_table(stats, width, rates=False)), *error_lines(stats), *newest]
+        if more > 0:
+            lines.append(f"{counted(more, 'event')} before these: see events.log")
+        if not self.is_complete:
+            lines.append("these numbers are the last that were heard, not the last there were")
+        lines.append(
+            f"{stats.topology} {how} after {self.secs:.1f} s: "
+            f"{counted_whole(total, 'tuple')} processed, {rate}/s. Logs: {self.logs}"
+        )
+        return lines
+
+
+def waiting_text(stats: TopologyStats) -> str:
+    """Whom a stop waits for, and how much is in flight; empty for nobody."""
+    names = []
+    for each in stats.waiting_for[:EVENTS_SHOWN]:
+        secs = stats.stuck.get(each)
+        names.append(f"{each} (in one call for {secs:.0f} s)" if secs else each)
+    if not names:
+        return ""
+    more = len(stats.waiting_for) - len(names)
+    others = f" and {more} more" if more > 0 else ""
+    flight = f", {short(stats.in_flight)} deliveries in flight" if stats.in_flight else ""
+    return f"waiting for {', '.join(names)}{others}{flight}"

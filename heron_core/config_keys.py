@@ -1,0 +1,114 @@
+"""Which configuration keys exist: those that are read here, and Storm's and Heron's that are not.
+
+A key that begins as the engine's do and is neither is a mistake if it resembles one of them. All
+other keys are the user's own: components find them in their config.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from heron_core import config
+
+ENGINE_PREFIXES = ("topology.", "heron.", "heronpy.")
+"""Keys that begin so are the engine's; any other may be a user's own."""
+KNOWN_PREFIXES = (*ENGINE_PREFIXES, "storm.", "pystorm.", "nimbus.", "supervisor.", "worker.")
+"""Keys that somebody but the user's own code may read: ours, Storm's and streamparse's."""
+RESEMBLANCE_MIN = 0.85
+"""difflib's ratio from which an unknown key is taken for a misspelt one: two letters that changed
+places in the shortest of ours are 0.93, `topology.workers` and `topology.users` are 0.84."""
+
+_PACKING_AND_SHELLS = """
+    component.cpumap component.diskmap component.rammap container.cpu
+    container.cpu.padding container.disk container.max.instances
+    container.padding.percentage container.ram container.ram.padding
+    max.task.parallelism metricsmgr.ram multilang.serializer original_name
+    packing.algorithm packing.ffd.sorting.strategy shellbolt.max.pending
+    stateful.checkpointmanager.ram stmgr.ram subprocess.timeout.secs
+"""
+_IDLE = """
+    acking additional.classpath auto-credentials backpressure.enable
+    batch.flush.interval.millis blobstore.map builtin.metrics.bucket.size.secs cap.ticket
+    classpath classpath.beginning component.cpu.pcore.percent component.jvmopts
+    component.output.bps component.resources.map container.max.cpu.hint container.max.disk.hint
+    container.max.ram.hint error.throttle.interval.secs event.logger.register
+    executor.overflow.limit executor.receive.buffer.size executor.send.buffer.size
+    exhibitor.enable fall.back.on.java.serialization groups isolate.machines kryo.decorators
+    kryo.factory kryo.register max.error.report.per.interval
+    metrics.aggregate.metric.evict.secs metrics.consumer.register multilang.log.handler
+    optimize priority producer.batch.size project.name python.path readonly.groups readonly.users
+    receiver.buffer.size remote.debugging.enable serialized.message.size.metrics
+    skip.missing.kryo.registrations sleep.spout.wait.strategy.time.ms spread.components
+    stats.sample.rate submitter.principal submitter.user tasks team.email team.environment
+    team.name testing.always.try.serialize timer.events trident.batch.emit.interval.millis
+    tuple.serializer users version worker.childopts worker.gc.childopts
+    worker.logwriter.childopts worker.max.heap.size.mb worker.metrics
+    worker.receiver.thread.count worker.shared.thread.pool.size worker.timeout.secs
+"""
+_IDLE_FAMILIES = """
+    acker.cpu acker.resources backpressure.check backpressure.disruptor backpressure.wait
+    bolt.outgoing bolt.wait bolts component.resources disable disruptor enable eventlogger
+    hbase hdfs kafka localityaware logging metrics.consumer metrics.reporters ras rocksdb
+    scheduler shared shellbolt.log spout.wait spouts state stateful supervisor tasks transactional
+    transfer trident worker.gc
+"""
+
+READ_HERE = (
+    frozenset(
+        value
+        for name, value in vars(config).items()
+        if name.isupper() and isinstance(value, str) and value.startswith(ENGINE_PREFIXES)
+    )
+    | frozenset(f"topology.{name}" for name in _PACKING_AND_SHELLS.split())
+    | frozenset(
+        (
+            "heron.class.packing.algorithm",
+            "heronpy.flux.recipe",
+            "heronpy.shell.command",
+            "heronpy.shell.environment",
+        )
+    )
+)
+"""Keys that some part of the engine reads: those of config.py, of the packing and of shells."""
+
+OF_OTHERS = frozenset(f"topology.{name}" for name in _IDLE.split())
+"""Keys of Storm and Heron that are accepted and do nothing here."""
+OF_OTHERS_BELOW = tuple(f"topology.{name}." for name in _IDLE_FAMILIES.split())
+"""Whole families of such keys."""
+
+
+def unknown_keys(given: Iterable[str]) -> list[str]:
+    """The keys that begin as the engine's do and that nobody knows."""
+    return [key for key in given if key.startswith(ENGINE_PREFIXES) and not is_known(key)]
+
+
+def is_known(key: str) -> bool:
+    """Whether the engine reads the key, or Storm or Heron do."""
+    return key in READ_HERE or is_of_others(key)
+
+
+def is_of_others(key: str) -> bool:
+    """Whether Storm or Heron know the key and nobody here reads it."""
+    return key not in READ_HERE and (key in OF_OTHERS or key.startswith(OF_OTHERS_BELOW))
+
+
+def resembled(key: str, further: Iterable[str] = ()) -> str | None:
+    """The key that `key` is a misspelling of, with or without its `topology.`; or None."""
+    import difflib  # only needed when something is wrong already
+
+    known = [*sorted(READ_HERE | OF_OTHERS), *further]
+    for each in (key, f"topology.{key}"):
+        if each != key and each in READ_HERE:
+            return each
+        close = difflib.get_close_matches(each, known, 1, RESEMBLANCE_MIN)
+        if close:
+            return close[0]
+    return None
+
+
+def misspelt(given: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first key that is a misspelling, and the key that it stands for."""
+    for key in unknown_keys(given):
+        close = resembled(key)
+        if close is not None:
+            return key, close
+    return None

@@ -1,0 +1,88 @@
+"""What happened to a topology that people want to know: crashes, pauses, updates, stuck calls.
+
+The topology master makes the events; the live view, `stats`, the summary of a run and the
+topology's `events.log` show them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+EVENTS_MAX = 100
+"""So many events the topology master keeps, and `stats` tells; events.log has more of them."""
+TEXT_CHARACTERS_MAX = 500
+"""Of `what` and `why` each: an exception's text may be as long as it likes."""
+
+
+class EventKind(StrEnum):
+    """What can happen."""
+
+    STATE = "state"
+    """Somebody paused the topology, or let it go on; or it has ended."""
+    CRASH = "crash"
+    """A process ended that was not to."""
+    RESTART = "restart"
+    """A process ended in order, and another one took its place."""
+    START_FAILED = "start failed"
+    """User code could not be loaded or initialised."""
+    DOWN = "down"
+    """Nothing was heard of a container for a while."""
+    UP = "up"
+    """A container that was down is there again."""
+    PAUSE = "pause"
+    """Back-pressure has paused instances for a while."""
+    RESUME = "resume"
+    """None is paused for that cause any more."""
+    STUCK = "stuck"
+    """A call of user code does not return."""
+    RETURNED = "returned"
+    """It has returned."""
+    RESCALE = "rescale"
+    """An update to another packing plan began, was done, or was given up."""
+
+
+BAD_KINDS = frozenset({EventKind.CRASH, EventKind.START_FAILED, EventKind.DOWN, EventKind.STUCK})
+"""What a view shows in red."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyEvent:
+    """One thing that happened."""
+
+    at: float
+    """When the topology master heard of it, in seconds since 1970."""
+    kind: str
+    """An EventKind."""
+    what: str
+    """In one line."""
+    why: str = ""
+    """The cause and the cost, as far as they are known."""
+    container: int | None = None
+    task: int | None = None
+    instance: str | None = None
+    """component[index]"""
+
+    @property
+    def about(self) -> str:
+        """Which instance or container it is about; empty for the whole topology."""
+        if self.instance is not None:
+            return f"{self.instance} (task {self.task}, container {self.container})"
+        return "" if self.container is None else f"container {self.container}"
+
+
+def event_text(event: TopologyEvent) -> str:
+    """What happened, in one line without the time."""
+    why = f": {event.why}" if event.why else ""
+    about = f"{event.about} " if event.about else ""
+    return f"{event.kind}: {about}{event.what}{why}"
+
+
+def event_time(event: TopologyEvent) -> str:
+    """When it happened, in local time, for a view."""
+    return datetime.fromtimestamp(event.at).strftime("%H:%M:%S")
+
+
+def log_line(event: TopologyEvent) -> str:
+    """The event's line in events.log."""
+    when = datetime.fromtimestamp(event.at).astimezone().strftime("%Y-%m-%dT%H:%M:%S%z")
+    return f"{when} {event_text(event)}"

@@ -1,0 +1,145 @@
+"""How the last run of each topology ended, as it stands in the user's folder until remove-logs."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import HeronError, ProtocolError
+from heron_core.exit_codes import ExitCode
+from heron_core.plans import PackingPlan, TopologyState
+from heron_core.state_tree import execution_path
+from heron_core.stats import InstanceStats, TopologyStats
+from heron_core.typed_json import from_json
+from heron_io.run_records import LAST_NUMBERS_FILE
+from heron_io.state_store.opening import open_store
+from scheduler.container.supervisor_events import Outcome
+from scheduler.submission import Submission
+from scheduler.user_folder import Home
+
+log = logging.getLogger("scheduler")
+
+STATES_OF_CODES: dict[int, str] = {
+    ExitCode.ENDED: TopologyState.ENDED,
+    ExitCode.GAVE_UP: TopologyState.FAILED,
+}
+ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
+
+
+@dataclass(frozen=True, slots=True)
+class LastNumbers:
+    """What the topology master said when it ended."""
+
+    stats: TopologyStats
+    instances: Mapping[str, Sequence[InstanceStats]]
+    """By component."""
+
+
+def time_text() -> str:
+    """Now, as it stands in the state store and in outcomes."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
+def write_outcome(submission: Submission, outcome: Outcome) -> None:
+    """Leave how the run ended; a full disk must not keep the rest from being cleaned up."""
+    known = _known(submission)
+    state, reason = STATES_OF_CODES.get(outcome.code), outcome.reason
+    if state is None and known.get("state") == TopologyState.ENDED:
+        # Its work was done before somebody ended the processes.
+        state, reason = TopologyState.ENDED, known.get("reason", "")
+    facts = {**_facts(known), **_sizes(submission.packing)}
+    _write(
+        submission.home,
+        submission.topology.name,
+        {
+            "state": state or TopologyState.KILLED,
+            "reason": reason,
+            "ended_at": time_text(),
+            **facts,
+        },
+    )
+
+
+def write_lost_outcome(home: Home, name: str, state: Mapping[str, Any], packing: Any) -> None:
+    """Of a topology whose scheduler was killed: nobody else says that it has ended. `state` and
+    `packing` are what is left of it in the state store."""
+    sizes: dict[str, int] = {}
+    if isinstance(packing, dict):
+        containers = packing.get("containers", ())
+        number = sum(len(each["instances"]) for each in containers)
+        sizes = {"containers": len(containers), "instances": number}
+    if os.path.isdir(home.topology(name)) and not outcome_of(home, name):
+        reason = "its scheduler was killed"
+        outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
+        _write(home, name, {**outcome, **_facts(state), **sizes})
+
+
+def change_outcome(home: Home, name: str, **changes: Any) -> None:
+    """Whoever ended the run in the foreground knows more about it."""
+    _write(home, name, {**outcome_of(home, name), **changes})
+
+
+def _write(home: Home, name: str, outcome: Mapping[str, Any]) -> None:
+    path = home.outcome_file(name)
+    try:
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            json.dump(outcome, file)
+        os.replace(f"{path}.new", path)
+    except OSError as error:
+        log.error("how the run ended could not be written: %s", error)
+
+
+def _known(submission: Submission) -> dict[str, Any]:
+    """What the state store knows of the topology; nothing if it cannot be reached."""
+    try:
+        with open_store(submission.store_url) as store:
+            return store.get(execution_path(submission.topology.name)) or {}
+    except HeronError as error:
+        log.warning("the topology's state could not be read: %s", error)
+        return {}
+
+
+def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: state[key] for key in ("submitted_at", "host", "user") if key in state}
+
+
+def _sizes(packing: PackingPlan) -> dict[str, int]:
+    return {"containers": len(packing.containers), "instances": len(packing.instances)}
+
+
+def outcome_of(home: Home, name: str) -> dict[str, Any]:
+    """How the last run of a topology ended: state, reason, when, and what was known of it; empty if
+    nothing is known."""
+    try:
+        with open(home.outcome_file(name), encoding="utf-8") as file:
+            outcome: dict[str, Any] = json.load(file)
+            return outcome if isinstance(outcome, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def ended_names(home: Home) -> list[str]:
+    """The topologies of which there is an outcome."""
+    try:
+        names = sorted(os.listdir(os.path.dirname(home.topology("any"))))
+    except OSError:
+        return []
+    return [name for name in names if os.path.isfile(home.outcome_file(name))]
+
+
+def last_numbers_of(home: Home, name: str) -> LastNumbers | None:
+    """The last numbers of a topology's last run; None if its master did not end in order."""
+    try:
+        with open(os.path.join(home.logs(name), LAST_NUMBERS_FILE), encoding="utf-8") as file:
+            found = json.load(file)
+        stats = TopologyStats.from_json(found["stats"])
+        instances = {
+            component: tuple(from_json(InstanceStats, each, "an instance") for each in rows)
+            for component, rows in found["instances"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ProtocolError):
+        return None
+    return LastNumbers(stats, instances)

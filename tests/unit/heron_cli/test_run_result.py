@@ -1,0 +1,68 @@
+"""The last lines of a run tell the truth: what was processed, what was not, and why."""
+
+from dataclasses import replace
+
+from view_support import STATS, component
+
+from heron_cli.run_result import Ending, shortfall_line, waiting_text
+from heron_cli.stats_text import processed
+
+GOOD = replace(
+    STATS,
+    lost=0,
+    components={"in": component("spout", emitted=5), "out": component("bolt", executed=5)},
+    state="ENDED",
+    drained=True,
+    events=(),
+)
+
+
+def test_all_went_well() -> None:
+    assert shortfall_line(GOOD) == ""
+    *_, last = Ending(GOOD, 2.0, is_done=True, logs="/logs").lines(80)
+    assert last == "words ended after 2.0 s: 5 tuples processed, 2/s. Logs: /logs"
+
+
+def test_every_tuple_raises() -> None:
+    """A bolt that emits with the wrong arity: three tuples were tried, none was processed."""
+    raising = component("bolt", executed=3, failed=3, failed_for_good=3, errors=3)
+    stats = replace(GOOD, components={"bad": raising})
+    assert processed(stats) == 0
+    assert shortfall_line(stats) == "INCOMPLETE: 3 tuples failed for good"
+
+
+def test_a_tuple_that_was_replayed_is_no_failure() -> None:
+    """At least once: the bolt failed it, its spout emitted it again, and then it was acked."""
+    bolt, spout = component("bolt", executed=6, failed=1), component("spout", acked=5, failed=1)
+    assert shortfall_line(replace(GOOD, components={"in": spout, "out": bolt})) == ""
+
+
+def test_at_most_once_a_killed_process_has_a_cost() -> None:
+    assert shortfall_line(replace(GOOD, lost=1)) == "INCOMPLETE: up to 1 delivery lost"
+    line = shortfall_line(replace(GOOD, lost=1234, lost_uncounted=True))
+    assert line == (
+        "INCOMPLETE: up to 1,234 deliveries lost; what the queues of a stream manager held that "
+        "ended is lost"
+    )
+
+
+def test_a_stop_says_what_it_discards() -> None:
+    """Ctrl-C or -t before 2.4 million tuples that wait for a slow bolt."""
+    stopped = replace(GOOD, state="PAUSED", drained=False, in_flight=2_400_000)
+    line = shortfall_line(stopped)
+    assert line == "INCOMPLETE: 2,400,000 deliveries still in flight, and discarded"
+    assert "about 2,400,000" in shortfall_line(replace(stopped, events=STATS.events))
+    assert shortfall_line(replace(stopped, drained=True)) == ""
+
+
+def test_errors_outside_of_a_tuple_count() -> None:
+    """on_finish writes the result, and raises."""
+    stats = replace(GOOD, components={"out": component("bolt", errors=1, callback_errors=1)})
+    assert shortfall_line(stats) == "INCOMPLETE: out raised 1 time outside of a tuple"
+
+
+def test_a_stop_says_whom_it_waits_for() -> None:
+    assert waiting_text(STATS) == (
+        "waiting for count[0] (in one call for 6 s), 2.40M deliveries in flight"
+    )
+    assert waiting_text(replace(STATS, waiting_for=())) == ""
