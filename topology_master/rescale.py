@@ -187,7 +187,7 @@ class Rescale:
                     "try again in a few seconds"
                 )
 
-    def cancel(self, reason: str, view: MasterView) -> list[Decision]:
+    def cancel(self, reason: str, view: MasterView, now: float) -> list[Decision]:
         """Give an update up, as long as the plan is not switched; HeronError after that."""
         update, paused = self.update, self.spouts_paused
         if update is None:
@@ -196,6 +196,8 @@ class Rescale:
             raise HeronError("the plan is switched: the update cannot be given up any more")
         self.update, self.reason = None, reason
         added = containers_of(update.target) - containers_of(view.packing)
+        for container in added & view.registered:
+            self.removed_heard(container, now)
         decisions: list[Decision] = [
             Log(f"the update is given up: {reason}"),
             StorePacking(packing_to_json(view.packing)),
@@ -236,7 +238,7 @@ class Rescale:
         if late:
             missing = _listed(self.waiting_for(view))
             limit = self._limit(UpdateStage.CONTAINERS)
-            return self.cancel(f"{missing} did not come up within {limit}", view)
+            return self.cancel(f"{missing} did not come up within {limit}", view, now)
         return []
 
     def _await_drained(
@@ -253,7 +255,7 @@ class Rescale:
             spouts = {task for task in busy if _is_spout(view, task)}
             if spouts:
                 names = _listed(_names(view.packing, spouts))
-                return self.cancel(f"{names} still had tuples in flight after {limit}", view)
+                return self.cancel(f"{names} still had tuples in flight after {limit}", view, now)
             waited_for = _listed(self.waiting_for(view))
             decisions = [Log(f"not quiet after {limit} ({waited_for}): going on")]
         update.stage, update.since = UpdateStage.INSTANCES, now
