@@ -14,6 +14,8 @@ FULL_CAPACITY = 0.9
 """From here on a component is shown as full."""
 BAD, WARNING, PAUSED, PLAIN = "bold red", "yellow", "magenta", ""
 """Styles of cells, in rich's words."""
+DELAY_SECS_MIN = 0.05
+"""Shorter queues are those of every topology that works."""
 ALWAYS = 2
 NOTHING = ("", "0", "0%")
 """A column of these alone says nothing."""
@@ -111,7 +113,8 @@ def component_table(stats: TopologyStats, width: int | None = None, rates: bool 
         column("failed", 4, lambda name, each: _count_cell(each.failed)),
         column("errors", 8, lambda name, each: _count_cell(each.errors)),
         column("pending", 10, lambda name, each: short(each.pending)),
-        column("queue", 9, lambda name, each: size(each.queue_bytes)),
+        column("queue", 9, lambda name, each: short(each.queue_tuples)),
+        column("delay", 9, lambda name, each: _delay(each.queue_secs)),
         column("p50", 13, lambda name, each: milliseconds(_shown_latency(each).p50_ms)),
         column("p99", 12, lambda name, each: milliseconds(_shown_latency(each).p99_ms)),
         column("capacity", 6, lambda name, each: _capacity_cell(each.capacity)),
@@ -146,7 +149,8 @@ def instance_table(
         column("acked", 11, lambda each: short(each.acked)),
         column("failed", 5, lambda each: short(each.failed)),
         column("pending", 10, lambda each: short(each.pending)),
-        column("queue", 8, lambda each: size(each.queue_bytes)),
+        column("queue", 8, lambda each: short(each.queue_tuples)),
+        column("delay", 8, lambda each: _delay(each.queue_secs)),
         column("capacity", 7, lambda each: f"{each.capacity:.0%}"),
         column("cpu", 8, lambda each: f"{each.cpu_share:.0%}"),
         column("memory", 8, lambda each: size(each.memory_bytes)),
@@ -193,6 +197,11 @@ def _of_bolt(component: ComponentStats, text: str) -> str:
 
 def _count_cell(number: int) -> Cell:
     return Cell(short(number), BAD if number else PLAIN)
+
+
+def _delay(secs: float) -> str:
+    """How long what waits will take; less than a tick of a clock is none."""
+    return milliseconds(secs * 1000) if secs >= DELAY_SECS_MIN else ""
 
 
 def _capacity_cell(capacity: float) -> Cell:

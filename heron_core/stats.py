@@ -68,7 +68,11 @@ class ComponentStats:
     pending: int
     """Tuples of a spout that are neither acked nor failed yet."""
     queue_bytes: int
-    """What waits for the component in stream managers."""
+    """What waits for the component in stream managers, or was handed to it and is not processed."""
+    queue_tuples: int = 0
+    """The same in tuples."""
+    queue_secs: float = 0.0
+    """How long the slowest of its instances needs for its part of them, as far as one can see."""
     emitted_per_sec: float
     executed_per_sec: float
     capacity: float
@@ -101,6 +105,9 @@ class InstanceStats:
     capacity: float
     """Share of its time that it works, 0 to 1."""
     queue_bytes: int
+    queue_tuples: int = 0
+    queue_secs: float = 0.0
+    """How long it needs for them, as far as one can see."""
     executed: int
     acked: int
     failed: int
@@ -146,6 +153,10 @@ class StreamManagerStats:
 
     waiting_bytes: Mapping[int, int]
     """task id -> what it holds for the instance or has handed to it."""
+    waiting_tuples: Mapping[int, int] = field(default_factory=dict)
+    """task id -> the same in tuples."""
+    waiting_secs: Mapping[int, float] = field(default_factory=dict)
+    """task id -> how long the instance needs for them, by what it has reported so far."""
     dropped: int = 0
     """Deliveries that found a queue full, in mode drop."""
     counters: Mapping[str, Any] = field(default_factory=dict, metadata={REST: True})

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.algorithms.counted import KINDS
-from heron_core.algorithms.rollup import RollUp
+from heron_core.algorithms.rollup import Queue, RollUp
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.stats import QueryStats, StreamManagerStats
 from heron_core.topology import TopologySpec
 from heron_spark.progress import Progress
 
-NO_QUEUES: Mapping[int, int] = {}
+NO_QUEUES: Mapping[int, Queue] = {}
 """What a batch has not processed no queue holds."""
 NO_STREAM_MANAGERS: Mapping[int, StreamManagerStats] = {}
 CONTAINER = 1

@@ -242,6 +242,7 @@ class TopologyMaster:
         if container not in life.members.registered:
             if life.rescale.number:
                 # Of a container that was removed: nothing is to happen to it until it is ended.
+                life.rescale.removed_heard(container, now)
                 out.append(events.Send(sender, messages.HeartbeatAck()))
             return
         if not life.members.heartbeat(sender, container, now, out):

@@ -184,7 +184,7 @@ class Lifecycle:
 
     def cancel_update(self, reason: str, now: float, out: Out) -> None:
         """Give the update up that is under way; HeronError if that cannot be."""
-        self._carry_out(self.rescale.cancel(reason, self.view), out)
+        self._carry_out(self.rescale.cancel(reason, self.view, now), out)
         self._update_is_over(now)
 
     def _update_is_over(self, now: float) -> None:

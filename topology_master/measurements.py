@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.algorithms.rollup import RollUp, are_numbers, check_snapshot
+from heron_core.algorithms.rollup import Queue, RollUp, are_numbers, check_snapshot
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
@@ -86,11 +86,11 @@ class Measurements:
 
     def components(self, fresh: Set[int]) -> dict[str, ComponentStats]:
         """component -> its numbers; `fresh`: the tasks that live."""
-        return self._rollup.components(self._queue_bytes(), fresh)
+        return self._rollup.components(self._queues(), fresh)
 
     def instances(self, component: str, fresh: Set[int]) -> tuple[InstanceStats, ...]:
         """The instances of a component."""
-        return self._rollup.instances(component, self._queue_bytes(), fresh)
+        return self._rollup.instances(component, self._queues(), fresh)
 
     def in_flight(self) -> int | None:
         """Deliveries that were sent, are not processed, and not known to be lost."""
@@ -141,12 +141,14 @@ class Measurements:
         for paused in self._paused.values():
             yield from paused.items()
 
-    def _queue_bytes(self) -> dict[int, int]:
-        """task id -> bytes that its stream manager holds for it or has handed to it."""
+    def _queues(self) -> dict[int, Queue]:
+        """task id -> what its stream manager holds for it or has handed to it."""
         return {
-            task: waiting_bytes
-            for counters in self._stream_managers.values()
-            for task, waiting_bytes in counters.waiting_bytes.items()
+            task: Queue(
+                size_bytes, each.waiting_tuples.get(task, 0), each.waiting_secs.get(task, 0.0)
+            )
+            for each in self._stream_managers.values()
+            for task, size_bytes in each.waiting_bytes.items()
         }
 
     def validate(self, containers: Set[int], tasks: Set[int]) -> None:
@@ -164,4 +166,7 @@ def stream_manager_stats(metrics: Mapping[str, Any]) -> StreamManagerStats:
     waiting = metrics.get("waiting_bytes")
     if not are_numbers(waiting):
         raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
+    for key in ("waiting_tuples", "waiting_secs"):
+        if not are_numbers(metrics.get(key, {})):
+            raise ProtocolError(f"a heartbeat whose {key} are {reprlib.repr(metrics[key]):.200}")
     return from_json(StreamManagerStats, metrics, "a heartbeat")

@@ -14,6 +14,7 @@ returns as decisions, which the core carries out in their order.
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import Any, assert_never
 
 from heron_core.algorithms.termination import TerminationDetector
@@ -36,6 +37,8 @@ from topology_master.termination import Phase
 
 NAMED_MAX = 5
 """Of what an update waits for, so many are named."""
+ENDED_AFTER_SECS = 3.0
+"""A stream manager beats its heart every second: one that has not for so long is gone."""
 
 
 class UpdateStage(Enum):
@@ -94,6 +97,8 @@ class Rescale:
         """Updates so far."""
         self.reason = str(stored.get("reason", ""))
         """Why the last one was given up; empty if it was not."""
+        self._removed_heard: dict[int, float] = {}
+        """container -> when its stream manager was last heard of, though no plan has it."""
         self.update: Update | None = None
         if wanted != current:
             self.update = Update(wanted)
@@ -150,6 +155,7 @@ class Rescale:
         """Begin an update to the packing plan `target`; HeronError if that cannot be."""
         self._check_may_start(view)
         check_target(view.topology, view.packing, target)
+        self._check_ended(containers_of(target) - view.registered, now)
         self.number += 1
         self.reason = ""
         self.update = Update(target, since=now)
@@ -167,7 +173,21 @@ class Rescale:
         if not view.epoch:
             raise HeronError(f"{name} is still starting: try again when its containers are up")
 
-    def cancel(self, reason: str, view: MasterView) -> list[Decision]:
+    def removed_heard(self, container: int, now: float) -> None:
+        """A stream manager is heard of whose container is in no plan: it has still to be ended."""
+        self._removed_heard[container] = now
+
+    def _check_ended(self, added: Set[int], now: float) -> None:
+        """A container that is left of an update that was given up has that update's instances: it
+        must not be taken for one of the new plan."""
+        for container in sorted(added):
+            if now - self._removed_heard.get(container, -inf) < ENDED_AFTER_SECS:
+                raise HeronError(
+                    f"container {container} of the update before has not ended yet: "
+                    "try again in a few seconds"
+                )
+
+    def cancel(self, reason: str, view: MasterView, now: float) -> list[Decision]:
         """Give an update up, as long as the plan is not switched; HeronError after that."""
         update, paused = self.update, self.spouts_paused
         if update is None:
@@ -176,6 +196,8 @@ class Rescale:
             raise HeronError("the plan is switched: the update cannot be given up any more")
         self.update, self.reason = None, reason
         added = containers_of(update.target) - containers_of(view.packing)
+        for container in added & view.registered:
+            self.removed_heard(container, now)
         decisions: list[Decision] = [
             Log(f"the update is given up: {reason}"),
             StorePacking(packing_to_json(view.packing)),
@@ -216,7 +238,7 @@ class Rescale:
         if late:
             missing = _listed(self.waiting_for(view))
             limit = self._limit(UpdateStage.CONTAINERS)
-            return self.cancel(f"{missing} did not come up within {limit}", view)
+            return self.cancel(f"{missing} did not come up within {limit}", view, now)
         return []
 
     def _await_drained(
@@ -233,7 +255,7 @@ class Rescale:
             spouts = {task for task in busy if _is_spout(view, task)}
             if spouts:
                 names = _listed(_names(view.packing, spouts))
-                return self.cancel(f"{names} still had tuples in flight after {limit}", view)
+                return self.cancel(f"{names} still had tuples in flight after {limit}", view, now)
             waited_for = _listed(self.waiting_for(view))
             decisions = [Log(f"not quiet after {limit} ({waited_for}): going on")]
         update.stage, update.since = UpdateStage.INSTANCES, now

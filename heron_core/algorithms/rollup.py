@@ -7,7 +7,7 @@ a base, so a component's numbers never fall.
 import reprlib
 from collections.abc import Callable, Mapping, Set
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from heron_core.algorithms.counted import DELIVERIES, KINDS, SUMS, Counted, Snapshot
 from heron_core.algorithms.histogram import percentile_secs
@@ -81,6 +81,18 @@ def check_snapshot(snapshot: Snapshot) -> None:
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
     if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
         raise ProtocolError(f"a snapshot without sense in {' or '.join(USAGE)}")
+
+
+class Queue(NamedTuple):
+    """What is on its way to an instance."""
+
+    size_bytes: int
+    tuples: int
+    secs: float
+    """How long the instance needs for it."""
+
+
+EMPTY_QUEUE = Queue(0, 0, 0.0)
 
 
 class Rates:
@@ -201,9 +213,9 @@ class RollUp:
         }
 
     def components(
-        self, queues: Mapping[int, int], fresh: Set[int] | None = None
+        self, queues: Mapping[int, Queue], fresh: Set[int] | None = None
     ) -> dict[str, ComponentStats]:
-        """component -> its numbers, in order of the topology; `queues`: bytes waiting by task;
+        """component -> its numbers, in order of the topology; `queues`: what waits, by task;
         `fresh`: the tasks that live (`fresh`), None for all that were ever heard of."""
         alive = self._newest.keys() if fresh is None else fresh
         return {
@@ -212,9 +224,10 @@ class RollUp:
         }
 
     def _component(
-        self, name: str, is_spout: bool, queues: Mapping[int, int], alive: Set[int]
+        self, name: str, is_spout: bool, queues: Mapping[int, Queue], alive: Set[int]
     ) -> ComponentStats:
         tasks = self._packing.tasks_of[name]
+        waiting = [queues.get(task, EMPTY_QUEUE) for task in tasks]
         counted = Counted()
         for each in (*map(self._counted, tasks), self._gone.get(name, Counted())):
             counted.join(each)
@@ -231,7 +244,9 @@ class RollUp:
             emitted=counted.emitted,  # type: ignore[arg-type]
             **sums,  # type: ignore[arg-type]
             pending=sum(each["pending"] for each in newest),
-            queue_bytes=sum(queues.get(task, 0) for task in tasks),
+            queue_bytes=sum(each.size_bytes for each in waiting),
+            queue_tuples=sum(each.tuples for each in waiting),
+            queue_secs=max((each.secs for each in waiting), default=0.0),
             emitted_per_sec=sum(each[0] for each in rates),
             executed_per_sec=sum(each[1] for each in rates),
             capacity=max((each[2] for each in rates), default=0.0),
@@ -265,14 +280,16 @@ class RollUp:
         return max(0, sent - processed)
 
     def instances(
-        self, component: str, queues: Mapping[int, int], fresh: Set[int] | None = None
+        self, component: str, queues: Mapping[int, Queue], fresh: Set[int] | None = None
     ) -> tuple[InstanceStats, ...]:
         """The instances of one component; arguments as those of `components`."""
         alive = self._newest.keys() if fresh is None else fresh
         tasks = self._packing.tasks_of[component]
-        return tuple(self._instance(task, queues.get(task, 0), task in alive) for task in tasks)
+        return tuple(
+            self._instance(task, queues.get(task, EMPTY_QUEUE), task in alive) for task in tasks
+        )
 
-    def _instance(self, task: int, queue_bytes: int, is_up: bool) -> InstanceStats:
+    def _instance(self, task: int, queue: Queue, is_up: bool) -> InstanceStats:
         snapshot = self._newest.get(task)
         emitted, executed, busy = self._rates.of(task) if is_up else (0.0, 0.0, 0.0)
         base = self._bases.get(task)
@@ -287,7 +304,9 @@ class RollUp:
             emitted_per_sec=emitted,
             executed_per_sec=executed,
             capacity=busy,
-            queue_bytes=queue_bytes,
+            queue_bytes=queue.size_bytes,
+            queue_tuples=queue.tuples,
+            queue_secs=queue.secs,
             **{key: snapshot[key] if snapshot else 0 for key in keys},
             user=snapshot["user"] if snapshot else {},
             user_totals=snapshot["user_totals"] if snapshot else {},

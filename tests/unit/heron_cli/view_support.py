@@ -25,6 +25,7 @@ def component(kind: str, **numbers: Any) -> ComponentStats:
         (
             "emitted", "executed", "acked", "failed", "failed_for_good", "expired", "ticks",
             "errors", "callback_errors", "fenced", "late", "pending", "queue_bytes",
+            "queue_tuples", "queue_secs",
         ), 0,
     )  # fmt: skip
     rates = {"emitted_per_sec": 0.0, "executed_per_sec": 0.0, "capacity": 0.0}
@@ -58,12 +59,14 @@ COMPONENTS = {
         "bolt", instances=2, up=2, emitted=12_345_678, executed=1_234_000, acked=1_233_990,
         failed=10,
         failed_for_good=10, errors=10, emitted_per_sec=1_234_567.0, executed_per_sec=123_400.0,
-        capacity=0.97, queue_bytes=1_572_864, execute=latency(0.004, 0.75),
+        capacity=0.97, queue_bytes=1_572_864, queue_tuples=98_304, queue_secs=0.39,
+        execute=latency(0.004, 0.75),
         last_error="Traceback …\nValueError: no sentence",
     ),
     "count": component(
         "bolt", instances=3, up=2, executed=12_000_000, acked=12_000_000,
         executed_per_sec=999_600.0, capacity=1.0, queue_bytes=5_242_880,
+        queue_tuples=655_360, queue_secs=1.25,
         execute=latency(0.001, 0.02),
     ),
 }  # fmt: skip

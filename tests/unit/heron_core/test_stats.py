@@ -25,7 +25,7 @@ NO_SAMPLES = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
 COMPONENT = ComponentStats(
     type="bolt", instances=2, up=1, emitted=1, executed=2, acked=3, failed=4,
     failed_for_good=1, expired=5, ticks=6, errors=7, callback_errors=2, fenced=8, late=9, pending=0,
-    queue_bytes=10, emitted_per_sec=0.5, executed_per_sec=1,
+    queue_bytes=10, queue_tuples=3, queue_secs=0.25, emitted_per_sec=0.5, executed_per_sec=1,
     capacity=0.25,
     latency=ComponentLatencies(
         execute=LatencyStats(mean_ms=1.5, p50_ms=1.0, p99_ms=2.0),
@@ -60,7 +60,8 @@ STATS = TopologyStats(
         )
     },
     stream_managers={
-        1: StreamManagerStats(waiting_bytes={4: 10}, dropped=2, counters={"forwarded": 5})
+        1: StreamManagerStats(waiting_bytes={4: 10}, waiting_tuples={4: 3}, waiting_secs={4: 0.25},
+            dropped=2, counters={"forwarded": 5})
     },
     master={"malformed": 0}, errors={4: "no module"}, instances=(INSTANCE,),
 )  # fmt: skip
@@ -97,7 +98,8 @@ JSON: dict[str, Any] = {
             "type": "bolt", "instances": 2, "up": 1, "emitted": 1, "executed": 2, "acked": 3,
             "failed": 4, "failed_for_good": 1, "expired": 5, "ticks": 6, "errors": 7,
             "callback_errors": 2, "fenced": 8, "late": 9,
-            "pending": 0, "queue_bytes": 10, "emitted_per_sec": 0.5, "executed_per_sec": 1,
+            "pending": 0, "queue_bytes": 10, "queue_tuples": 3, "queue_secs": 0.25,
+            "emitted_per_sec": 0.5, "executed_per_sec": 1,
             "capacity": 0.25,
             "latency": {
                 "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0},
@@ -112,13 +114,18 @@ JSON: dict[str, Any] = {
             "share": 0.5, "because_of": ["count[0]"],
         }
     },
-    "stream_managers": {1: {"waiting_bytes": {4: 10}, "dropped": 2, "forwarded": 5}},
+    "stream_managers": {1: {
+        "waiting_bytes": {4: 10}, "waiting_tuples": {4: 3}, "waiting_secs": {4: 0.25},
+        "dropped": 2, "forwarded": 5,
+    }},
     "master": {"malformed": 0}, "errors": {4: "no module"},
     "instances": [
         {
             "instance": "count[0]", "task": 4, "up": False, "container": 1, "pid": None,
             "restarts": 0, "emitted_per_sec": 0.0,
-            "executed_per_sec": 0.0, "capacity": 0.0, "queue_bytes": 0, "stuck_secs": 0.0,
+            "executed_per_sec": 0.0, "capacity": 0.0,
+            "queue_bytes": 0, "queue_tuples": 0, "queue_secs": 0.0,
+            "stuck_secs": 0.0,
             **COUNTERS, "user": {}, "user_totals": {},
             "cpu_share": 0.0, "memory_bytes": 0,
         }

@@ -16,6 +16,7 @@ from heron_core.plans import (
 )
 from heron_core.wire import messages
 from topology_master import events
+from topology_master.rescale import ENDED_AFTER_SECS
 from topology_master.termination import Phase
 
 NEW = 4
@@ -171,6 +172,21 @@ def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
     out = ask(made, "cancel", reason="Aurora gave it another number")[1]
     assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
     assert stored_packings(out) == [packing_to_json(PACKED)]
+
+
+def test_a_container_left_of_an_update_that_was_given_up_is_not_taken_for_the_next_ones() -> None:
+    # It has the instances of the first update. It was heard of and never registered again, so the
+    # second update waited for ten minutes (simulation, seeds 52099 and 53493).
+    made = Made()
+    update(made, MORE)
+    made.register(3)
+    ask(made, "cancel", reason="no room")
+    made.receive(messages.Heartbeat(3, {"waiting_bytes": {}}, {}, {}), b"3-1")
+    reply = ask(made, "update", packing=packing_to_json(MORE))[0]
+    assert not reply.ok
+    assert "container 3 of the update before has not ended yet" in str(reply.data)
+    made.wait(ENDED_AFTER_SECS)
+    assert ask(made, "update", packing=packing_to_json(MORE))[0].ok
 
 
 def test_a_spout_that_goes_is_never_ended_with_tuples_in_flight() -> None:

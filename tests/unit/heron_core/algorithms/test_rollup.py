@@ -6,7 +6,7 @@ import pytest
 
 from heron_core.algorithms.counted import KINDS
 from heron_core.algorithms.histogram import bucket_of
-from heron_core.algorithms.rollup import RollUp
+from heron_core.algorithms.rollup import Queue, RollUp
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -45,7 +45,8 @@ def snapshot(at: float, incarnation: int = 1, **numbers: Any) -> dict[str, Any]:
 
 def bolt_of(rollup: RollUp) -> ComponentStats:
     """The bolt's row."""
-    return rollup.components({2: 10, 3: 5, 1: 99})["bolt"]
+    queues = {2: Queue(10, 4, 0.1), 3: Queue(5, 3, 0.3), 1: Queue(99, 99, 99.0)}
+    return rollup.components(queues)["bolt"]
 
 
 def test_instances_add_up() -> None:
@@ -54,7 +55,8 @@ def test_instances_add_up() -> None:
     rollup.update(3, snapshot(1.0, executed=4, emitted={"a": 5}, last_error="boom"), 1.0)
     row = bolt_of(rollup)
     assert (row.executed, row.emitted, row.pending) == (7, 8, 1)
-    assert (row.instances, row.up, row.queue_bytes) == (2, 2, 15)
+    assert (row.instances, row.up) == (2, 2)
+    assert (row.queue_bytes, row.queue_tuples, row.queue_secs) == (15, 7, 0.3)
     assert row.last_error == "boom"
     assert row.type == "bolt"
 
@@ -116,7 +118,8 @@ def test_latencies_of_all_instances_are_one_histogram() -> None:
 def test_rows_of_instances_name_place_and_process() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     rollup.update(3, snapshot(1.0, executed=4), 1.0)
-    missing, there = rollup.instances("bolt", {3: 8})
+    missing, there = rollup.instances("bolt", {3: Queue(8, 2, 0.5)})
     assert (missing.task, missing.pid, missing.executed) == (2, None, 0)
     assert (there.task, there.pid, there.executed) == (3, 7, 4)
-    assert (there.container, there.queue_bytes, there.restarts) == (1, 8, 0)
+    assert (there.container, there.restarts) == (1, 0)
+    assert (there.queue_bytes, there.queue_tuples, there.queue_secs) == (8, 2, 0.5)
