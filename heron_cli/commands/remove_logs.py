@@ -52,7 +52,7 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
         raise HeronError(
             f"{folder} is no folder of heronpy's for logs of {name}: nothing is removed"
         )
-    if everything and not runs and folder == Home.of_user().logs(name):
+    if not runs and folder == Home.of_user().logs(name):
         folder = os.path.dirname(folder)
     files = [*_files(folder), *_python_logs(target, name)]
     outcome = Home.of_user().outcome_file(name)

@@ -105,7 +105,8 @@ def test_an_exception_in_process_fails_its_tuple_alone(place: Place) -> None:
     finished = place.heronpy("run", FAILING, "-n", "RaisesInProcess")
     finished.incomplete("2 tuples failed for good")
     assert "18 tuples processed" in finished.err
-    assert "picky: 2 errors, last: ValueError: cannot stand 13" in finished.err.splitlines()
+    assert "picky: 2 errors, last: ValueError: cannot stand 13 (" in finished.err
+    assert "failing.py:32)" in finished.err
     log = place.log("RaisesInProcess", "picky-2")
     assert "Traceback" in log
     assert "ValueError: cannot stand 3" in log
