@@ -21,12 +21,26 @@ def main() -> None:
     except click.ClickException as error:
         _print_error(error)
         code = error.exit_code
+    except ImportError as error:
+        code = _print_hidden(error)
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
     except BrokenPipeError:  # the reader of our output is gone, as with `| head`
         sys.stderr.close()
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_hidden(error: ImportError) -> int:
+    """A module of the user's own may have the name of one of our packages, and come before it on
+    the path; any other error of an import is ours, and passes through."""
+    name = str(error.name).partition(".")[0]
+    module = sys.modules.get(name)
+    if module is None or hasattr(module, "__path__"):
+        raise error
+    text = f"{module.__file__} hides heronpy's own {name!r}: take its folder off PYTHONPATH"
+    click.echo(f"heronpy: {text}", err=True)
+    return 1
 
 
 def _print_error(error: click.ClickException) -> None:

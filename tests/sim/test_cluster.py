@@ -10,7 +10,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 500
+SEEDS = 300
 
 
 def _seeds() -> range:
