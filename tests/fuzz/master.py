@@ -107,4 +107,5 @@ def _still_works(fake: Fake) -> None:
     (answer,) = fake.sent
     assert isinstance(answer.message, messages.Reply)
     assert answer.message.ok
-    assert json.loads(json.dumps(dict(answer.message.data)))["containers"] == [1, 2]
+    # An update that a command has begun may have brought another one.
+    assert {1, 2} <= set(json.loads(json.dumps(dict(answer.message.data)))["containers"])
