@@ -62,6 +62,11 @@ REPORT_SECS = 0.05
 """A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
 REASON_MAX = 500
 """Characters of why a checkpoint failed, for people to read."""
+STATELESS_SPOUT = (
+    "this spout keeps no state (api.state.stateful_component): after a failure its fail() is called"
+    " for what it has emitted since the last checkpoint, and if its own process dies, that is lost"
+    " or emitted twice"
+)
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
 source that stays silent is asked a hundred times a second."""
@@ -137,6 +142,8 @@ class InstanceCore:
         if environment.load_state is not None:
             self._states = OwnStates(environment.load_state)
             shared.takes_checkpoints = True
+            if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
+                environment.logger.warning(STATELESS_SPOUT)
         self.driver = self._prepared(self.instance.driver)
         calls = MainThreadCalls(
             self._take_plan,
@@ -378,6 +385,8 @@ class InstanceCore:
 
     def _save(self, states: OwnStates, checkpoint: int) -> None:
         """Take the state, and let the barrier go on behind what was emitted before."""
+        if not states.begin(checkpoint):
+            return
         driver, task = self.driver, self.identity.task
         try:
             self.instance.adapter.pre_save(str(checkpoint))
