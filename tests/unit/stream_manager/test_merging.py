@@ -79,7 +79,7 @@ def test_a_spout_hears_in_one_message_what_became_of_its_tuples_while_it_was_bus
 
 
 def test_a_spout_of_unknown_speed_hears_of_all_its_tuples() -> None:
-    # More acks than an instance is handed at first, and a fail behind them (simulation seed 100876).
+    # More acks than an instance is handed at first, and a fail behind (simulation seed 100876).
     made = Manager(TOPOLOGY, PACKED, window_bytes=10_000)
     made.hello(SPOUT)
     made.hello(NEAR)
