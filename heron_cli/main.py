@@ -20,6 +20,7 @@ COMMANDS = {
     "tail": ("heron_cli.commands.tail", "Show the logs of a topology's processes."),
     "activate": ("heron_cli.commands.control", "Let a paused topology's spouts emit again."),
     "deactivate": ("heron_cli.commands.control", "Pause a topology: its spouts emit nothing."),
+    "checkpoint": ("heron_cli.commands.control", "Take a checkpoint of a running topology now."),
     "kill": (
         "heron_cli.commands.control",
         "End a topology: spouts, then what is in flight, then all.",

@@ -2,13 +2,13 @@
 
 import click
 
-from heron_cli.operations import ask, ask_to_end, follow, self_running
+from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, self_running
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
-from scheduler.operation_steps import drain
+from scheduler.operation_steps import OperationSteps, drain
 from scheduler.registration import forget, is_alive
 
 
@@ -32,6 +32,27 @@ def deactivate_command(target: Target) -> None:
     heronpy deactivate wordcount
     """
     _change(target, Kind.DEACTIVATE, "paused")
+
+
+@click.command("checkpoint")
+@target_options()
+def checkpoint_command(target: Target) -> None:
+    """Take a checkpoint of the topology NAME now, and wait until it is complete.
+
+    \b
+    heronpy checkpoint wordcount
+    """
+    name = target.name()
+    with target.running(name) as topology:
+        cluster = self_running(topology, target.store_options.config_path)
+        if cluster is None:
+            done = ask(topology, Kind.CHECKPOINT, {}).result
+        else:
+            containers = ClusterContainers(cluster, name)
+            steps = OperationSteps(topology.store, name, topology.client, containers)
+            done = follow(steps.checkpoint())
+    size = f"{done['size_bytes']:,} bytes in {done['secs']:.2f} s"
+    click.echo(f"checkpoint {done['number']} of {name} is complete: {size}")
 
 
 def _change(target: Target, kind: Kind, word: str) -> None:
