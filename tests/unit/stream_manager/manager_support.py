@@ -96,7 +96,10 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(
-            Options.of(config), window_bytes=window_bytes, pipelined_bytes=pipelined_bytes
+            Options.of(config),
+            window_bytes=window_bytes,
+            pipelined_bytes=pipelined_bytes,
+            at_once_bytes=0,
         )
         self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
         self.core = StreamManager(topology, packing, self.identity, options)
