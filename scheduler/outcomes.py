@@ -10,8 +10,8 @@ from typing import Any
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
-from heron_core.plans import PackingPlan, TopologyState
-from heron_core.state_tree import execution_path
+from heron_core.plans import PackingPlan, TopologyState, packing_from_json
+from heron_core.state_tree import execution_path, packing_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import from_json
 from heron_io.run_records import LAST_NUMBERS_FILE
@@ -45,12 +45,12 @@ def time_text() -> str:
 
 def write_outcome(submission: Submission, outcome: Outcome) -> None:
     """Leave how the run ended; a full disk must not keep the rest from being cleaned up."""
-    known = _known(submission)
+    known, packing = _known(submission)
     state, reason = STATES_OF_CODES.get(outcome.code), outcome.reason
     if state is None and known.get("state") == TopologyState.ENDED:
         # Its work was done before somebody ended the processes.
         state, reason = TopologyState.ENDED, known.get("reason", "")
-    facts = {**_facts(known), **_sizes(submission.packing)}
+    facts = {**_facts(known), **_sizes(packing)}
     _write(
         submission.home,
         submission.topology.name,
@@ -92,14 +92,18 @@ def _write(home: Home, name: str, outcome: Mapping[str, Any]) -> None:
         log.error("how the run ended could not be written: %s", error)
 
 
-def _known(submission: Submission) -> dict[str, Any]:
-    """What the state store knows of the topology; nothing if it cannot be reached."""
+def _known(submission: Submission) -> tuple[dict[str, Any], PackingPlan]:
+    """What the state store knows of the topology: its state, and its packing plan after the last
+    update; no state, and the first plan, if it cannot be reached."""
+    name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
-            return store.get(execution_path(submission.topology.name)) or {}
+            state, packing = store.get(execution_path(name)), store.get(packing_path(name))
+            newest = submission.packing if packing is None else packing_from_json(packing)
+            return state or {}, newest
     except HeronError as error:
         log.warning("the topology's state could not be read: %s", error)
-        return {}
+        return {}, submission.packing
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:

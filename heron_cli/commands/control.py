@@ -15,7 +15,7 @@ from scheduler.registration import forget, is_alive
 @click.command("activate")
 @target_options()
 def activate_command(target: Target) -> None:
-    """Let the spouts of the paused topology NAME emit again.
+    """Activate the deactivated topology NAME: its spouts emit again.
 
     \b
     heronpy activate wordcount
@@ -26,7 +26,7 @@ def activate_command(target: Target) -> None:
 @click.command("deactivate")
 @target_options()
 def deactivate_command(target: Target) -> None:
-    """Pause the topology NAME: its spouts emit nothing, what is in flight is processed.
+    """Deactivate the topology NAME: its spouts stop emitting; tuples in flight are processed.
 
     \b
     heronpy deactivate wordcount
@@ -55,7 +55,7 @@ wait_option = click.option(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long what is in flight of a topology to be killed may take to be processed.",
+    help="How long tuples in flight may take to be processed.",
 )
 
 
@@ -64,7 +64,7 @@ wait_option = click.option(
 @wait_option
 @ignored("--timeout", metavar="MS")
 def kill_command(target: Target, wait_secs: float) -> None:
-    """End the topology NAME: first its spouts, then what is in flight, then all processes.
+    """End the topology NAME: stop its spouts, process the tuples in flight, end all processes.
 
     \b
     heronpy kill wordcount
