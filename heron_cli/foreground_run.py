@@ -58,6 +58,8 @@ class ForegroundRun:
     stats: TopologyStats | None = None
     _ask_at: float = 0.0
     _ended: bool = False
+    _lost: bool = False
+    """The scheduler has not left how it ended."""
     _status: int = 0
     """What waitpid said of the scheduler, once it has ended."""
     _interrupts: int = 0
@@ -200,6 +202,7 @@ class ForegroundRun:
         if (
             not self._outcome
         ):  # the scheduler was killed, or could not do all that it does at its end
+            self._lost = True
             forget(self.store, self.launch.topology.name)
         self.store.close()
 
@@ -212,7 +215,7 @@ class ForegroundRun:
             )
         if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
-        if not outcome:
+        if self._lost:
             logs = self.launch.home.logs(name)
             raise HeronError(without_outcome(name, self._status, logs, shortage(logs)))
         if outcome.get("state") == TopologyState.KILLED:
