@@ -66,15 +66,26 @@ def write_outcome(submission: Submission, outcome: Outcome) -> None:
 def write_lost_outcome(home: Home, name: str, state: Mapping[str, Any], packing: Any) -> None:
     """Of a topology whose scheduler was killed: nobody else says that it has ended. `state` and
     `packing` are what is left of it in the state store."""
+    if not outcome_of(home, name):
+        write_killed_outcome(home, name, state, packing, "its scheduler was killed")
+
+
+def write_killed_outcome(
+    home: Home, name: str, state: Mapping[str, Any], packing: Any, reason: str
+) -> None:
+    """Of a topology that somebody ends and that has no scheduler of ours to say so, on the machine
+    where it was submitted; one that had ended by itself before was not killed."""
+    if not os.path.isdir(home.topology(name)):
+        return
     sizes: dict[str, int] = {}
     if isinstance(packing, dict):
         containers = packing.get("containers", ())
         number = sum(len(each["instances"]) for each in containers)
         sizes = {"containers": len(containers), "instances": number}
-    if os.path.isdir(home.topology(name)) and not outcome_of(home, name):
-        reason = "its scheduler was killed"
-        outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
-        _write(home, name, {**outcome, **_facts(state), **sizes})
+    outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
+    if state.get("state") in (TopologyState.ENDED, TopologyState.FAILED):
+        outcome.update({key: state[key] for key in outcome if key in state})
+    _write(home, name, {**outcome, **_facts(state), **sizes})
 
 
 def change_outcome(home: Home, name: str, **changes: Any) -> None:

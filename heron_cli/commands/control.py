@@ -1,5 +1,7 @@
 """`heronpy activate`, `deactivate` and `kill`."""
 
+import socket
+
 import click
 
 from heron_cli.operations import ask, ask_to_end, follow, self_running
@@ -8,8 +10,12 @@ from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
+from heron_core.state_tree import packing_path
+from heron_io.processes import user_name
 from scheduler.operation_steps import drain
+from scheduler.outcomes import write_killed_outcome
 from scheduler.registration import forget, is_alive
+from scheduler.user_folder import Home
 
 
 @click.command("activate")
@@ -84,6 +90,13 @@ def end(topology: RunningTopology, wait_secs: float, config_path: str | None = N
         if wait_secs and topology.state.get("state") not in over:
             follow(drain(topology.client, wait_secs))
         cluster.end(topology.name)
+        write_killed_outcome(
+            Home.of_user(),
+            topology.name,
+            topology.state,
+            topology.store.get(packing_path(topology.name)),
+            f"killed by {user_name()} on {socket.gethostname()}",
+        )
     elif is_alive(topology.scheduler):
         ask_to_end(topology, wait_secs)
         return
