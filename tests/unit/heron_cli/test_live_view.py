@@ -95,6 +95,7 @@ def test_into_a_file_it_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str
     events, lines = told.split("\n")[:2], told.rstrip("\n").split("\n")[2:]
     assert ["was killed" in events[0], "is busy" in events[1]] == [True, True]
     assert lines == [progress_line(STATS, 10.0), progress_line(STATS, 20.0)]
+    assert lines[0].startswith("words  RUNNING  10 s  1 of 2 containers  13.2M processed  1.12M/s")
 
 
 def test_a_spout_that_only_raises_says_so_in_a_log_file_too() -> None:
@@ -104,7 +105,6 @@ def test_a_spout_that_only_raises_says_so_in_a_log_file_too() -> None:
     line = progress_line(replace(STATS, components={"n": raising}), 10.0)
     assert line.endswith("n: 8570 errors, last: RuntimeError: emitted 2 values for the 1 fields "
                          "['n'] (wrong.py:4)")  # fmt: skip
-    assert lines[0].startswith("words  RUNNING  10 s  1 of 2 containers  13.2M processed  1.12M/s")
 
 
 def test_an_event_is_new_once() -> None:
