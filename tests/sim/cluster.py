@@ -66,9 +66,8 @@ class Cluster:
         self._choose_habits(config)
         self.topology: TopologySpec = random_topology(rng, self.habits, config)
         self.topology = counting(self.topology, self.habits) if effectively_once else self.topology
-        containers = min(
-            config[keys.STMGRS], sum(each.parallelism for each in self.topology.components)
-        )
+        instances = sum(each.parallelism for each in self.topology.components)
+        containers = min(config[keys.STMGRS], instances)
         self.topology = self.topology.with_config({keys.STMGRS: containers})
         first = pack(self.topology)
         self.journal = self.habits.journal = Journal(self.topology)
