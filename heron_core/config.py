@@ -38,8 +38,23 @@ METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
+WINDOW_LENGTH_COUNT = "topology.bolts.window.length.count"
+WINDOW_LENGTH_MS = "topology.bolts.window.length.duration.ms"
+WINDOW_SLIDE_COUNT = "topology.bolts.window.sliding.interval.count"
+WINDOW_SLIDE_MS = "topology.bolts.window.sliding.interval.duration.ms"
+WINDOW_LATENESS_MS = "topology.bolts.window.allowed.lateness.ms"
+TIMESTAMP_FIELD = "topology.bolts.tuple.timestamp.field.name"
+TIMESTAMP_LAG_MS = "topology.bolts.tuple.timestamp.max.lag.ms"
+TIMESTAMP_AHEAD_MS = "topology.bolts.tuple.timestamp.max.ahead.ms"
+LATE_STREAM = "topology.bolts.late.tuple.stream"
+WATERMARK_INTERVAL_MS = "topology.bolts.watermark.event.interval.ms"
+WATERMARK_IDLE_MS = "topology.bolts.watermark.idle.ms"
+WATERMARK_SOURCES = "topology.bolts.watermark.sources"
 
 ENVIRONMENT = "topology.environment"
+
+OF_STREAMS = "streams"
+OF_TASKS = "tasks"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
@@ -97,6 +112,13 @@ DEFAULTS: Mapping[str, Any] = {
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
     # Heron's: a cluster may take minutes for new containers.
     UPDATE_REACTIVATE_WAIT_SECS: 600,
+    # Storm's: no disorder, and a watermark each second.
+    TIMESTAMP_LAG_MS: 0,
+    WATERMARK_INTERVAL_MS: 1000,
+    WINDOW_LATENESS_MS: 0,
+    # One event of next year would make all others late. A clock that is wrong by its time zone is
+    # within a day.
+    TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
 }
 
 
@@ -170,6 +192,11 @@ def backpressure_mode(config: Mapping[str, Any]) -> str:
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
     return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
+
+
+def watermark_sources(config: Mapping[str, Any]) -> str:
+    """What a window bolt takes the least watermark of: its streams (Storm), or their tasks."""
+    return _one_of(config, WATERMARK_SOURCES, OF_STREAMS, OF_TASKS)
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """Windows by the time of the events: who belongs to which window, and when its result is ready.
 
-An event carries a timestamp. A *watermark* W says: no event with a timestamp below W is expected any
-more. A window [start, end) is complete as soon as W >= end. Until W >= end + lateness what comes late
-changes its result once more; after that its content is dropped, and an event all of whose windows
-are dropped is *late*: it is handed back, never lost without a word.
+An event carries a timestamp. A *watermark* W says: no event with a timestamp below W is expected
+any more. A window [start, end) is complete as soon as W >= end. Until W >= end + lateness what
+comes late changes its result once more; after that its content is dropped, and an event all of
+whose windows are dropped is *late*: it is handed back, never lost without a word.
 
     assigners    timestamp -> windows, and the slices that they are made of
     aggregates   what is kept of the events of a window

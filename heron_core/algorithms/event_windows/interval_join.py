@@ -1,8 +1,8 @@
 """Pairs of events of two streams with the same key that are close in time.
 
 Event l of the left stream and r of the right one are a pair if lower <= time of r - time of l <=
-upper. An event is kept until the watermark says that nothing can come any more that is its pair; one
-that is itself older than the watermark is late.
+upper. An event is kept until the watermark says that nothing can come any more that is its pair;
+one that is itself older than the watermark is late.
 """
 
 from collections.abc import Hashable
@@ -84,8 +84,7 @@ class IntervalJoin:
             return dropped
         self.watermark_ms = watermark_ms
         for _, due in self._timers.due(watermark_ms):
-            for item in due:
-                key, is_right, number = item  # type: ignore[misc]
+            for key, is_right, number in due:
                 dropped.append(Dropped(self._keys[key][is_right].pop(number)[1]))
                 self.kept -= 1
                 if not any(self._keys[key]):

@@ -202,8 +202,7 @@ class WindowOperator:
         """Processing time has come to `now_ms`: what waited for it is shown."""
         outputs: list[Output] = []
         for _, due in self._time_timers.due(now_ms):
-            for item in due:
-                key, window = item  # type: ignore[misc]
+            for key, window in due:
                 pane = self._pane(key, window)
                 if pane is not None and pane.due_ms is not None and pane.due_ms <= now_ms:
                     self._fire(key, self._keys[key], pane, self._firing(pane), outputs)
@@ -256,9 +255,11 @@ class WindowOperator:
         if pane.unseen:
             self._fire(key, state, pane, Firing.LATE, outputs)
         self._close(key, state, pane.window)
-        for cell in self._cells_of(state, pane.window):
-            if self._assigner.last_end_ms(cell) <= pane.window.end_ms:
-                outputs.append(Dropped(state.cells.pop(cell)))
+        outputs.extend(
+            Dropped(state.cells.pop(cell))
+            for cell in self._cells_of(state, pane.window)
+            if self._assigner.last_end_ms(cell) <= pane.window.end_ms
+        )
         self._forget_empty(key, state)
 
     # --- windows ------------------------------------------------------------------------------

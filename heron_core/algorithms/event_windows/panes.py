@@ -1,4 +1,4 @@
-"""What an operator remembers: for each key its open windows, and the accumulators of their cells."""
+"""What an operator remembers: for each key its open windows and their accumulators."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field

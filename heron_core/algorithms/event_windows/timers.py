@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Hashable, Iterator
+from typing import Any
 
 
 class Timers:
@@ -28,7 +29,7 @@ class Timers:
         if items is not None:
             items.pop(item, None)
 
-    def due(self, now_ms: int) -> Iterator[tuple[int, list[Hashable]]]:
+    def due(self, now_ms: int) -> Iterator[tuple[int, list[Any]]]:
         """(time, items) of all times up to `now_ms`, the earliest first; they are forgotten."""
         while self._times and self._times[0] <= now_ms:
             time_ms = heapq.heappop(self._times)
