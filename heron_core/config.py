@@ -112,13 +112,6 @@ DEFAULTS: Mapping[str, Any] = {
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
     # Heron's: a cluster may take minutes for new containers.
     UPDATE_REACTIVATE_WAIT_SECS: 600,
-    # Storm's: no disorder, and a watermark each second.
-    TIMESTAMP_LAG_MS: 0,
-    WATERMARK_INTERVAL_MS: 1000,
-    WINDOW_LATENESS_MS: 0,
-    # One event of next year would make all others late. A clock that is wrong by its time zone is
-    # within a day.
-    TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
 }
 
 

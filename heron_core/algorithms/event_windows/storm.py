@@ -89,7 +89,7 @@ class StormWindows:
         return steps
 
     def advance(self, time_ms: int) -> list[Step]:
-        """The watermark is `time_ms`; by processing time, that is the time now."""
+        """The watermark is `time_ms`; by processing time, a slide ends now."""
         steps: list[Step] = []
         if self._by_event_time:
             if self._slide.is_count:
@@ -98,7 +98,7 @@ class StormWindows:
             else:
                 self._advance_ends(time_ms, steps)
         elif not self._slide.is_count:
-            self._advance_clock(time_ms, steps)
+            self._activate(time_ms, steps)
         return steps
 
     def finish(self) -> list[Step]:
@@ -119,14 +119,6 @@ class StormWindows:
     def clear(self) -> None:
         """Forget what is held."""
         self._queue = []
-
-    def _advance_clock(self, now_ms: int, steps: list[Step]) -> None:
-        slide_ms = self._slide.amount
-        if self._next_end_ms is None:
-            self._next_end_ms = now_ms - now_ms % slide_ms + slide_ms
-        if now_ms >= self._next_end_ms:
-            self._activate(now_ms, steps)
-            self._next_end_ms = now_ms - now_ms % slide_ms + slide_ms
 
     def _advance_ends(self, watermark_ms: int, steps: list[Step]) -> None:
         if self._next_end_ms is None:

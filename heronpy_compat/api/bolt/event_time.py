@@ -15,6 +15,16 @@ from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
 from heronpy_compat.api.topology_context import TopologyContext
 
+DEFAULTS: Mapping[str, Any] = {
+    # Storm's: no disorder, and a watermark each second.
+    keys.TIMESTAMP_LAG_MS: 0,
+    keys.WATERMARK_INTERVAL_MS: 1000,
+    keys.WINDOW_LATENESS_MS: 0,
+    # One event of next year would make all others late. A clock that is wrong by its time zone is
+    # within a day.
+    keys.TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
+}
+"""Not in heron_core.config.DEFAULTS: a component's config would then say more than its class."""
 MILLISECONDS = 1000
 TICK_SECS_MIN = 0.01
 """A trigger of fewer milliseconds is looked at this often: more would cost more than it shows."""
@@ -46,7 +56,7 @@ class EventTimeSettings:
         `sources` is the default of the key of that name; `has_time`: timestamps do not come from a
         field, but from the bolt.
         """
-        merged = {**keys.DEFAULTS, keys.WATERMARK_SOURCES: sources, **config}
+        merged = {**DEFAULTS, keys.WATERMARK_SOURCES: sources, **config}
         field, late = merged.get(keys.TIMESTAMP_FIELD), merged.get(keys.LATE_STREAM)
         for key, value in ((keys.TIMESTAMP_FIELD, field), (keys.LATE_STREAM, late)):
             if value is not None and (not isinstance(value, str) or not value):
