@@ -44,6 +44,10 @@ class WatermarkGenerator:
             self.watermark_ms = max(self.watermark_ms, min(marks))
         return self.watermark_ms
 
+    def raise_to(self, watermark_ms: int) -> None:
+        """Somebody else knows that no event below it is expected, whatever the sources say."""
+        self.watermark_ms = max(self.watermark_ms, watermark_ms)
+
     def slowest(self, now_ms: int) -> Hashable | None:
         """The source that holds the watermark back; None if all are idle."""
         active = [each for each in self._marks if not self._is_idle(each, now_ms)]

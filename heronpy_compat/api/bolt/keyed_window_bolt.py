@@ -70,6 +70,10 @@ class EventWindowBolt(Bolt, StatefulComponent):
         """Time has passed."""
         self.runner.tick()
 
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        self.runner.advance_watermark(watermark_ms)
+
     def on_finish(self) -> None:
         """The end of a finite run: every window is complete."""
         self.runner.finish()

@@ -83,6 +83,11 @@ class _WindowBolt(Bolt, StatefulComponent):
         else:
             self.saved_state.put(SAVED_WINDOWS, self._runner.operator.snapshot())
 
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        if self._runner is not None:
+            self._runner.advance_watermark(watermark_ms)
+
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
         """Process the tuples of one window; do not ack them.
 

@@ -85,13 +85,16 @@ class WindowRunner:
         settings: EventTimeSettings,
         show: Show,
         by_event_time: bool = True,
+        late_value: Callable[[Any], Any] = lambda tup: list(tup.values),
     ) -> None:
+        """`late_value`: what the late stream gets of a tuple."""
         self._bolt = bolt
         self.operator = operator
         self._clock = clock
         self._settings = settings
         self._show = show
         self._by_event_time = by_event_time
+        self._late_value = late_value
 
     def process(self, tup: Any, key: Hashable, make_value: Callable[[int], Any]) -> None:
         """A tuple; `make_value` gets its timestamp."""
@@ -104,7 +107,7 @@ class WindowRunner:
         if self._by_event_time:
             self._clock.seen(tup, timestamp_ms, now_ms)
         if any(isinstance(each, Late) for each in outputs):
-            give_up_late(self._bolt, self._settings, tup)
+            give_up_late(self._bolt, self._settings, tup, self._late_value(tup))
         else:
             if held is None:
                 self._bolt.ack(tup)
@@ -118,6 +121,11 @@ class WindowRunner:
         watermark_ms = self._clock.watermark_ms(now_ms) if self._by_event_time else now_ms
         self._handle(self.operator.advance_watermark(watermark_ms))
         self._handle(self.operator.advance_time(now_ms))
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """A watermark from elsewhere than the tuples: from a test, or with the data."""
+        self._clock.generator.raise_to(watermark_ms)
+        self.tick()
 
     def finish(self) -> None:
         """The end of the input."""
@@ -155,12 +163,12 @@ def is_tracked(tup: Any) -> bool:
     return bool(tup.id != "0")
 
 
-def give_up_late(bolt: BoltCalls, settings: EventTimeSettings, tup: Any) -> None:
+def give_up_late(bolt: BoltCalls, settings: EventTimeSettings, tup: Any, value: Any) -> None:
     """A late tuple goes to the late stream, or is logged; then it is acked (Storm)."""
     if settings.late_stream is not None:
-        bolt.emit([list(tup.values)], stream=settings.late_stream, anchors=[tup])
+        bolt.emit([value], stream=settings.late_stream, anchors=[tup])
     else:
-        bolt.logger.info("a late tuple of %s is dropped: %s", tup.component, list(tup.values))
+        bolt.logger.info("a late tuple of %s is dropped: %s", tup.component, value)
     bolt.ack(tup)
 
 

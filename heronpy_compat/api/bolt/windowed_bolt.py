@@ -151,7 +151,7 @@ class WindowedBolt(Bolt):
         timestamp_ms = self._clock.timestamp_of(tup, now_ms)
         self._clock.seen(tup, timestamp_ms, now_ms)
         if timestamp_ms < self._watermark_ms:
-            give_up_late(self, self._settings, tup)
+            give_up_late(self, self._settings, tup, list(tup.values))
         else:
             self._run(self._windows.add(timestamp_ms, tup))
         if self._settings.interval_ms == 0:
@@ -164,6 +164,11 @@ class WindowedBolt(Bolt):
             self._watermark_ms = self._clock.watermark_ms(now_ms)
             now_ms = self._watermark_ms
         self._run(self._windows.advance(now_ms))
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        self._clock.generator.raise_to(watermark_ms)
+        self.process_tick(None)
 
     def on_finish(self) -> None:
         """The end of a finite run: the windows that are left."""

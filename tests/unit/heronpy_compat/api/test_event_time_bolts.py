@@ -170,7 +170,7 @@ class Clicks(Spout):
 
 
 class Undeclared(ClicksByAd):
-    outputs = ["ad", "start_ms", "end_ms", "clicks"]  # type: ignore[assignment]
+    outputs = ["ad", "start_ms", "end_ms", "clicks"]
 
 
 class NoWindow(KeyedWindowBolt):
@@ -329,7 +329,7 @@ def test_a_topology_waits_for_the_slowest_task() -> None:
 
 def test_sliding_windows_by_key() -> None:
     class Slides(ClicksByAd):
-        window = Sliding(10, 5)
+        window = Sliding(10, 5)  # type: ignore[assignment]
 
     with ComponentTester(Slides, inputs=CLICKS) as bolt:
         bolt.process(["a", 7])
