@@ -108,8 +108,9 @@ class InstanceCore:
         self._packing = packing
         self._finished_sent = False
         """What the stream manager was told last of whether the spout has finished."""
-        self._held_since: float | None = None
-        """When back-pressure, or that there was no plan yet, began to hold the main thread."""
+        self._held_since: float | None = float("-inf")
+        """When back-pressure began to hold the main thread. A new process has been held for ever:
+        it begins slowly, as nobody knows yet how fast those are that it sends to."""
         self._idle_turns = 0
         """Turns of the spout in a row that emitted nothing."""
         self._first: list[Instruction] = []
