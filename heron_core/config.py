@@ -49,6 +49,7 @@ TIMESTAMP_AHEAD_MS = "topology.bolts.tuple.timestamp.max.ahead.ms"
 LATE_STREAM = "topology.bolts.late.tuple.stream"
 WATERMARK_INTERVAL_MS = "topology.bolts.watermark.event.interval.ms"
 WATERMARK_IDLE_MS = "topology.bolts.watermark.idle.ms"
+WATERMARK_END_AFTER_MS = "topology.bolts.watermark.end.after.ms"
 WATERMARK_SOURCES = "topology.bolts.watermark.sources"
 
 ENVIRONMENT = "topology.environment"

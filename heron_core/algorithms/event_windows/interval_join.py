@@ -91,6 +91,11 @@ class IntervalJoin:
                     del self._keys[key]
         return dropped
 
+    def complete_open(self) -> list[Dropped]:
+        """What waits has no later pair, though the input may go on."""
+        last = self._timers.last_ms()
+        return [] if last is None else self.advance_watermark(last)
+
     def finish(self) -> list[Dropped]:
         """The end of the input."""
         return self.advance_watermark(END_OF_TIME)

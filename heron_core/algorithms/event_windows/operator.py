@@ -198,6 +198,20 @@ class WindowOperator:
         """The end of the input: every window is complete."""
         return self.advance_watermark(END_OF_TIME)
 
+    def complete_open(self) -> list[Output]:
+        """The open windows will get nothing more, though the input may go on: they are complete,
+        and what comes for them later is late."""
+        outputs: list[Output] = []
+        found = [(key, pane) for key, state in self._keys.items() for pane in state.panes.values()]
+        for key, pane in found:
+            if pane.window.end_ms == END_OF_TIME:  # without end: the next event opens it again
+                pane.unseen = 0
+                self._fire(key, self._keys[key], pane, Firing.EARLY, outputs)
+                self._drop(key, pane, outputs)
+        ends = [self._drop_ms(pane.window.end_ms) for _, pane in found]
+        last = max((each for each in ends if each < END_OF_TIME), default=self.watermark_ms)
+        return outputs + self.advance_watermark(last)
+
     def advance_time(self, now_ms: int) -> list[Output]:
         """Processing time has come to `now_ms`: what waited for it is shown."""
         outputs: list[Output] = []

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import TopologyError
 
 
@@ -76,6 +76,8 @@ class StormWindows:
         self._next_end_ms: int | None = None
         self._last_end_ms: int | None = None
         """Of the last window that a number of tuples ended."""
+        self.latest_end_ms = NO_WATERMARK
+        """Of all windows so far."""
 
     def add(self, timestamp_ms: int, item: Any) -> list[Step]:
         """A tuple; in processing time it may end a window."""
@@ -169,6 +171,7 @@ class StormWindows:
             steps.append(Expired(expired))
         if not inside:
             return False
+        self.latest_end_ms = max(self.latest_end_ms, end_ms)
         new = [each.item for each in inside if not each.is_seen]
         for each in inside:
             each.is_seen = True

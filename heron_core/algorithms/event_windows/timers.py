@@ -43,6 +43,10 @@ class Timers:
             del self._items[heapq.heappop(self._times)]
         return self._times[0] if self._times else None
 
+    def last_ms(self) -> int | None:
+        """The latest time at which something is due."""
+        return max((time for time, items in self._items.items() if items), default=None)
+
     def clear(self) -> None:
         """Nothing is due."""
         self._times.clear()

@@ -25,6 +25,7 @@ class WatermarkGenerator:
         self._idle_ms = idle_ms
         self._marks: dict[Hashable, int] = dict.fromkeys(sources, NO_WATERMARK)
         self._heard_ms = dict.fromkeys(self._marks, now_ms)
+        self._last_heard_ms = now_ms
         self.watermark_ms = NO_WATERMARK
 
     def seen(self, source: Hashable, timestamp_ms: int, now_ms: int) -> None:
@@ -33,7 +34,7 @@ class WatermarkGenerator:
 
     def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
         """A watermark of the source's own, which has come with its data."""
-        self._heard_ms[source] = now_ms
+        self._heard_ms[source] = self._last_heard_ms = now_ms
         if watermark_ms > self._marks.get(source, NO_WATERMARK):
             self._marks[source] = watermark_ms
 
@@ -47,6 +48,10 @@ class WatermarkGenerator:
     def raise_to(self, watermark_ms: int) -> None:
         """Somebody else knows that no event below it is expected, whatever the sources say."""
         self.watermark_ms = max(self.watermark_ms, watermark_ms)
+
+    def silent_ms(self, now_ms: int) -> int:
+        """For how long no source has sent anything."""
+        return now_ms - self._last_heard_ms
 
     def slowest(self, now_ms: int) -> Hashable | None:
         """The source that holds the watermark back; None if all are idle."""

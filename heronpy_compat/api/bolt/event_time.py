@@ -42,6 +42,8 @@ class EventTimeSettings:
     """Processing time between two watermarks; 0: after each tuple."""
     idle_ms: int | None
     """A source that is silent for so long is left out; None: never."""
+    end_after_ms: int | None
+    """When no source has sent anything for so long, the open windows are complete; None: never."""
     ahead_ms: int
     """How far ahead of the clock a timestamp may be."""
     late_stream: str | None
@@ -73,6 +75,7 @@ class EventTimeSettings:
             keys.whole_number(merged, keys.WINDOW_LATENESS_MS, 0),
             keys.whole_number(merged, keys.WATERMARK_INTERVAL_MS, 0),
             None if idle is None else keys.whole_number(merged, keys.WATERMARK_IDLE_MS, 1),
+            _end_after_ms(merged),
             keys.whole_number(merged, keys.TIMESTAMP_AHEAD_MS, 0),
             late,
             keys.watermark_sources(merged),
@@ -124,6 +127,18 @@ class EventClock:
             )
         return value
 
+    def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:
+        """Whether nothing has come for so long that the `held` windows or tuples are complete."""
+        limit_ms = self._settings.end_after_ms
+        if limit_ms is None or not held or self.generator.silent_ms(now_ms) < limit_ms:
+            return False
+        logger.info(
+            "no tuple has come for %d ms (%s), so the %d open windows are complete; if the spouts"
+            " wait for acks of what they hold, raise %s",
+            limit_ms, keys.WATERMARK_END_AFTER_MS, held, keys.MAX_SPOUT_PENDING,
+        )  # fmt: skip
+        return True
+
     def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
         """A tuple with a timestamp that was checked."""
         source: Hashable = (tup.component, tup.task if self._by_task else tup.stream)
@@ -136,6 +151,19 @@ class EventClock:
     def _origin(self, tup: Any) -> str:
         field = "" if self._settings.field is None else f", field {self._settings.field!r}"
         return f"bolt {self._name!r}: a tuple of {tup.component}, stream {tup.stream!r}{field}"
+
+
+def _end_after_ms(config: Mapping[str, Any]) -> int | None:
+    """A tracked tuple that waits for more input than comes would fail and come again: at the end
+    of a finite run, say, whose spouts wait for it. So half of the message timeout is the limit."""
+    if config.get(keys.WATERMARK_END_AFTER_MS) is not None:
+        return keys.whole_number(config, keys.WATERMARK_END_AFTER_MS, 1)
+    merged = keys.with_defaults(config)
+    if merged[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
+        return None
+    if not keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS):
+        return None
+    return int(keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS) * MILLISECONDS / 2)
 
 
 def field_of(name: str, field: str) -> Callable[[Any], Any]:

@@ -104,8 +104,7 @@ class WindowRunner:
             timestamp_ms = self._clock.timestamp_of(tup, now_ms)
         held = tup if is_tracked(tup) else None
         outputs = self.operator.add(key, timestamp_ms, (make_value(timestamp_ms), held), now_ms)
-        if self._by_event_time:
-            self._clock.seen(tup, timestamp_ms, now_ms)
+        self._clock.seen(tup, timestamp_ms, now_ms)
         if any(isinstance(each, Late) for each in outputs):
             give_up_late(self._bolt, self._settings, tup, self._late_value(tup))
         else:
@@ -121,6 +120,9 @@ class WindowRunner:
         watermark_ms = self._clock.watermark_ms(now_ms) if self._by_event_time else now_ms
         self._handle(self.operator.advance_watermark(watermark_ms))
         self._handle(self.operator.advance_time(now_ms))
+        if self._clock.has_ended(now_ms, self.operator.open_windows, self._bolt.logger):
+            self._handle(self.operator.complete_open())
+            self._clock.generator.raise_to(self.operator.watermark_ms)
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """A watermark from elsewhere than the tuples: from a test, or with the data."""

@@ -164,6 +164,11 @@ class WindowedBolt(Bolt):
             self._watermark_ms = self._clock.watermark_ms(now_ms)
             now_ms = self._watermark_ms
         self._run(self._windows.advance(now_ms))
+        if self._by_event_time and self._clock.has_ended(
+            self._clock.now_ms(), len(self._windows.held()), self.logger
+        ):
+            self._run(self._windows.finish())
+            self._clock.generator.raise_to(self._windows.latest_end_ms)
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""

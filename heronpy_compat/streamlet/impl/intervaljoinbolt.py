@@ -57,6 +57,9 @@ class IntervalJoinBolt(EventStageBolt):
         """Time has passed."""
         now_ms = self._clock.now_ms()
         self._ack(self._join.advance_watermark(self._clock.watermark_ms(now_ms)))
+        if self._clock.has_ended(now_ms, self._join.kept, self.logger):
+            self._ack(self._join.complete_open())
+            self._clock.generator.raise_to(self._join.watermark_ms)
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""

@@ -219,3 +219,19 @@ def test_wrong_windows_are_named() -> None:
     ):
         with pytest.raises(TopologyError, match=message):
             make()
+
+
+def test_open_windows_that_get_nothing_more() -> None:
+    """Those with an end are late from then on; one without is open again with the next event."""
+    counts = WindowOperator(Tumbling(10), Count(), lateness_ms=5)
+    counts.add("a", 1, None, 0)
+    counts.add("b", 12, None, 0)
+    shown = [each.window for each in counts.complete_open() if isinstance(each, Result)]
+    assert shown == [(0, 10), (10, 20)]
+    assert counts.add("b", 12, None, 0) == [Late("b", 12, None)]
+    assert counts.add("b", 20, None, 0) == []
+    forever = WindowOperator(Global(), Count())
+    for _ in range(2):
+        assert forever.add("a", 1, None, 0) == []
+        early = Result("a", EVERYTHING, 1, Firing.EARLY, 1)
+        assert forever.complete_open() == [early, Dropped(1)]

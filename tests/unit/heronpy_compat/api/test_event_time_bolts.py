@@ -195,6 +195,7 @@ class Average(WindowedBolt):
 LENGTH = "topology.bolts.window.length.duration.ms"
 SLIDE = "topology.bolts.window.sliding.interval.duration.ms"
 STORM = {LENGTH: 20, SLIDE: 10, FIELD: "time_ms", LAG: 5}
+UNTRACKED = {"topology.reliability.mode": "ATMOST_ONCE"}
 ACKED = {"topology.reliability.mode": "ATLEAST_ONCE"}
 
 
@@ -335,3 +336,26 @@ def test_sliding_windows_by_key() -> None:
         bolt.process(["a", 7])
         assert values(bolt.finish()) == [["a", 0, 10, 1], ["a", 5, 15, 1]]
         assert bolt.acked == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "shown"),
+    [(ClicksByAd, {}, [["a", 0, 10, 1]]), (Average, STORM, [[3.0, 1], [3.0, 0]])],
+)
+def test_tracked_tuples_do_not_wait_for_input_that_does_not_come(
+    kind: type, config: dict[str, Any], shown: Any
+) -> None:
+    """After half of the message timeout their windows are complete: a finite run has an end."""
+    with ComponentTester(kind, inputs=CLICKS, config=config) as bolt:
+        bolt.process(["a", 3])
+        assert bolt.advance(14) == []
+        assert values(bolt.advance(2)) == shown
+        assert bolt.acked == [1]
+        assert "no tuple has come for 15000 ms" in bolt.logs[-1].text
+        if kind is ClicksByAd:
+            assert values(bolt.process(["a", 4])) == [[["a", 4]]]
+        bolt.process(["a", 30])
+        assert len(bolt.finish()) == (1 if kind is ClicksByAd else 2)
+    with ComponentTester(kind, inputs=CLICKS, config={**config, **UNTRACKED}) as bolt:
+        bolt.process(["a", 3])
+        assert bolt.advance(600) == []
