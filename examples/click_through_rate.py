@@ -8,7 +8,9 @@
 Events come up to 20 seconds out of order, and a few of them minutes too late (phones that were
 offline). The watermark is 20 s behind; a minute that is over takes late events for another minute,
 and shows its rate again; what comes later still goes to the stream `late`. Config:
-`click_through_rate.events` the number of events, `click_through_rate.seed` another input.
+`click_through_rate.events` the number of events, `click_through_rate.seed` another input. With
+`-o topology.reliability.mode=ATLEAST_ONCE` open windows hold their events, which are more than the
+default of `topology.max.spout.pending`: set that to 5000, too.
 """
 
 from random import Random
@@ -114,8 +116,6 @@ def by_minute(item):
 
 
 class ClickThroughRate(Topology):
-    # With ATLEAST_ONCE open windows hold their events unacked: 140 seconds of them.
-    config = {"topology.max.spout.pending": 5_000}
     events = Events.spec()
     # A watermark with each tuple: what is late depends on the input alone, not on the clock.
     rates = Rates.spec(

@@ -242,7 +242,11 @@ def plain_rates(events: list[tuple[str, str, int]], too_late_ms: int) -> tuple[A
 def test_click_through_rates_are_those_of_all_events_but_the_late_ones(
     fresh_imports: None, mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = {"topology.reliability.mode": mode, "click_through_rate.events": 7000}
+    config = {
+        "topology.reliability.mode": mode,
+        "click_through_rate.events": 7000,
+        "topology.max.spout.pending": 5000,
+    }
     with TopologyTester(str(EXAMPLES / "click_through_rate.py"), config=config) as tester:
         tester.run_spouts()
         tester.finish()
