@@ -22,6 +22,7 @@ from heron_core.algorithms.event_windows.assigners import (
 )
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
 from heron_core.algorithms.event_windows.operator import WindowOperator
+from heron_core.algorithms.event_windows.storm import Activation, Extent, StormWindows
 from heron_core.algorithms.event_windows.triggers import Trigger
 from heron_core.algorithms.event_windows.values import END_OF_TIME, Dropped, Late
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
@@ -207,3 +208,32 @@ def test_a_watermark_is_the_least_of_the_sources_that_are_not_idle() -> None:
                     marks.append(max((each[1] - lag for each in own), default=-(2**63)))
             highest = max([highest, *([min(marks)] if marks else [])])
             assert generator.advance(now) == highest, (seed, seen)
+
+
+def test_storms_windows_are_all_aligned_ones_that_hold_something() -> None:
+    """Whatever is jumped over: each end up to the watermark that has tuples, once, in order."""
+    for seed in range(STREAMS):
+        rng = Random(seed)
+        slide = rng.randint(2, 9)
+        length = slide * rng.randint(1, 3) + rng.randint(0, 1)
+        windows = StormWindows(Extent(length, False), Extent(slide, False), by_event_time=True)
+        taken: list[tuple[int, int]] = []
+        watermark = before = -1000 * slide - 1
+        found: list[Any] = []
+        for what, argument in random_steps(rng):
+            if what == "add":
+                _, at, number = argument
+                if at >= watermark:
+                    taken.append((at, number))
+                    windows.add(at, (at, number))
+            elif what == "watermark" and watermark < argument < END_OF_TIME:
+                # An end at the watermark itself takes no more tuples, and neither waits for them.
+                before, watermark = watermark, argument + (argument % slide == 0)
+                steps = windows.advance(watermark)
+                found = [each for each in steps if isinstance(each, Activation)]
+                ends = range(before + slide - before % slide, watermark + 1, slide)
+                contents = {end: [x for x in taken if end - length < x[0] <= end] for end in ends}
+                expected = [(end, content) for end, content in contents.items() if content]
+                assert [(each.end_ms, each.items) for each in found] == expected, (seed, length)
+        windows.finish()
+        assert windows.held() == []
