@@ -258,3 +258,29 @@ def test_click_through_rates_are_those_of_all_events_but_the_late_ones(
         assert (table.counts, table.late) == (expected, late)
         assert len(tester.acked("rates")) == 7000
     assert f"{late} events came too late" in capsys.readouterr().out
+
+
+def plain_sessions(rows: list[tuple[str, int]], gap_ms: int) -> Counter[int]:
+    """Departures of a session -> how many sessions have as many."""
+    by_aircraft: dict[str, list[int]] = {}
+    for aircraft, time_ms in rows:
+        by_aircraft.setdefault(aircraft, []).append(time_ms)
+    found: Counter[int] = Counter()
+    for times in by_aircraft.values():
+        times.sort()
+        begins = [at for at, time in enumerate(times) if not at or time - times[at - 1] >= gap_ms]
+        found.update(end - start for start, end in zip(begins, [*begins[1:], len(times)], strict=True))
+    return found
+
+
+def test_the_sessions_of_aircraft_are_those_of_a_plain_scan(fresh_imports: None) -> None:
+    config = {"sessions.rows": 6000}
+    path = str(EXAMPLES / "flights" / "sessions.py")
+    with TopologyTester(path, config=config) as tester:
+        tester.run_spouts()
+        tester.finish()
+        (longest,) = tester.component("longest")
+        example = sys.modules[type(longest).__module__]
+        rows = list(example.departures(6000))
+        assert longest.sessions == plain_sessions(rows, example.GAP_MS)
+        assert max(longest.sessions) >= 3
