@@ -132,7 +132,7 @@ class EventClock:
         limit_ms = self._settings.end_after_ms
         if limit_ms is None or not held or self.generator.silent_ms(now_ms) < limit_ms:
             return False
-        logger.info(
+        logger.warning(
             "no tuple has come for %d ms (%s), so the %d open windows are complete; if the spouts"
             " wait for acks of what they hold, raise %s",
             limit_ms, keys.WATERMARK_END_AFTER_MS, held, keys.MAX_SPOUT_PENDING,

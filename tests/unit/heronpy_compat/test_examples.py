@@ -269,7 +269,9 @@ def plain_sessions(rows: list[tuple[str, int]], gap_ms: int) -> Counter[int]:
     for times in by_aircraft.values():
         times.sort()
         begins = [at for at, time in enumerate(times) if not at or time - times[at - 1] >= gap_ms]
-        found.update(end - start for start, end in zip(begins, [*begins[1:], len(times)], strict=True))
+        found.update(
+            end - start for start, end in zip(begins, [*begins[1:], len(times)], strict=True)
+        )
     return found
 
 
