@@ -36,7 +36,7 @@ BACK_SECS = 120.0
 NAMED_MAX = 5
 UPDATE_STEPS = {
     "containers": "waiting for added containers",
-    "drain": "waiting until what is in flight is processed",
+    "drain": "waiting until tuples in flight are processed",
     "instances": "waiting for instances",
 }
 WAITING_FOR_MASTER = "waiting for the topology master"

@@ -102,6 +102,8 @@ def test_names() -> None:
     assert found.name == "other"
     assert found.config["topology.original_name"] == "lines"
     assert "topology.original_name" not in settled(TopologyOptions()).config
+    with pytest.raises(TopologyError, match="topology name '' must be a word"):
+        settled(TopologyOptions(override_name=""))
 
 
 @pytest.mark.parametrize("word", ["topology.debug", "=1", " =1"])

@@ -253,7 +253,7 @@ def test_what_has_ended_is_killed_without_a_drain(world: World) -> None:
 def test_an_update_says_what_it_waits_for_and_is_done(world: World) -> None:
     update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
-    assert update().progress == "waiting until what is in flight is processed: words[0]"
+    assert update().progress == "waiting until tuples in flight are processed: words[0]"
     world.master.end_update(NEW)
     world.poll()
     assert update().state is State.DONE
