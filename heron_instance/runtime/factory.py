@@ -35,7 +35,7 @@ from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
-from heronpy_compat.api.state.state import HashMapState
+from heronpy_compat.adapters.component_state import component_state
 from heronpy_compat.loading.class_loading import load_class
 
 EDGES_DRAWN = 4096
@@ -159,7 +159,7 @@ def _spout(setting: _Setting) -> Instance:
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
     context = setting.context
-    component.init_state(HashMapState())
+    component.init_state(component_state(setting.spec, setting.config))
     component.initialize(setting.config, context)
     hooks = [load_class(path)() for path in setting.options.task_hooks]
     for hook in [*hooks, *context.added_hooks]:
