@@ -94,7 +94,7 @@ class EngineComponent(Protocol):
         path."""
 
     def init_state(self, state: Any) -> None:
-        """Its state (heronpy_compat.api.state), empty or restored, for a component that keeps one."""
+        """Its state (heronpy_compat.api.state), empty or restored, if it keeps one."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Before the first tuple; user code may emit in it."""
