@@ -39,6 +39,12 @@ VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
 
+CHECKPOINT_INTERVAL_SECS = "topology.stateful.checkpoint.interval.seconds"
+CHECKPOINT_TIMEOUT_SECS = "topology.checkpoint.timeout.secs"
+CHECKPOINT_PAUSE_MS = "topology.checkpoint.pause.ms"
+CHECKPOINTS_RETAINED = "topology.checkpoint.retained"
+CHECKPOINT_STORE = "topology.checkpoint.store"
+
 ENVIRONMENT = "topology.environment"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
@@ -92,6 +98,15 @@ DEFAULTS: Mapping[str, Any] = {
     VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
     STUCK_REPORT_SECS: 5,
+    # Heron's is 300: that much is processed again after a failure. A checkpoint of a small state
+    # costs milliseconds.
+    CHECKPOINT_INTERVAL_SECS: 10,
+    # A stage has about a second of work in its queues, and a slow disk takes seconds.
+    CHECKPOINT_TIMEOUT_SECS: 60,
+    # Where a checkpoint takes longer than the interval, there is time for work between two.
+    CHECKPOINT_PAUSE_MS: 100,
+    # One can be damaged, and the one before may be on its way out.
+    CHECKPOINTS_RETAINED: 3,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
     # the default message timeout.
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
@@ -153,6 +168,11 @@ def reliability(config: Mapping[str, Any]) -> str:
     return _one_of(config, RELIABILITY_MODE, ATMOST_ONCE, ATLEAST_ONCE, EFFECTIVELY_ONCE)
 
 
+def takes_checkpoints(config: Mapping[str, Any]) -> bool:
+    """Whether state is saved, and the topology goes back to it after a failure."""
+    return reliability(config) == EFFECTIVELY_ONCE
+
+
 def check_native(config: Mapping[str, Any]) -> None:
     """TopologyError for what only `--engine spark` can do."""
     if reliability(with_defaults(config)) == EFFECTIVELY_ONCE:
@@ -205,7 +225,8 @@ def check(config: Mapping[str, Any]) -> None:
     environment(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
-    for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS):
+    for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS,
+                CHECKPOINT_INTERVAL_SECS, CHECKPOINT_TIMEOUT_SECS):  # fmt: skip
         seconds(merged, key)
     if seconds(merged, LIVENESS_TIMEOUT_SECS) < LIVENESS_TIMEOUT_SECS_MIN:
         raise TopologyError(
@@ -215,9 +236,9 @@ def check(config: Mapping[str, Any]) -> None:
     for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE):
         flag(merged, key)
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
-                BACKPRESSURE_TARGET_MS):  # fmt: skip
+                BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip
         whole_number(merged, key, 1)
-    for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES):
+    for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)
     low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)

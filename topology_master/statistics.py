@@ -43,6 +43,7 @@ def topology_stats(
         tracked=options.tracked,
         events=tuple(life.incidents.newest),
         update=_update_stats(life),
+        checkpoints=life.checkpoint_stats(now),
         containers=tuple(sorted(live)),
         containers_expected=tuple(sorted(life.expected)),
         registered={each: _registered_stats(registered[each], now) for each in live},

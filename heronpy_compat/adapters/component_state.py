@@ -42,6 +42,11 @@ def _fields_of_keys(inputs: Sequence[InputSpec]) -> tuple[str, ...]:
     return next((each.grouping.fields for each in inputs if each.grouping.fields), ())
 
 
+def keeps_state(user: Any) -> bool:
+    """Whether a user's object takes a state, or its class declares any."""
+    return callable(getattr(user, "init_state", None)) or bool(declared_states(type(user)))
+
+
 def provide(user: Any, state: Any, component: str) -> None:
     """Give a user's object the states that its class declares."""
     declared = declared_states(type(user))

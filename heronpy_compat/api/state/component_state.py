@@ -91,6 +91,11 @@ class ComponentState(HashMapState):
 
     # --- for engines ----------------------------------------------------------------------------
 
+    @property
+    def given(self) -> "ComponentState":
+        """What `init_state` is called with."""
+        return self
+
     def snapshot(self) -> bytes:
         """All of it, as it is now; StateError naming what cannot be saved."""
         return self.named.backend.snapshot()
