@@ -164,22 +164,13 @@ def flag(config: Mapping[str, Any], key: str) -> bool:
 
 
 def reliability(config: Mapping[str, Any]) -> str:
-    """The reliability mode; whether the engine has it is for `check_native` to say."""
+    """The reliability mode."""
     return _one_of(config, RELIABILITY_MODE, ATMOST_ONCE, ATLEAST_ONCE, EFFECTIVELY_ONCE)
 
 
 def takes_checkpoints(config: Mapping[str, Any]) -> bool:
     """Whether state is saved, and the topology goes back to it after a failure."""
     return reliability(config) == EFFECTIVELY_ONCE
-
-
-def check_native(config: Mapping[str, Any]) -> None:
-    """TopologyError for what only `--engine spark` can do."""
-    if reliability(with_defaults(config)) == EFFECTIVELY_ONCE:
-        raise TopologyError(
-            f"{RELIABILITY_MODE} is {EFFECTIVELY_ONCE}, which only --engine spark can do: run it"
-            f" there, or choose {ATLEAST_ONCE} with -o {RELIABILITY_MODE}={ATLEAST_ONCE}"
-        )
 
 
 def backpressure_mode(config: Mapping[str, Any]) -> str:

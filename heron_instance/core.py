@@ -62,6 +62,11 @@ REPORT_SECS = 0.05
 """A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
 REASON_MAX = 500
 """Characters of why a checkpoint failed, for people to read."""
+STATELESS_SPOUT = (
+    "this spout keeps no state (api.state.stateful_component): after a failure its fail() is called"
+    " for what it has emitted since the last checkpoint, and if its own process dies, that is lost"
+    " or emitted twice"
+)
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
 source that stays silent is asked a hundred times a second."""
@@ -114,8 +119,9 @@ class InstanceCore:
         self._packing = packing
         self._finished_sent = False
         """What the stream manager was told last of whether the spout has finished."""
-        self._held_since: float | None = None
-        """When back-pressure, or that there was no plan yet, began to hold the main thread."""
+        self._held_since: float | None = float("-inf")
+        """When back-pressure began to hold the main thread. A new process has been held for ever:
+        it begins slowly, as nobody knows yet how fast those are that it sends to."""
         self._idle_turns = 0
         """Turns of the spout in a row that emitted nothing."""
         self._first: list[Instruction] = []
@@ -137,6 +143,8 @@ class InstanceCore:
         if environment.load_state is not None:
             self._states = OwnStates(environment.load_state)
             shared.takes_checkpoints = True
+            if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
+                environment.logger.warning(STATELESS_SPOUT)
         self.driver = self._prepared(self.instance.driver)
         calls = MainThreadCalls(
             self._take_plan,
@@ -378,6 +386,8 @@ class InstanceCore:
 
     def _save(self, states: OwnStates, checkpoint: int) -> None:
         """Take the state, and let the barrier go on behind what was emitted before."""
+        if not states.begin(checkpoint):
+            return
         driver, task = self.driver, self.identity.task
         try:
             self.instance.adapter.pre_save(str(checkpoint))
@@ -400,8 +410,15 @@ class InstanceCore:
         if self._states is None or completed.epoch != self.driver.outbox.epoch:
             return
         self._states.completed(completed.checkpoint)
+        self._hook(self.instance.adapter.post_save, "post_save", completed.checkpoint)
         if isinstance(self.driver, SpoutDriver):
             self.driver.checkpoint_completed(completed.checkpoint)
+
+    def _hook(self, call: Callable[[str], None], name: str, checkpoint: int) -> None:
+        try:
+            call(str(checkpoint))
+        except Exception:
+            self.driver.user_error(f"{name} of checkpoint {checkpoint}")
 
     def _begin_epoch(self, states: OwnStates, epoch: int, restore: messages.Json) -> None:
         """A new plan: the topology goes back to a checkpoint, and begins to run from there."""
@@ -438,6 +455,7 @@ class InstanceCore:
             if not self.instance.keeps_state:
                 driver.outbox.discard()
                 return
+        self._hook(self.instance.adapter.pre_restore, "pre_restore", checkpoint)
         self.close_component()
         who = self.identity
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
@@ -458,6 +476,7 @@ class InstanceCore:
                 last_call()
             except Exception:
                 self.driver.user_error("close")
+        self.instance.state.close()
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """The metrics of this moment, as the master gets them; from any thread."""

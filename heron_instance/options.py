@@ -14,8 +14,6 @@ class Options:
 
     tracked: bool
     """At-least-once: roots, edges and acks travel."""
-    checkpoints: bool
-    """Effectively once: state is saved, and the topology goes back to it after a failure."""
     max_spout_pending: int
     linger_secs: float
     batch_tuples: int
@@ -40,7 +38,6 @@ class Options:
         hooks = merged.get(keys.AUTO_TASK_HOOKS) or ()
         return Options(
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
-            checkpoints=keys.takes_checkpoints(merged),
             max_spout_pending=keys.whole_number(merged, keys.MAX_SPOUT_PENDING, 1),
             linger_secs=keys.whole_number(merged, keys.LINGER_MS, 0) / 1000,
             batch_tuples=keys.whole_number(merged, keys.BATCH_TUPLES, 1),

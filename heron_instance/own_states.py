@@ -12,6 +12,13 @@ class OwnStates:
         """`load` reads the state of a checkpoint from the store."""
         self._load = load
         self._by_checkpoint: dict[int, bytes] = {}
+        self._begun = 0
+
+    def begin(self, checkpoint: int) -> bool:
+        """A checkpoint is triggered; False if it was before: one that is repeated, or late."""
+        is_new = checkpoint > self._begun
+        self._begun = max(checkpoint, self._begun)
+        return is_new
 
     def keep(self, checkpoint: int, state: bytes) -> None:
         """This one was saved just now."""

@@ -19,3 +19,6 @@ class ComponentState(Protocol):
 
     def restore(self, data: bytes) -> None:
         """Take a state that `snapshot` has made, before the component is given anything."""
+
+    def close(self) -> None:
+        """The component has ended."""

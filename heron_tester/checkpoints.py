@@ -44,7 +44,7 @@ class Checkpoints:
 
 
 class Fed:
-    """The id of a tuple that the test emitted: for it the spout's own ack and fail are not called."""
+    """The id of a tuple that the test emitted: the spout's own ack and fail are not for it."""
 
     def __init__(self, tup_id: Any, outcome: Callable[[bool], None]) -> None:
         self.tup_id = tup_id

@@ -24,6 +24,7 @@ def topology_of(
     """
     topology = _found(source, name, environment).with_config(config)
     validation.check(topology)
+    validation.check_native(topology)
     return topology
 
 

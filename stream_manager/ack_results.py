@@ -59,7 +59,8 @@ class AckResults:
                 continue
             for kind, roots in self._unsent.pop(task).items():
                 queue.offer(encode_roots(kind, self._state.epoch, 0, task, roots))
-            out.append(events.ToLocal(task, queue.incarnation, merge(queue.take(self._state.now))))
+            while messages := queue.take(self._state.now):
+                out.append(events.ToLocal(task, queue.incarnation, merge(messages)))
 
     def forget(self, task: int) -> None:
         """The spout is not served here any more."""

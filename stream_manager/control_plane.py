@@ -222,7 +222,12 @@ class ControlPlane:
                 out.append(events.ToMaster(self._news()))
         seen = self._master_seen
         if seen is not None and now - seen > options.master_silent_secs:
-            self._state.note("master silent")
+            self.find_master("silent", out)
+
+    def find_master(self, cause: str, out: Out) -> None:
+        """The master that we are connected to is gone."""
+        if self._master_seen is not None:
+            self._state.note(f"master {cause}")
             self._master_seen = None
             out.append(events.FindMaster())
 

@@ -91,6 +91,8 @@ class StreamManager:
                 self._malformed(reason, out)
             case events.MasterConnected():
                 self._control.master_connected(out)
+            case events.MasterReplaced():
+                self._control.find_master("replaced", out)
             case events.PeerBlocked(container, unsent):
                 self._flow.peer_blocked(container, unsent, out)
             case events.PeerWritable(container):

@@ -58,6 +58,11 @@ class MasterConnected:
 
 
 @dataclass(frozen=True, slots=True)
+class MasterReplaced:
+    """The connection to the topology master broke, and another master is in the state store."""
+
+
+@dataclass(frozen=True, slots=True)
 class PeerBlocked:
     """A peer's socket took no more: these (destination, message) were not sent, in this order."""
 
@@ -87,6 +92,7 @@ ControlEvent = (
     | FromMaster
     | Malformed
     | MasterConnected
+    | MasterReplaced
     | PeerBlocked
     | PeerWritable
     | Timer

@@ -18,10 +18,9 @@ from typing import Any
 
 import zmq
 
-from heron_core.errors import ProtocolError, StateStoreError
+from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, packing_to_json
-from heron_core.state_tree import master_path
 from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
@@ -29,8 +28,6 @@ from heron_core.wire.frames import Frames
 from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
-from heron_io.state_store.opening import open_store
-from heron_io.state_store.protocol import CONNECTED, StateStore
 from heron_io.transport import (
     CONTROL,
     DATA,
@@ -45,6 +42,7 @@ from heron_io.transport import (
 from stream_manager import events
 from stream_manager.core import StreamManager
 from stream_manager.local_sender import RETRY_SECS, LocalSender
+from stream_manager.master_link import WAIT_SECS, MasterLink
 from stream_manager.options import Options
 
 log = logging.getLogger("stream_manager")
@@ -58,8 +56,6 @@ CLOSE_LINGER_MS = 300
 INTERNAL_ERROR_LOG_SECS = 60.0
 """A bug of ours may show with every message: all are counted, one a minute is logged with its
 traceback."""
-MASTER_RETRY_SECS = 0.05
-"""Between two looks for the master's address: only while there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +82,6 @@ class Server:
         self._context = zmq.Context()
         self._topology = topology
         self._arguments = arguments
-        self._store: StateStore | None = None
-        self._session = CONNECTED
         self._local = local_router(self._context, arguments.socket_path)
         self._to_locals = LocalSender(self._local)
         self._encoder = messages.Encoder()
@@ -101,21 +95,17 @@ class Server:
             self._authenticator,
         )
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
-        self._master: zmq.Socket[bytes] | None = None
-        self._master_address = ""
-        self._known_master = KnownMaster(arguments.socket_path)
-        self._look_for_master_at = 0.0
-        register = messages.RegisterStreamManager(
-            arguments.container,
-            random.getrandbits(63),
-            address,
-            socket.gethostname(),
-            os.getpid(),
-            epoch=0,
-            predecessor=supervisor.predecessor,
-        )
+        register = _registration(arguments.container, address, supervisor.predecessor)
         self.core = StreamManager(topology, packing, register, options)
         self._poller = zmq.Poller()
+        self._master = MasterLink(
+            self._context,
+            self._poller,
+            arguments.keys,
+            arguments.store_url,
+            topology.name,
+            KnownMaster(arguments.socket_path),
+        )
         for each in (self._local, self._peers_in, *self._authenticator.sockets):
             self._poller.register(each, zmq.POLLIN)
         self._supervisor = supervisor
@@ -132,7 +122,7 @@ class Server:
             events.ToMaster: self._to_master,
             events.ConnectPeers: self._connect_peers,
             events.ApplyPacking: self._apply_packing,
-            events.FindMaster: self._find_master,
+            events.FindMaster: lambda each: self._master.disconnect(),
             events.Log: lambda each: log.info("%s", each.text),
             events.Exit: self._end,
         }
@@ -147,7 +137,8 @@ class Server:
                 next_timer = now + TIMER_SECS
                 self._supervisor.heartbeat()
                 self.handle(events.Timer())
-            self._look_for_master(now)
+            if (news := self._master.look(now)) is not None:
+                self.handle(news)
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
@@ -160,23 +151,19 @@ class Server:
         """The instances have ended before us: what they said last is for the master."""
         for message in drain(self._local, DRAIN_MESSAGES):
             self._from_local(message)
-        if self._master is not None:
-            self._to_master(events.ToMaster(self.core.heartbeat()))
-            self._poller.unregister(self._master)
-            self._master.close(linger=CLOSE_LINGER_MS)
-            self._master = None
+        self._to_master(events.ToMaster(self.core.heartbeat()))
+        self._master.disconnect(CLOSE_LINGER_MS)
 
     def close(self) -> None:
         """Let go of sockets and state store."""
         self._context.destroy(linger=0)
-        if self._store is not None:
-            self._store.close()
+        self._master.close()
 
     def _pause_secs(self, until_timer: float) -> float:
         """How long to wait for messages at most."""
         if self._to_locals.waiting:
             return RETRY_SECS
-        return MASTER_RETRY_SECS / 5 if self._master is None else max(0.0, until_timer)
+        return WAIT_SECS if self._master.looks else max(0.0, until_timer)
 
     def _serve(self, ready: dict[Any, int]) -> None:
         if self._supervisor.lifeline in ready:
@@ -189,9 +176,8 @@ class Server:
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
                 self.handle(events.FromPeer(message[1:]))
-        if self._master is not None and self._master in ready:
-            for message in drain(self._master, DRAIN_MESSAGES):
-                self._from_master(message)
+        for message in self._master.received(ready):
+            self._from_master(message)
         for container, (_, peer) in list(self._peers.items()):
             if ready.get(peer, 0) & zmq.POLLOUT:
                 self.handle(events.PeerWritable(container))
@@ -314,55 +300,22 @@ class Server:
 
     # --- the master ---------------------------------------------------------------------------
 
-    def _look_for_master(self, now: float) -> None:
-        if self._master is not None or now < self._look_for_master_at:
-            return
-        self._look_for_master_at = now + MASTER_RETRY_SECS
-        master = self._master_node()
-        if master is None:
-            return
-        self._master_address = master["address"]
-        self._master = connect_dealer(self._context, self._master_address, 0, self._arguments.keys)
-        self._poller.register(self._master, zmq.POLLIN)
-        self.handle(events.MasterConnected())
-
-    def _master_node(self) -> Any | None:
-        """The master's node; None while there is none. Without a state store to ask it is where it
-        was last: data goes on."""
-        try:
-            if self._store is None:
-                self._store = open_store(self._arguments.store_url)
-                self._store.on_session(self._session_changed)
-            if self._session == CONNECTED:
-                node = self._store.get(master_path(self._topology.name))
-                if node is not None:
-                    self._known_master.remember(node)
-                return node
-        except StateStoreError as error:
-            log.warning("cannot look for the topology master: %s", error)
-        return self._known_master.recall()
-
-    def _session_changed(self, state: str) -> None:
-        """From a thread of the state store."""
-        self._session = state
-
-    def _find_master(self, each: events.FindMaster) -> None:
-        log.info("the topology master at %s is silent", self._master_address)
-        if self._master is not None:
-            self._poller.unregister(self._master)
-            self._master.close(linger=0)
-            self._master = None
-
     def _to_master(self, each: events.ToMaster) -> None:
         message = each.message
         if isinstance(message, messages.Heartbeat):
             message = replace(message, metrics={**message.metrics, **self.statistics()})
-        if self._master is not None:
-            self._master.send(messages.encode(message))
+        self._master.send(messages.encode(message))
 
     def _end(self, each: events.Exit) -> None:
         if self._exit is None:
             self._exit = each
+
+
+def _registration(container: int, address: str, predecessor: str) -> messages.RegisterStreamManager:
+    incarnation, host = random.getrandbits(63), socket.gethostname()
+    return messages.RegisterStreamManager(
+        container, incarnation, address, host, os.getpid(), epoch=0, predecessor=predecessor
+    )
 
 
 def run(

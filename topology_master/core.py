@@ -10,7 +10,7 @@ from typing import assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ENDED_IN_ORDER
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, Restore
 from heron_core.stats import TopologyStats
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
@@ -94,6 +94,11 @@ class TopologyMaster:
     def epoch(self) -> int:
         """Number of the physical plan; 0 while there is none."""
         return self._life.plan.epoch
+
+    @property
+    def plan_restore(self) -> Restore | None:
+        """With which states the plan begins; None in a topology that takes no checkpoints."""
+        return self._life.plan.restore
 
     @property
     def phase(self) -> Phase:

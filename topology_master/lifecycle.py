@@ -18,7 +18,7 @@ from heron_core.wire import messages
 from topology_master import decisions, events
 from topology_master.checkpoints import Step
 from topology_master.effectively_once import EffectivelyOnce
-from topology_master.incidents import Incidents
+from topology_master.incidents import LOST_QUEUES, Incidents
 from topology_master.measurements import Measurements
 from topology_master.membership import Membership, RegisteredStreamManager
 from topology_master.options import Options
@@ -29,6 +29,8 @@ from topology_master.termination import Ended, Finish, Phase, Termination
 
 Out = list[events.Instruction]
 
+ANOTHER_TRY = "another try"
+"""To go back: the first one is an event."""
 NAMED_MAX = 5
 """Of the instances that a checkpoint waits for, so many are named."""
 
@@ -113,9 +115,8 @@ class Lifecycle:
         if who.predecessor:
             if not who.predecessor.startswith(ENDED_IN_ORDER):
                 self.measurements.losses.stream_managers += 1
-            self.incidents.container_replaced(
-                who.container, who.predecessor, self.plan.packing, now
-            )
+            cost = LOST_QUEUES if self.effectively_once is None else ""
+            self.incidents.container_replaced(who.container, who.predecessor, now, cost)
         self.plan.follow(who.epoch)
         if who.container in self.plan.containers and self.is_complete:
             self._plan_for(who.container if was_complete else None, now, out)
@@ -180,7 +181,7 @@ class Lifecycle:
         """All go back to a checkpoint, by a plan with an epoch that is new."""
         self.plan.restore = once.begin_epoch()
         self.termination.go_back(self.plan.packing)
-        if self.plan.epoch > 1:
+        if self.plan.epoch > 1 and why != ANOTHER_TRY:
             number = self.plan.restore.checkpoint
             what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
             self.incidents.record(now, EventKind.RESTORE, what, why)
@@ -245,7 +246,7 @@ class Lifecycle:
         if once is None:
             return
         if once.recovery.is_retry_due(now):
-            self._go_back(once, "another try", now, out)
+            self._go_back(once, ANOTHER_TRY, now, out)
         self._go_back_if_wanted(once, now, out)
         if once.checkpoints.is_late(now) and once.checkpoints.pending is not None:
             pending = once.checkpoints.pending

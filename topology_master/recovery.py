@@ -73,12 +73,12 @@ class Recovery:
         return Progress.RELEASED
 
     def fail(self, message: RestoreFailed, epoch: int, now: float) -> bool:
-        """An instance cannot have its state; whether that is the first word of it."""
+        """An instance cannot have its state; whether that is the first try of this checkpoint."""
         if message.epoch != epoch or self.is_released or self._retry_at is not None:
             return False
         self.tries += 1
         self._retry_at = now + RETRY_SECS
-        return True
+        return self.tries % TRIES == 1
 
     def is_retry_due(self, now: float) -> bool:
         """Whether all are to try again, after some could not have their state."""

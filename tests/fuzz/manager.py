@@ -84,7 +84,7 @@ def _step(rng: Random) -> Any:
         case 8:
             return ("full", rng.randrange(2) == 0)
         case _:
-            return some(rng, (("writable",), ("connected",)))
+            return some(rng, (("writable",), ("connected",), ("replaced",)))
 
 
 def _message(rng: Random, expected: Any) -> bytes:
@@ -176,6 +176,8 @@ class Fake:
                     self.handle(events.PeerWritable(2))
             case ("connected",):
                 self.handle(events.MasterConnected())
+            case ("replaced",):
+                self.handle(events.MasterReplaced())
 
     def _decoded(self, data: bytes, event: Any) -> None:
         try:

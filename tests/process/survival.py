@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 TOPOLOGY = Path(__file__).parent / "topologies" / "surviving.py"
@@ -67,6 +68,23 @@ def survey(folder: Path, lines: int) -> Survey:
         duplicates=seen.total() - len(seen),
         failures=tuple(Failure(float(at), float(age)) for at, age in failures),
     )
+
+
+def gaps(folder: Path, spouts: int, lines: int) -> list[int]:
+    """Lines begun until the file `enough` came that were never acked, or whose words were not all
+    seen."""
+    stopped = set(map(int, records(folder, "stopped")))
+    done, seen = set(map(int, records(folder, "acked"))), set(records(folder, "seen"))
+    begun = [
+        line
+        for first in range(spouts)
+        for line in takewhile(lambda each: each not in stopped, range(first, lines, spouts))
+    ]
+    return [
+        line
+        for line in begun
+        if line not in done or any(f"{line}.{at}" not in seen for at in range(WORDS_PER_LINE))
+    ]
 
 
 def records(folder: Path, kind: str) -> Iterator[str]:

@@ -1,14 +1,12 @@
 """Sixty instances under load: whatever is killed comes back by itself, and no line is lost."""
 
 from contextlib import suppress
-from itertools import takewhile
-from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.process.process_support import Place, Running
-from tests.process.survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
+from tests.process.survival import NAME, TOPOLOGY, acked, gaps, records, settings
 
 SPOUTS = 12
 SHAPE = f"{SPOUTS},16,16,16"
@@ -64,22 +62,6 @@ def acked_bytes(place: Place) -> list[int]:
     return [(place.path / f"acked-{task}").stat().st_size for task in range(1, SPOUTS + 1)]
 
 
-def gaps(folder: Path) -> list[int]:
-    """Lines that were emitted and never acked, or whose words were not all seen."""
-    stopped = set(map(int, records(folder, "stopped")))
-    done, seen = set(map(int, records(folder, "acked"))), set(records(folder, "seen"))
-    emitted = [
-        line
-        for first in range(SPOUTS)
-        for line in takewhile(lambda each: each not in stopped, range(first, LINES, SPOUTS))
-    ]
-    return [
-        line
-        for line in emitted
-        if line not in done or any(f"{line}.{at}" not in seen for at in range(WORDS_PER_LINE))
-    ]
-
-
 @pytest.mark.timeout(400)
 def test_with_sixty_instances_nothing_is_lost_whatever_is_killed(place: Place) -> None:
     """A machine with sixty processes of one topology has a bad day: crashes one after the other."""
@@ -94,5 +76,5 @@ def test_with_sixty_instances_nothing_is_lost_whatever_is_killed(place: Place) -
     finished = running.wait(SECS)
     assert finished.code == 0, finished.err
     assert len(set(records(place.path, "stopped"))) == SPOUTS
-    assert gaps(place.path) == []
+    assert gaps(place.path, SPOUTS, LINES) == []
     place.nothing_is_left()

@@ -30,6 +30,8 @@ from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, 
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever")
 SEEDS = (1, 2)
+SEEDS_OF_LONG_ONES = (2,)
+"""Commands that take seconds; others die under ZooKeeper, below."""
 OPERATION_SECS = 90.0
 """For what takes a second on an idle machine."""
 MOMENTS_MAX = 4
@@ -142,7 +144,7 @@ def test_a_kill_whose_asker_dies(place: Place, seed: int) -> None:
     assert "killed by" in outcome
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
 def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
     """Paused and let go again and again; each time it is one or the other, and it goes on."""
     chance = random.Random(seed)
@@ -158,7 +160,7 @@ def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
     place.nothing_is_left(GONE_SECS)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
 def test_an_update_whose_asker_dies(place: Place, seed: int) -> None:
     """More containers and fewer: the topology runs by the one plan or by the other."""
     chance = random.Random(seed)
@@ -179,7 +181,7 @@ def test_an_update_whose_asker_dies(place: Place, seed: int) -> None:
     place.nothing_is_left(GONE_SECS)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
 def test_a_restart_whose_asker_dies(place: Place, seed: int) -> None:
     """All containers are others in the end, or none is."""
     chance = random.Random(seed)

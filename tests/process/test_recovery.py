@@ -28,12 +28,20 @@ from tests.process.process_support import (
     Running,
     until,
 )
-from tests.process.survival import NAME, TOPOLOGY, Failure, Survey, acked, settings, survey
+from tests.process.survival import (
+    NAME,
+    TOPOLOGY,
+    Failure,
+    Survey,
+    acked,
+    gaps,
+    records,
+    settings,
+    survey,
+)
 
 LINES = 700
 """Their words take the last bolt three seconds."""
-STANDBY_LINES = 2000
-"""A second master has to start meanwhile, on a busy machine too."""
 ALL_DUE = 1e9
 """Lines a second: the spouts emit as fast as they may."""
 SLEEP_SECS = 0.0005
@@ -43,6 +51,7 @@ FLOWING_LINES = 100
 AT_ONCE_SECS = 5.0
 """What is lost fails within about a second on an idle machine; the message timeout is 30 s."""
 STEADY_LINES, STEADY_RATE = 100_000, 400
+STEADY_SPOUTS = 2
 
 MASTER = f"heron: topology master ({NAME})"
 MANAGER = "heron: stream manager {} ({})"
@@ -58,6 +67,14 @@ def options(place: Place, lines: int = LINES) -> list[str]:
 def flowing(place: Place, lines: int = LINES) -> Running:
     """A run in the middle of its work."""
     running = place.start("run", TOPOLOGY, *options(place, lines))
+    running.until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked")
+    return running
+
+
+def steady(place: Place, *more: str) -> Running:
+    """A run at a steady rate that lasts until the file `enough` is there."""
+    words, _ = settings(place.path, STEADY_LINES, STEADY_RATE)
+    running = place.start("run", TOPOLOGY, "--containers", 2, *more, *words)
     running.until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked")
     return running
 
@@ -205,7 +222,7 @@ def holder(store: StateStore) -> int:
 def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place) -> None:
     """The master's machine fails: a standby that was told of the holder is the master within a
     second, nothing fails, and the old one stands by when it comes back."""
-    running = flowing(place, STANDBY_LINES)
+    running = steady(place)
     store = place.store()
     before = processes(running)
     with standing_by(place) as (standby, log):
@@ -220,9 +237,15 @@ def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place)
         running.until(
             lambda: f"pid {standby.pid}" in place.log(NAME, "topology-master"), "the old one waits"
         )
+        (place.path / "enough").touch()
         assert standby.wait(DEADLINE_SECS) == ExitCode.ENDED
     store.close()
-    assert complete(place, running, STANDBY_LINES).failures == ()
+    finished = running.wait()
+    assert finished.code == 0, finished.err
+    assert len(set(records(place.path, "stopped"))) == STEADY_SPOUTS
+    assert gaps(place.path, STEADY_SPOUTS, STEADY_LINES) == []
+    assert list(records(place.path, "failed")) == []
+    place.nothing_is_left()
 
 
 @pytest.fixture
@@ -230,14 +253,6 @@ def own_zookeeper(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
     """A ZooKeeper for one test, which may kill it."""
     with EmbeddedZooKeeper(tmp_path / "zookeeper") as server:
         yield server
-
-
-def steady_in(place: Place, server: EmbeddedZooKeeper) -> Running:
-    """A run without an end soon, with its state in that ZooKeeper."""
-    words, _ = settings(place.path, STEADY_LINES, STEADY_RATE)
-    running = place.start("run", TOPOLOGY, "--containers", 2, "--zookeeper", server.address, *words)
-    running.until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked")
-    return running
 
 
 def lines_flow(place: Place, running: Running) -> None:
@@ -250,7 +265,7 @@ def test_data_flows_while_zookeeper_is_away_and_the_master_is_found_after_its_re
     place: Place, own_zookeeper: EmbeddedZooKeeper
 ) -> None:
     """ZooKeeper is restarted below a running topology."""
-    running = steady_in(place, own_zookeeper)
+    running = steady(place, "--zookeeper", own_zookeeper.address)
     before = processes(running)
     pid = own_zookeeper.pid
     assert pid is not None

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CLIENT = b"client"
 BATCHES = (Kind.DATA, Kind.FANOUT)
+SEEN_SHARE = 0.1
+"""Of the turns of a stream manager with a broken connection in which it sees the next master."""
 
 
 @dataclass(slots=True)
@@ -78,6 +80,8 @@ class Manager:
         if now >= self._next_timer:
             self._next_timer = now + self.cluster.rng.uniform(0.02, 0.1)
             self.handle(manager_events.Timer())
+        if self._sees_another_master():
+            self.handle(manager_events.MasterReplaced())
         if self.line is None and self.cluster.node and not self.cluster.store_away:
             self._connect_master(self.cluster.node)
         for container in self.core.blocked_peers():
@@ -109,6 +113,13 @@ class Manager:
         # Of what comes in one go, the rest is lost if the first closes the connection.
         if line is self.line:
             self.handle(manager_events.FromMaster(line.down.take()))
+
+    def _sees_another_master(self) -> bool:
+        """Whether our connection broke, another master is in the state store, and we looked."""
+        master = self.cluster.node
+        if self.line is None or master is None or self.cluster.store_away:
+            return False
+        return self.line not in master.lines and self.cluster.rng.random() < SEEN_SHARE
 
     def _connect_master(self, master: "Master") -> None:
         self._lines += 1
@@ -295,6 +306,7 @@ class Master:
             options,
             previous,
             cluster.stored_execution,
+            checkpoints=cluster.stored_checkpoints,
         )
         self._next_timer = 0.0
         self._answers: list[messages.Reply] = []
@@ -336,6 +348,12 @@ class Master:
                     self.cluster.note(f"state {state} {reason} {update}")
                     told = {"state": state, "draining": draining, "update": update}
                     self._put("stored_execution", told)
+                case master_events.StoreCheckpoints(checkpoints):
+                    self._put("stored_checkpoints", json.loads(json.dumps(checkpoints)))
+                case master_events.DiscardCheckpoint(number):
+                    self.cluster.states.discard("sim", number)
+                case master_events.WriteEvent(event):
+                    self.cluster.note(f"event: {event.what}: {event.why}")
                 case master_events.Log(text):
                     self.cluster.note(f"master: {text}")
                     if "going on" in text:

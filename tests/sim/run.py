@@ -2,6 +2,7 @@
 
 from sim.checkers import Violation, require
 from sim.cluster import Cluster
+from sim.effectively_once import check_counts
 from sim.faults import Faults
 from sim.topologies import SimSpout
 
@@ -11,17 +12,19 @@ LAST_ROUNDS = 10
 STORY_LINES = 30
 
 
-def run_seed(seed: int) -> None:
+def run_seed(seed: int, effectively_once: bool = False) -> Cluster:
     """Run the cluster of a seed; Violation, or what our code raises, with the newest events."""
-    cluster = Cluster(seed)
+    cluster = Cluster(seed, effectively_once)
     try:
         _run(cluster)
     except BaseException as error:
-        again = f"again: HERON_SIM_SEEDS={seed} pytest tests/sim"
+        name = "effectively_once" if effectively_once else "cluster"
+        again = f"again: HERON_SIM_SEEDS={seed} pytest tests/sim/test_{name}.py"
         error.add_note("\n".join([*cluster.trace, *_stories(cluster), again]))
         raise
     finally:
         cluster.close()
+    return cluster
 
 
 def _stories(cluster: Cluster) -> list[str]:
@@ -57,18 +60,29 @@ def _fenced(cluster: Cluster) -> int:
     )
 
 
+def _have_one_plan(cluster: Cluster) -> bool:
+    """Whether all have the master's plan; a stream manager that was started a moment before the end
+    gets it a little later."""
+    assert cluster.master is not None
+    epochs = {manager.core.epoch for manager in cluster.managers.values()}
+    return epochs == {cluster.master.core.epoch}
+
+
 def _check_end(cluster: Cluster) -> None:
     journal = cluster.journal
     # A spout that was killed a moment before the end has begun anew and finishes as well.
     for at in range(CALM_ROUNDS_MAX):
         cluster.round()
-        if at > LAST_ROUNDS and cluster.all_done:
+        if at > LAST_ROUNDS and cluster.all_done and _have_one_plan(cluster):
             break
     cluster.rules.check_idle()
-    if cluster.masters > 1 and _fenced(cluster):
+    if cluster.effectively_once or (cluster.masters > 1 and _fenced(cluster)):
         # A dead master's first plan came to some only: who hears of the next one first drops what
         # was sent by it. That is failed and emitted again, which check_idents sees to.
         journal.lossy = True
+    if cluster.effectively_once:
+        check_counts(cluster)
+        return
     journal.check_deliveries()
     spouts = [
         each.component
@@ -80,8 +94,7 @@ def _check_end(cluster: Cluster) -> None:
         for spout in spouts:
             journal.check_idents({spout.emitter.name: spout.all_idents})
     assert cluster.master is not None
-    epochs = {manager.core.epoch for manager in cluster.managers.values()}
-    require(epochs == {cluster.master.core.epoch}, f"plans differ: {epochs}")
+    require(_have_one_plan(cluster), "plans differ")
     for manager in cluster.managers.values():
         numbers = manager.core.statistics()
         require(not numbers["malformed"], f"dropped: {numbers}")

@@ -1,11 +1,12 @@
 """Checkpoints in the tester: after any crashes the state is what it would be without them."""
 
 from collections import Counter
+from itertools import chain
 from random import Random
 from typing import Any
 
 import pytest
-from tested_state import CountedLines, ForgetfulLines, expected
+from tested_state import Committed, CommittedWords, CountedLines, ForgetfulLines, expected
 from tested_topologies import WordCount
 
 from heron_core.errors import UsageError
@@ -99,6 +100,24 @@ def test_a_crash_in_the_middle_of_a_checkpoint_leaves_the_one_before() -> None:
         tester.run_spouts()
         assert counts(tester) == expected()
         assert tester.checkpoint()
+
+
+def test_a_two_phase_sink_writes_each_word_once() -> None:
+    Committed.world.clear()
+    Committed.calls.clear()
+    with TopologyTester(CommittedWords) as tester:
+        tester.run_spouts(2)
+        assert Committed.world == {}
+        assert tester.checkpoint()
+        tester.run_spouts(1)
+        tester.crash("split")
+        tester.run_spouts()
+        assert tester.checkpoint()
+    assert Committed.calls == [
+        ("pre_save", "1"), ("post_save", "1"), ("pre_restore", "1"),
+        ("pre_save", "2"), ("post_save", "2"),
+    ]  # fmt: skip
+    assert Counter(chain.from_iterable(Committed.world.values())) == expected()
 
 
 def test_a_checkpoint_needs_a_topology_that_takes_some() -> None:

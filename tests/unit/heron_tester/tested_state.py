@@ -6,7 +6,10 @@ from typing import Any
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.keyed_state import map_state, value_state
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.api.state.stateful_component import (
+    StatefulComponent,
+    TwoPhaseStatefulComponent,
+)
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import Topology
 
@@ -72,6 +75,44 @@ class Forgetful(Count):
 
     def process(self, tup: Any) -> None:
         self.counts[tup.word] += 1
+
+
+class Committed(Bolt, TwoPhaseStatefulComponent):
+    """Writes to a world outside in two phases: prepared with a checkpoint, there with its end. What
+    was written by a checkpoint is written again after going back to it: in the same place."""
+
+    world: dict[str, list[str]] = {}
+    calls: list[tuple[str, str]] = []
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+        self.prepared: dict[str, list[str]] = stateful_state.get("prepared") or {}
+        self.open: list[str] = []
+
+    def process(self, tup: Any) -> None:
+        self.open.append(tup.word)
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        self.calls.append(("pre_save", checkpoint_id))
+        self.prepared[checkpoint_id] = self.open
+        self.open = []
+        self.state.put("prepared", self.prepared)
+
+    def post_save(self, checkpoint_id: str) -> None:
+        self.calls.append(("post_save", checkpoint_id))
+        self.world.update(self.prepared)
+        self.prepared.clear()
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        self.calls.append(("pre_restore", checkpoint_id))
+        self.open.clear()
+
+
+class CommittedWords(Topology):
+    config = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
+    lines = Lines.spec(par=SPOUTS)
+    split = Split.spec(inputs=[lines], par=2)
+    sink = Committed.spec(inputs=[split])
 
 
 class CountedLines(Topology):

@@ -86,6 +86,7 @@ class Manager:
         planned: bool = True,
         mode: str = keys.STAGE,
         pipelined_bytes: int = 0,
+        window_bytes: int = WINDOW_BYTES,
     ) -> None:
         """Messages for an instance that is busy are merged only if there are `pipelined_bytes`."""
         config: dict[str, Any] = {
@@ -95,7 +96,7 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(
-            Options.of(config), window_bytes=WINDOW_BYTES, pipelined_bytes=pipelined_bytes
+            Options.of(config), window_bytes=window_bytes, pipelined_bytes=pipelined_bytes
         )
         self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
         self.core = StreamManager(topology, packing, self.identity, options)

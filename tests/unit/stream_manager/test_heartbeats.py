@@ -43,6 +43,14 @@ def test_another_master_hears_of_all() -> None:
     assert told(made) == {SPOUT, BOLT}
 
 
+def test_a_stream_manager_looks_once_for_the_master_after_the_one_that_was_killed() -> None:
+    made = connected()
+    assert of_type(events.FindMaster, made.handle(events.MasterReplaced()))
+    assert not of_type(events.FindMaster, made.handle(events.MasterReplaced()))
+    made.handle(events.MasterConnected())
+    assert told(made) == {SPOUT, BOLT}
+
+
 def test_a_new_plan_is_answered_with_all_of_its_instances() -> None:
     # What was told before was of no container that the master's plan had.
     made = connected()

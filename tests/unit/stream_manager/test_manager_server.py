@@ -1,7 +1,6 @@
 """The stream manager's server carries out what the core decides, in the order of the decisions."""
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,9 @@ from typing import Any
 import pytest
 from manager_support import packing_of, topology_of
 
-from heron_core.errors import StateStoreError
 from heron_core.wire.frames import Frames
-from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
-from heron_io.transport import connect_dealer
 from stream_manager import events, server
 
 PEER = 2
@@ -74,33 +70,6 @@ def test_a_cause_is_named_to_a_new_peer_before_it_is_lifted(
     served.core = core
     served.handle(events.FromMaster("a plan"))
     assert peer.sent == [STANDS, LIFTED]
-
-
-def test_without_a_state_store_the_master_is_where_it_was_last(
-    served: server.Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    # A stream manager dies while ZooKeeper is away: its successor serves all the same.
-    known = KnownMaster(str(tmp_path / "local"))
-    assert known.recall() is None
-    known.remember({"address": "tcp://127.0.0.1:9"})
-    asked: list[str] = []
-
-    def away(url: str) -> object:
-        raise StateStoreError("no ZooKeeper answers")
-
-    def connected(context: Any, address: str, hwm: int, keys: Keys) -> Any:
-        asked.append(address)
-        signal.raise_signal(signal.SIGTERM)
-        return connect_dealer(context, address, hwm, keys)
-
-    monkeypatch.setattr(server, "open_store", away)
-    monkeypatch.setattr(server, "connect_dealer", connected)
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        assert served.run() == 0
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert asked == ["tcp://127.0.0.1:9"]
 
 
 class BrokenCore:

@@ -7,6 +7,7 @@ from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header, head
 from heron_core.wire.merged import merge, split
 from heron_core.wire.packets import decode_roots
 from stream_manager import events
+from stream_manager.queues import UNKNOWN_TUPLES_MAX
 
 SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
 TOPOLOGY = topology_of({"spout": [], "near": ["spout"], "far": ["spout", "near"]})
@@ -75,6 +76,22 @@ def test_a_spout_hears_in_one_message_what_became_of_its_tuples_while_it_was_bus
     (merged,) = handed(made.consumed(SPOUT, 1), SPOUT)
     results = [(header_of(each).kind, list(decode_roots(header_of(each), each))) for each in merged]
     assert results == [(Kind.ACKED, [ROOTS[1], ROOTS[3]]), (Kind.FAILED, [ROOTS[2]])]
+
+
+def test_a_spout_of_unknown_speed_hears_of_all_its_tuples() -> None:
+    # More acks than an instance is handed at first, and a fail behind (simulation seed 100876).
+    made = Manager(TOPOLOGY, PACKED, window_bytes=10_000)
+    made.hello(SPOUT)
+    made.hello(NEAR)
+    *done, lost = (
+        (SPOUT << ROOT_COUNTER_BITS) | number for number in range(UNKNOWN_TUPLES_MAX + 9)
+    )
+    made.data(init(SPOUT, *(number for root in [*done, lost] for number in (root, 7))))
+    fail = [header(Kind.FAIL, 1, NEAR, SPOUT, 1), lost.to_bytes(8, "little")]
+    merged = merge([*(ack(SPOUT, root, 7) for root in done), fail])
+    told = [each for parts in handed(made.data(merged, NEAR), SPOUT) for each in parts]
+    assert [header_of(each).kind for each in told] == [Kind.ACKED, Kind.FAILED]
+    made.core.validate()
 
 
 def test_a_restarted_spout_does_not_wait_for_its_predecessors_reports() -> None:
