@@ -44,6 +44,8 @@ CHECKPOINT_TIMEOUT_SECS = "topology.checkpoint.timeout.secs"
 CHECKPOINT_PAUSE_MS = "topology.checkpoint.pause.ms"
 CHECKPOINTS_RETAINED = "topology.checkpoint.retained"
 CHECKPOINT_STORE = "topology.checkpoint.store"
+STATE_BACKEND = "topology.state.backend"
+STATE_FOLDER = "topology.state.folder"
 
 ENVIRONMENT = "topology.environment"
 
@@ -59,6 +61,9 @@ EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
 
 FAIL = "fail"
 EXIT = "exit"
+
+MEMORY = "memory"
+ROCKSDB = "rocksdb"
 
 STAGE = "stage"
 SPOUT = "spout"
@@ -107,6 +112,8 @@ DEFAULTS: Mapping[str, Any] = {
     CHECKPOINT_PAUSE_MS: 100,
     # One can be damaged, and the one before may be on its way out.
     CHECKPOINTS_RETAINED: 3,
+    # A get of a dict costs a hundredth of one of a database.
+    STATE_BACKEND: MEMORY,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
     # the default message timeout.
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
@@ -173,6 +180,11 @@ def takes_checkpoints(config: Mapping[str, Any]) -> bool:
     return reliability(config) == EFFECTIVELY_ONCE
 
 
+def state_backend(config: Mapping[str, Any]) -> str:
+    """Where keyed state is kept: memory (default), or rocksdb for state larger than memory."""
+    return _one_of(config, STATE_BACKEND, MEMORY, ROCKSDB)
+
+
 def backpressure_mode(config: Mapping[str, Any]) -> str:
     """How a queue that is too full is answered: stage (default), spout (Heron's) or drop."""
     return _one_of(config, BACKPRESSURE_MODE, STAGE, SPOUT, DROP)
@@ -212,6 +224,7 @@ def check(config: Mapping[str, Any]) -> None:
     merged = with_defaults(config)
     reliability(merged)
     backpressure_mode(merged)
+    state_backend(merged)
     exits_on_exception(merged)
     environment(merged)
     tick_interval_secs(merged)

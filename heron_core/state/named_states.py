@@ -1,7 +1,7 @@
 """All states of one component's instance, by name: where user code gets at them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heron_core.errors import StateError
@@ -76,7 +76,7 @@ class NamedStates:
         ttl = None if ttl_secs is None else TimeToLive(ttl_secs, refresh_on_read)
         found = self._declared.get(name)
         if found is None:
-            table = self._made(TableId(name, kind, kind.is_nested), ttl)
+            table = self._made(TableId(name, kind, kind.is_nested, kind is Kind.LIST), ttl)
             found = self._declared[name] = _Declared(kind, ttl, table)
         elif (found.kind, found.time_to_live) != (kind, ttl):
             raise StateError(
@@ -87,7 +87,7 @@ class NamedStates:
 
     def _made(self, table_id: TableId, ttl: TimeToLive | None) -> Table:
         entries = self.backend.table(table_id)
-        deadlines = TableId(_DEADLINES + table_id.name, Kind.DEADLINES, table_id.nested)
+        deadlines = replace(table_id, name=_DEADLINES + table_id.name, kind=Kind.DEADLINES)
         if ttl is not None:
             return TimedTable(entries, self.backend.table(deadlines), ttl, self._clock)
         if deadlines in self.backend.names():  # it had a time to live when it was saved

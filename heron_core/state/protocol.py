@@ -47,6 +47,8 @@ class TableId:
     kind: Kind
     nested: bool
     """Whether a key has many entries, each with a `sub`."""
+    indexed: bool = False
+    """Whether each `sub` is an index of a list."""
 
 
 class Table(Protocol):

@@ -1,7 +1,8 @@
 """Snapshots as bytes, and how one of a task becomes those of several: by key groups.
 
     b"HSTATE" 1 byte version, u32 length of the header (big endian)
-    header      msgpack: backend, [[name, kind, nested] of each table], [length of each chunk]
+    header      msgpack: backend, [[name, kind, nested, indexed] of each table], [length of each
+                chunk]
     chunks      of the memory backend, each a msgpack map: name -> [keys, subs or nil, values,
                 removed keys, removed subs or nil]; of another backend what it takes
 
@@ -47,7 +48,7 @@ class Snapshot:
 
 def encode(snapshot: Snapshot) -> bytes:
     """A snapshot as bytes."""
-    tables = [[each.name, each.kind.value, each.nested] for each in snapshot.tables]
+    tables = [[each.name, each.kind.value, each.nested, each.indexed] for each in snapshot.tables]
     header = msgpack.packb([snapshot.backend, tables, [len(each) for each in snapshot.chunks]])
     start = _MAGIC + bytes([VERSION]) + len(header).to_bytes(_LENGTH_BYTES, "big")
     return b"".join((start, header, *snapshot.chunks))
@@ -78,7 +79,7 @@ def _decoded(data: bytes) -> Snapshot:
     for length in lengths:
         chunks.append(data[end : end + length])
         end += length
-    ids = tuple(TableId(name, Kind(kind), bool(nested)) for name, kind, nested in tables)
+    ids = tuple(TableId(name, Kind(kind), bool(n), bool(i)) for name, kind, n, i in tables)
     return Snapshot(backend, ids, tuple(chunks))
 
 

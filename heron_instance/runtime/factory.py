@@ -123,7 +123,7 @@ def _setting(
                     environment.clock, environment.rest)  # fmt: skip
     first = environment.rng.randrange(1 << 16)
     router = Router(topology, packing, task, outbox, context, first=first)
-    state = component_state(spec, config)
+    state = component_state(spec, config, f"{topology.name}-{task}")
     return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
                     environment, state)  # fmt: skip
 

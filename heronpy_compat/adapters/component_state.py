@@ -22,14 +22,23 @@ FieldsOf = Callable[[Any], Sequence[str]]
 
 
 def component_state(
-    spec: ComponentSpec,
-    config: Mapping[str, Any],
-    make_backend: Callable[[StateCodec], StateBackend] = MemoryBackend,
+    spec: ComponentSpec, config: Mapping[str, Any], label: str = ""
 ) -> ComponentState:
-    """An empty state for an instance of `spec`, whose config is merged with the defaults."""
-    codec = StateCodec(spec.name, pickles=keys.flag(keys.with_defaults(config), keys.VALUES_PICKLE))
+    """An empty state for an instance of `spec`, whose config is merged with the defaults. `label`
+    tells it from those of other instances on this machine."""
+    merged = keys.with_defaults(config)
+    codec = StateCodec(spec.name, pickles=keys.flag(merged, keys.VALUES_PICKLE))
     current = CurrentKey(spec.name, _fields_of_keys(spec.inputs))
-    return ComponentState(NamedStates(make_backend(codec), current, _now))
+    return ComponentState(NamedStates(_backend(merged, codec, label), current, _now))
+
+
+def _backend(config: Mapping[str, Any], codec: StateCodec, label: str) -> StateBackend:
+    if keys.state_backend(config) == keys.MEMORY:
+        return MemoryBackend(codec)
+    # Late: few need it.
+    from heron_io.state_backends.rocksdb import RocksBackend
+
+    return RocksBackend(codec, config.get(keys.STATE_FOLDER), label)
 
 
 def _now() -> float:

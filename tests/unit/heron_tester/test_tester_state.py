@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -123,6 +124,20 @@ def test_a_two_phase_sink_writes_each_word_once() -> None:
 def test_a_checkpoint_needs_a_topology_that_takes_some() -> None:
     with TopologyTester(WordCount) as tester, pytest.raises(UsageError, match="EFFECTIVELY_ONCE"):
         tester.checkpoint()
+
+
+def test_state_in_rocksdb_goes_back_just_as_well(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    config = {"topology.state.backend": "rocksdb", "topology.state.folder": str(tmp_path)}
+    with TopologyTester(CountedLines, config=config) as tester:
+        tester.run_spouts(2)
+        assert tester.checkpoint()
+        at_checkpoint = counts(tester)
+        tester.run_spouts(2)
+        tester.crash("count")
+        assert counts(tester) == at_checkpoint
+        tester.run_spouts()
+        assert counts(tester) == expected()
 
 
 @pytest.mark.parametrize("seed", range(12))
