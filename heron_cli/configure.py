@@ -12,7 +12,7 @@ from heron_cli.resolve_source import Source
 from heron_core import config as keys
 from heron_core.plans import PackingPlan
 from heron_core.topology import Config, TopologySpec
-from heron_core.validation import check
+from heron_core.validation import check, check_native
 
 ORIGINAL_NAME = "topology.original_name"
 """What a topology is called by its file when it runs under another name (streamparse)."""
@@ -84,6 +84,6 @@ def packing_plan(topology: TopologySpec) -> PackingPlan:
     from heronpy_compat.connectors.frames import check_without_spark
     from scheduler.packing import pack
 
-    keys.check_native(topology.config)
+    check_native(topology)
     check_without_spark(topology)
     return pack(topology)

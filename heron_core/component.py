@@ -94,7 +94,7 @@ class EngineComponent(Protocol):
         path."""
 
     def init_state(self, state: Any) -> None:
-        """An empty state (heronpy_compat.api.state) for a component that keeps one."""
+        """Its state (heronpy_compat.api.state), empty or restored, if it keeps one."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Before the first tuple; user code may emit in it."""
@@ -110,6 +110,12 @@ class EngineComponent(Protocol):
 
     def pre_save(self, checkpoint_id: str) -> None:
         """The state is about to be saved; what it raises makes the batch come again."""
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """The checkpoint is complete: the states of all instances are saved."""
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        """The state is about to become what it was at that checkpoint."""
 
     def close(self) -> None:
         """The instance ends in good order; what it raises is reported, no more."""
@@ -190,6 +196,12 @@ class ComponentDefaults:
         """Batches mean nothing to it."""
 
     def pre_save(self, checkpoint_id: str) -> None:
+        """Keeps no state."""
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """Keeps no state."""
+
+    def pre_restore(self, checkpoint_id: str) -> None:
         """Keeps no state."""
 
     def close(self) -> None:

@@ -52,6 +52,14 @@ WATERMARK_IDLE_MS = "topology.bolts.watermark.idle.ms"
 WATERMARK_END_AFTER_MS = "topology.bolts.watermark.end.after.ms"
 WATERMARK_SOURCES = "topology.bolts.watermark.sources"
 
+CHECKPOINT_INTERVAL_SECS = "topology.stateful.checkpoint.interval.seconds"
+CHECKPOINT_TIMEOUT_SECS = "topology.checkpoint.timeout.secs"
+CHECKPOINT_PAUSE_MS = "topology.checkpoint.pause.ms"
+CHECKPOINTS_RETAINED = "topology.checkpoint.retained"
+CHECKPOINT_STORE = "topology.checkpoint.store"
+STATE_BACKEND = "topology.state.backend"
+STATE_FOLDER = "topology.state.folder"
+
 ENVIRONMENT = "topology.environment"
 
 OF_STREAMS = "streams"
@@ -69,6 +77,9 @@ EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
 
 FAIL = "fail"
 EXIT = "exit"
+
+MEMORY = "memory"
+ROCKSDB = "rocksdb"
 
 STAGE = "stage"
 SPOUT = "spout"
@@ -108,6 +119,17 @@ DEFAULTS: Mapping[str, Any] = {
     VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
     STUCK_REPORT_SECS: 5,
+    # Heron's is 300: that much is processed again after a failure. A checkpoint of a small state
+    # costs milliseconds.
+    CHECKPOINT_INTERVAL_SECS: 10,
+    # A stage has about a second of work in its queues, and a slow disk takes seconds.
+    CHECKPOINT_TIMEOUT_SECS: 60,
+    # Where a checkpoint takes longer than the interval, there is time for work between two.
+    CHECKPOINT_PAUSE_MS: 100,
+    # One can be damaged, and the one before may be on its way out.
+    CHECKPOINTS_RETAINED: 3,
+    # A get of a dict costs a hundredth of one of a database.
+    STATE_BACKEND: MEMORY,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
     # the default message timeout.
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
@@ -165,17 +187,18 @@ def flag(config: Mapping[str, Any], key: str) -> bool:
 
 
 def reliability(config: Mapping[str, Any]) -> str:
-    """The reliability mode; whether the engine has it is for `check_native` to say."""
+    """The reliability mode."""
     return _one_of(config, RELIABILITY_MODE, ATMOST_ONCE, ATLEAST_ONCE, EFFECTIVELY_ONCE)
 
 
-def check_native(config: Mapping[str, Any]) -> None:
-    """TopologyError for what only `--engine spark` can do."""
-    if reliability(with_defaults(config)) == EFFECTIVELY_ONCE:
-        raise TopologyError(
-            f"{RELIABILITY_MODE} is {EFFECTIVELY_ONCE}, which only --engine spark can do: run it"
-            f" there, or choose {ATLEAST_ONCE} with -o {RELIABILITY_MODE}={ATLEAST_ONCE}"
-        )
+def takes_checkpoints(config: Mapping[str, Any]) -> bool:
+    """Whether state is saved, and the topology goes back to it after a failure."""
+    return reliability(config) == EFFECTIVELY_ONCE
+
+
+def state_backend(config: Mapping[str, Any]) -> str:
+    """Where keyed state is kept: memory (default), or rocksdb for state larger than memory."""
+    return _one_of(config, STATE_BACKEND, MEMORY, ROCKSDB)
 
 
 def backpressure_mode(config: Mapping[str, Any]) -> str:
@@ -222,11 +245,13 @@ def check(config: Mapping[str, Any]) -> None:
     merged = with_defaults(config)
     reliability(merged)
     backpressure_mode(merged)
+    state_backend(merged)
     exits_on_exception(merged)
     environment(merged)
     tick_interval_secs(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
-    for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS):
+    for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS,
+                CHECKPOINT_INTERVAL_SECS, CHECKPOINT_TIMEOUT_SECS):  # fmt: skip
         seconds(merged, key)
     if seconds(merged, LIVENESS_TIMEOUT_SECS) < LIVENESS_TIMEOUT_SECS_MIN:
         raise TopologyError(
@@ -236,9 +261,9 @@ def check(config: Mapping[str, Any]) -> None:
     for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE):
         flag(merged, key)
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
-                BACKPRESSURE_TARGET_MS):  # fmt: skip
+                BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip
         whole_number(merged, key, 1)
-    for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES):
+    for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)
     low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)

@@ -122,6 +122,17 @@ def initial_state(config: Mapping[str, Any]) -> str:
     return TopologyState.PAUSED if paused else TopologyState.RUNNING
 
 
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """The states with which a topology that takes checkpoints begins to run by a plan."""
+
+    checkpoint: int
+    """All instances begin with their state of this one; 0: with none."""
+    members: Mapping[int, int] | None = None
+    """task -> incarnation of the process that has it; None as long as not all of them have: until
+    then nothing is emitted or processed, and never by a process that is not among them."""
+
+
 @dataclass(frozen=True)
 class PhysicalPlan:
     """A packing plan with the stream managers' addresses, the topology's state and its epoch."""
@@ -132,6 +143,8 @@ class PhysicalPlan:
     packing: PackingPlan
     stream_managers: Mapping[int, str]
     """container id -> address of its stream manager for its peers, e.g. tcp://127.0.0.1:4711"""
+    restore: Restore | None = None
+    """None in a topology that takes no checkpoints."""
 
 
 def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
@@ -207,13 +220,38 @@ def _check_packing(plan: PackingPlan) -> None:
 
 def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
     """The physical plan as JSON values, as it stands under /pplans and travels in messages."""
+    restore = {} if plan.restore is None else {"restore": _restore_to_json(plan.restore)}
     return {
         "topology": plan.topology,
         "epoch": plan.epoch,
         "state": plan.state,
         "packing": packing_to_json(plan.packing),
         "stream_managers": {str(key): value for key, value in plan.stream_managers.items()},
+        **restore,
     }
+
+
+def _restore_to_json(restore: Restore) -> dict[str, Any]:
+    members = restore.members
+    return {
+        "checkpoint": restore.checkpoint,
+        "members": None if members is None else {str(task): who for task, who in members.items()},
+    }
+
+
+def _restore_from_json(data: Mapping[str, Any] | None) -> Restore | None:
+    if data is None:
+        return None
+    members = data["members"]
+    restore = Restore(
+        data["checkpoint"],
+        None if members is None else {int(task): who for task, who in members.items()},
+    )
+    if not all(
+        type(each) is int for each in (restore.checkpoint, *(restore.members or {}).values())
+    ):
+        raise ValueError(f"a restore of {reprlib.repr(data):.200}")
+    return restore
 
 
 def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
@@ -225,6 +263,7 @@ def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
             data["state"],
             packing_from_json(data["packing"]),
             {int(key): value for key, value in data["stream_managers"].items()},
+            _restore_from_json(data.get("restore")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"not a physical plan: {error!r:.200}") from error

@@ -60,6 +60,11 @@ def keys_path(name: str) -> str:
     return _named("keys", name)
 
 
+def checkpoints_path(name: str) -> str:
+    """Where it stands which checkpoints are complete."""
+    return _named("statefulcheckpoints", name)
+
+
 def lock_path(name: str) -> str:
     """Where a lock stands; Heron names it TOPOLOGY__LOCK."""
     return _named("locks", name)

@@ -191,6 +191,34 @@ class UpdateStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointStats:
+    """The checkpoints of a topology that runs effectively once."""
+
+    completed: int
+    """Number of the newest one that is complete; 0 for none."""
+    age_secs: float | None = None
+    """Since it was begun: what was processed after that is processed again after a failure."""
+    secs: float | None = None
+    """How long it took."""
+    size_bytes: int | None = None
+    """Of all states in it."""
+    under_way: int | None = None
+    """Number of the one that is under way."""
+    latest: int
+    """The highest number that was given away."""
+    failed: int
+    """How many have failed, since this master serves."""
+    failure: str
+    """Why the last one failed; empty if it did not."""
+    restored: int
+    """The one with which this epoch began; 0 for none."""
+    released: bool
+    """Whether all instances have that state, so that data flows."""
+    waiting_for: tuple[str, ...] = ()
+    """The instances that have not, or that have still to store their state, some of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyStats:
     """All numbers of a running topology."""
 
@@ -219,6 +247,8 @@ class TopologyStats:
     """What happened, the newest last."""
     update: UpdateStats | None = None
     """None where there is no such thing as an update."""
+    checkpoints: CheckpointStats | None = None
+    """None where none are taken."""
     containers: tuple[int, ...]
     """Those whose stream managers are registered and were heard of lately."""
     containers_expected: tuple[int, ...]

@@ -40,6 +40,11 @@ class EventKind(StrEnum):
     RESCALE = "rescale"
     """An update to another packing plan began, was done, or was given up."""
 
+    CHECKPOINT = "checkpoint"
+    """A checkpoint has failed, or works again."""
+    RESTORE = "restore"
+    """The topology has gone back to a checkpoint, or could not."""
+
 
 BAD_KINDS = frozenset({EventKind.CRASH, EventKind.START_FAILED, EventKind.DOWN, EventKind.STUCK})
 """What a view shows in red."""

@@ -51,6 +51,36 @@ def check(topology: TopologySpec) -> None:
         raise TopologyError(f"{found[0]} (and {len(found) - 1} more)")
 
 
+def check_native(topology: TopologySpec) -> None:
+    """TopologyError for what the native engine cannot do: checkpoints of every topology."""
+    merged = config.with_defaults(topology.config)
+    if not config.takes_checkpoints(merged):
+        return
+    mode = f"{config.RELIABILITY_MODE} is {config.EFFECTIVELY_ONCE}"
+    if config.backpressure_mode(merged) == config.DROP:
+        raise TopologyError(
+            f"{mode}, and {config.BACKPRESSURE_MODE} is {config.DROP}, which loses tuples: choose"
+            " one of them"
+        )
+    cycle = _in_cycles(topology)
+    if cycle:
+        raise TopologyError(
+            f"{mode}, and {', '.join(sorted(cycle))} send to each other in a circle, through which"
+            f" no checkpoint passes: choose {config.ATLEAST_ONCE}"
+        )
+
+
+def _in_cycles(topology: TopologySpec) -> set[str]:
+    """The components whose input comes, also by others, from themselves."""
+    left = {each.name for each in topology.components}
+    reads = {name: topology.producers_of(name) for name in left}
+    read = {name: {each for each in left if name in reads[each]} for name in left}
+    # Whoever reads nobody, or is read by nobody, of those that are left is in no circle.
+    while outside := {name for name in left if not (reads[name] & left and read[name] & left)}:
+        left -= outside
+    return left
+
+
 def shape_problems(component: ComponentSpec) -> list[str]:
     """A spout must have outputs and no inputs, a bolt must have inputs."""
     label = _label(component)

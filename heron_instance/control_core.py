@@ -49,6 +49,8 @@ class MainThreadCalls:
     take_plan: Callable[[str], None]
     fail_pending: Callable[[str], None]
     finish_bolt: Callable[[str], None]
+    trigger: Callable[[messages.TriggerCheckpoint], None]
+    checkpoint_completed: Callable[[messages.CheckpointCompleted], None]
 
 
 def is_replaced(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
@@ -83,6 +85,12 @@ class ControlCore:
         self._addresses: Mapping[str, str] | None = None
         """Of the stream managers, by the newest plan."""
 
+    def attach(self, driver: ComponentDriver, metrics: Mapping[str, tuple[Any, float]]) -> None:
+        """From the main thread: another driver runs the component from now on, and these are the
+        metrics that user code has registered."""
+        self._driver = driver
+        self._user_metrics.follow(metrics)
+
     def connected(self) -> Out:
         """The first message of a connection says who this is."""
         return [SendControl(self._register())]
@@ -109,6 +117,12 @@ class ControlCore:
                 return [*self._heartbeat(now), SendControl(report)]
             case messages.FinishBolts():
                 return self._call(self._calls.finish_bolt, event)
+            case messages.TriggerCheckpoint() as trigger:
+                self._shared.call(partial(self._calls.trigger, trigger))
+                return [Wake()]
+            case messages.CheckpointCompleted() as completed:
+                self._shared.call(partial(self._calls.checkpoint_completed, completed))
+                return [Wake()]
             case messages.Superseded(reason):
                 # Nothing that this process does counts any more, so nothing is worth finishing.
                 return [Exit(reason)]
@@ -126,9 +140,19 @@ class ControlCore:
         shared.active = plan["state"] == TopologyState.RUNNING
         shared.plan = plan
         self.pace.follow_size(sum(len(each["instances"]) for each in plan["packing"]["containers"]))
-        self._driver.plan_changed(shared.epoch, before is None or replaced)
+        if shared.takes_checkpoints:
+            # The main thread gives the driver its epoch, once it has dropped what was before.
+            shared.held = not self._is_member(plan["restore"])
+        else:
+            self._driver.plan_changed(shared.epoch, before is None or replaced)
         shared.call(partial(self._calls.take_plan, "Plan"))
         return self._changed()
+
+    def _is_member(self, restore: messages.Json) -> bool:
+        """Whether all have the state to begin with, this process among them."""
+        members = restore["members"]
+        who = self.identity
+        return members is not None and members.get(str(who.task)) == who.incarnation
 
     def _changed(self) -> Out:
         self._shared.update()

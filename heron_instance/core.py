@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from heron_core.errors import ProtocolError
+from heron_core.errors import HeronError, ProtocolError
 from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.merged import split
-from heron_core.wire.packets import encode_consumed
+from heron_core.wire.packets import checkpoint_of, encode_barrier, encode_consumed
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
 from heron_instance.events import (
     Connected,
@@ -36,6 +36,7 @@ from heron_instance.events import (
     Log,
     Receive,
     Received,
+    SaveState,
     SendControl,
     Stopped,
     Timer,
@@ -45,7 +46,10 @@ from heron_instance.events import (
     name_of,
 )
 from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
+from heron_instance.own_states import OwnStates
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
@@ -56,6 +60,13 @@ CONSUMED_BYTES = 256 * 1024
 quarter of the window, so the stream manager always has room to send more."""
 REPORT_SECS = 0.05
 """A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
+REASON_MAX = 500
+"""Characters of why a checkpoint failed, for people to read."""
+STATELESS_SPOUT = (
+    "this spout keeps no state (api.state.stateful_component): after a failure its fail() is called"
+    " for what it has emitted since the last checkpoint, and if its own process dies, that is lost"
+    " or emitted twice"
+)
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
 source that stays silent is asked a hundred times a second."""
@@ -116,16 +127,34 @@ class InstanceCore:
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
         self._story = Story()
-        environment = replace(environment, send=self.send)
-        self.instance = build(topology, packing, identity.task, environment)
-        self.driver = self.instance.driver
-        self.control = ControlCore(
-            identity,
-            self.driver,
-            shared,
-            MainThreadCalls(self._take_plan, self._fail_pending, self._finish_bolt),
-            UserMetrics(self.instance.context.metrics),
+        self._topology = topology
+        self._environment = environment = replace(environment, send=self.send)
+        self._is_read = any(
+            each.component == packing.instances[identity.task].component
+            for component in topology.components
+            for each in component.inputs
         )
+        """Whether somebody waits for our barriers."""
+        self.instance = build(topology, packing, identity.task, environment)
+        self._states: OwnStates | None = None
+        """None in a topology that takes no checkpoints."""
+        self._is_fresh = True
+        """Whether the component has done nothing since it was initialised."""
+        if environment.load_state is not None:
+            self._states = OwnStates(environment.load_state)
+            shared.takes_checkpoints = True
+            if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
+                environment.logger.warning(STATELESS_SPOUT)
+        self.driver = self._prepared(self.instance.driver)
+        calls = MainThreadCalls(
+            self._take_plan,
+            self._fail_pending,
+            self._finish_bolt,
+            self._trigger,
+            self._checkpoint_completed,
+        )
+        user_metrics = UserMetrics(self.instance.context.metrics)
+        self.control = ControlCore(identity, self.driver, shared, calls, user_metrics)
         self._by_event = self._event_handlers()
 
     def _event_handlers(self) -> dict[type, Callable[[Any, float], Out]]:
@@ -313,6 +342,8 @@ class InstanceCore:
     def _take_plan(self, cause: str) -> None:
         """The plan or the topology's state changed. Of several plans the newest counts."""
         plan = self.shared.plan
+        if self._states is not None and plan["epoch"] > self.shared.reset_epoch:
+            self._begin_epoch(self._states, plan["epoch"], plan["restore"])
         packing = packing_from_json(plan["packing"])
         if packing != self._packing:
             self._packing = packing
@@ -334,6 +365,107 @@ class InstanceCore:
             self._send_control(messages.BoltFinished(self.identity.task))
             self._story.record(self._clock(), f"on_finish has run, after {cause}")
 
+    # --- checkpoints, in the main thread ------------------------------------------------------
+
+    def _prepared(self, driver: ComponentDriver) -> ComponentDriver:
+        if self._states is not None:
+            driver.barrier = self._barrier
+            if isinstance(driver, SpoutDriver):
+                driver.emitted_ids = EmittedIds()
+        return driver
+
+    def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
+        """A checkpoint begins, here at a spout."""
+        if self._states is not None and trigger.epoch == self.driver.outbox.epoch:
+            self._save(self._states, trigger.checkpoint)
+
+    def _barrier(self, frames: Frames) -> None:
+        """All of our sources have sent what belongs to a checkpoint, and it is processed."""
+        if self._states is not None:
+            self._save(self._states, checkpoint_of(frames))
+
+    def _save(self, states: OwnStates, checkpoint: int) -> None:
+        """Take the state, and let the barrier go on behind what was emitted before."""
+        if not states.begin(checkpoint):
+            return
+        driver, task = self.driver, self.identity.task
+        try:
+            self.instance.adapter.pre_save(str(checkpoint))
+            state = self.instance.state.snapshot()
+        except Exception as error:
+            driver.user_error(f"saving the state of checkpoint {checkpoint}")
+            reason = str(error) if isinstance(error, HeronError) else repr(error)
+            self._send_control(messages.CheckpointFailed(task, checkpoint, reason[:REASON_MAX]))
+        else:
+            states.keep(checkpoint, state)
+            self._first.append(SaveState(checkpoint, state))
+        if isinstance(driver, SpoutDriver):
+            driver.begin_checkpoint(checkpoint)
+        driver.flush()
+        if self._is_read:
+            self.send([encode_barrier(driver.outbox.epoch, task, 0, checkpoint)])
+
+    def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
+        """All instances have saved their state."""
+        if self._states is None or completed.epoch != self.driver.outbox.epoch:
+            return
+        self._states.completed(completed.checkpoint)
+        self._hook(self.instance.adapter.post_save, "post_save", completed.checkpoint)
+        if isinstance(self.driver, SpoutDriver):
+            self.driver.checkpoint_completed(completed.checkpoint)
+
+    def _hook(self, call: Callable[[str], None], name: str, checkpoint: int) -> None:
+        try:
+            call(str(checkpoint))
+        except Exception:
+            self.driver.user_error(f"{name} of checkpoint {checkpoint}")
+
+    def _begin_epoch(self, states: OwnStates, epoch: int, restore: messages.Json) -> None:
+        """A new plan: the topology goes back to a checkpoint, and begins to run from there."""
+        who, checkpoint = self.identity, restore["checkpoint"]
+        answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, epoch)
+        if restore["members"] is not None:
+            # The others have gone on already. The master will have all of us go back.
+            answer = messages.Restored(who.task, who.incarnation, 0)
+            self.driver.outbox.discard()
+        else:
+            try:
+                self._go_back(checkpoint, states.go_back(checkpoint))
+            except HeronError as error:
+                self.driver.outbox.discard()
+                reason = str(error)[:REASON_MAX]
+                answer = messages.RestoreFailed(who.task, epoch, reason)
+        self.driver.forget_deliveries()
+        self.driver.plan_changed(epoch)
+        self.shared.reset_epoch = epoch
+        self.shared.update()
+        self._send_control(answer)
+        self._story.record(self._clock(), f"{answer}: checkpoint {checkpoint}")
+
+    def _go_back(self, checkpoint: int, saved: bytes | None) -> None:
+        """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
+        void. Any other component is made anew, so that nothing is left of what it has done."""
+        driver = self.driver
+        is_fresh, self._is_fresh = self._is_fresh, False
+        if is_fresh and saved is None:
+            return
+        if isinstance(driver, SpoutDriver):
+            driver.checkpoint_completed(checkpoint)  # nobody may have told us
+            driver.go_back()
+            if not self.instance.keeps_state:
+                driver.outbox.discard()
+                return
+        self._hook(self.instance.adapter.pre_restore, "pre_restore", checkpoint)
+        self.close_component()
+        who = self.identity
+        self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
+        self.driver = self._prepared(self.instance.driver)
+        if saved is not None:
+            # What `initialize` has emitted went ahead of the checkpoint when it ran first.
+            self.driver.outbox.discard()
+        self.driver.go_on_counting(driver)
+        self.control.attach(self.driver, self.instance.context.metrics)
+
     # --- the end ------------------------------------------------------------------------------
 
     def close_component(self) -> None:
@@ -344,6 +476,7 @@ class InstanceCore:
                 last_call()
             except Exception:
                 self.driver.user_error("close")
+        self.instance.state.close()
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """The metrics of this moment, as the master gets them; from any thread."""

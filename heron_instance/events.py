@@ -110,13 +110,22 @@ class ReportLongCall:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveState:
+    """Main thread: have the state of a checkpoint written to the store by another thread, which
+    then says CheckpointStored or CheckpointFailed."""
+
+    checkpoint: int
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """One line for the log, as a warning."""
 
     text: str
 
 
-Instruction = Receive | Wait | Finish | SendControl | Wake | Exit | ReportLongCall | Log
+Instruction = Receive | Wait | Finish | SendControl | Wake | Exit | ReportLongCall | SaveState | Log
 
 
 def name_of(step: Event | Instruction) -> str:

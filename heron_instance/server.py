@@ -32,6 +32,7 @@ from heron_instance.events import (
     Log,
     Receive,
     Received,
+    SaveState,
     SendControl,
     Stopped,
     Turn,
@@ -39,7 +40,9 @@ from heron_instance.events import (
 )
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import incarnation_number
+from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
+from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 from heron_io.waker import Waker
@@ -62,6 +65,8 @@ class InstanceArguments:
 
     task: int
     socket_path: str
+    checkpoint_store: str = ""
+    """URL of where states are kept, in a topology that takes checkpoints."""
 
 
 class Server:
@@ -89,6 +94,10 @@ class Server:
         self._shared = SharedState()
         self._may_send = threading.Event()
         """`SharedState.may_send`, to wait for in the middle of a send."""
+        self._saving: SavingThread | None = None
+        if keys.takes_checkpoints(keys.with_defaults(topology.config)):
+            store = open_checkpoint_store(arguments.checkpoint_store)
+            self._saving = SavingThread(store, topology.name, who.task)
         try:
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
@@ -96,6 +105,8 @@ class Server:
             raise
         self._watchdog = self._core.control.watchdog
         self._control_thread = ControlThread(self._core, control_context, control, self._wake)
+        if self._saving is not None:
+            self._saving.begin(self._control_thread.send)
 
     def _made_core(
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
@@ -104,11 +115,12 @@ class Server:
             time.monotonic,
             random.Random(),
             lambda messages: self._data.send_multipart(merge(messages)),
-            self._may_send.wait,
+            self._admit,
             logging.getLogger(packing.instances[who.task].component),
             self._call_soon,
             may_send=lambda: self._shared.may_send,
             rest=time.sleep,
+            load_state=None if self._saving is None else self._saving.load,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -141,8 +153,20 @@ class Server:
             Wait: self._wait,
             Finish: lambda each: None,
             SendControl: lambda each: self._control_thread.send(each.message),
+            SaveState: self._save_state,
             Log: lambda each: log.warning("%s", each.text),
         }
+
+    def _admit(self) -> None:
+        """Wait until tuples may be sent. The main thread itself may have ended that."""
+        while not self._shared.may_send:
+            self._may_send.clear()
+            if not self._shared.may_send:  # nor was it set before the line above
+                self._may_send.wait()
+
+    def _save_state(self, instruction: SaveState) -> None:
+        if self._saving is not None:
+            self._saving.save(instruction.checkpoint, instruction.state)
 
     def _receive(self, instruction: Receive) -> Event:
         try:

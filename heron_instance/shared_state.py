@@ -22,6 +22,14 @@ class SharedState:
         """Set by the main thread, in its signal handler."""
         self.epoch_taken = 0
         """Of the plan by which the main thread works; written by the main thread."""
+        self.held = False
+        """Whether instances have still to get the state with which the newest plan begins, or this
+        process has come too late for it: nothing is emitted or processed."""
+        self.reset_epoch = 0
+        """Of the plan for which the main thread has dropped all that was before; written by the
+        main thread. Stays 0 in a topology that takes no checkpoints."""
+        self.takes_checkpoints = False
+        """Set once, before there are two threads."""
         self.may_send = False
         """Whether tuples may be sent: there is a plan and no back-pressure, or the process ends
         and sends the rest. Written by `update`."""
@@ -29,14 +37,21 @@ class SharedState:
         """Calls for the main thread, in order; any thread appends, the main thread takes."""
 
     def update(self) -> None:
-        """After a change of the flags, by whoever changed them."""
-        self.may_send = self._allows_sending
-        if self.stopping:  # set by the signal handler between the two halves of the line above
-            self.may_send = True
+        """After a change of the flags, by whoever changed them: another thread may be at it, or the
+        signal handler, so that what is written here may be outdated already."""
+        while True:
+            allowed = self._allows_sending
+            self.may_send = allowed
+            if allowed == self._allows_sending:
+                return
 
     @property
     def _allows_sending(self) -> bool:
-        return self.stopping or (self.epoch > 0 and not self.paused)
+        if self.takes_checkpoints and self.reset_epoch < self.epoch:
+            # A send that is held in the middle of a call has to return, so that the main thread can
+            # drop all of that; its messages carry the epoch before, and nobody takes them.
+            return True
+        return self.stopping or (self.epoch > 0 and not self.paused and not self.held)
 
     def call(self, function: Callable[[], None]) -> None:
         """Let the main thread call `function`; from any thread, which then wakes it."""
@@ -54,6 +69,7 @@ class SharedState:
         assert 0 <= self.epoch_taken <= self.epoch, (
             f"the main thread works by plan {self.epoch_taken}, the newest one is {self.epoch}"
         )
+        assert self.reset_epoch <= self.epoch, "reset for a plan that is not there"
         assert self.epoch == self.plan.get("epoch", 0), f"epoch {self.epoch} is not the plan's"
         assert self.pending_calls or self.epoch_taken == self.epoch, (
             f"nothing is pending, and plan {self.epoch} was never taken"

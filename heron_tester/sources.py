@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from heron_core import config as keys
 from heron_core import validation
 from heron_core.errors import UsageError
 from heron_core.topology import TopologySpec
@@ -25,7 +24,7 @@ def topology_of(
     """
     topology = _found(source, name, environment).with_config(config)
     validation.check(topology)
-    keys.check_native(topology.config)
+    validation.check_native(topology)
     return topology
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import TopologyState, packing_to_json
 from heron_core.state_tree import (
+    checkpoints_path,
     execution_path,
     keys_path,
     master_path,
@@ -133,6 +134,7 @@ def forget(store: StateStore, name: str) -> None:
     for path in (
         master_path,
         physical_path,
+        checkpoints_path,
         packing_path,
         keys_path,
         restart_requests_path,

@@ -17,6 +17,7 @@ from stream_manager.backpressure import BackPressure
 from stream_manager.container_state import ContainerState
 from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
+from stream_manager.gates import Gates
 from stream_manager.plan_update import PlanUpdate
 
 Out = list[events.Instruction]
@@ -48,10 +49,12 @@ class ControlPlane:
         flow: FlowControl,
         data: DataPlane,
         results: AckResults,
+        gates: Gates | None,
         identity: messages.RegisterStreamManager,
     ) -> None:
         self.identity = identity
-        self.plans = PlanUpdate(state, data, flow, results)
+        self.plans = PlanUpdate(state, data, flow, results, gates)
+        self._gates = gates
         self._state = state
         self._pressure = pressure
         self._flow = flow
@@ -68,6 +71,8 @@ class ControlPlane:
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
+        self._restored: dict[int, messages.Restored] = {}
+        """Of each instance here the newest: a master that takes over is to have them."""
         self._unsent: deque[messages.InstanceReplaced] = deque(maxlen=UNSENT_MAX)
         """What the master is to hear when there is one."""
 
@@ -91,7 +96,16 @@ class ControlPlane:
             case messages.BoltFinished(task):
                 self._finishing.discard(task)
                 out.append(events.ToMaster(message))
-            case messages.SpoutFinished() | messages.InstanceFailed():
+            case messages.Restored(task):
+                self._restored[task] = message
+                out.append(events.ToMaster(message))
+            case (
+                messages.SpoutFinished()
+                | messages.InstanceFailed()
+                | messages.CheckpointStored()
+                | messages.CheckpointFailed()
+                | messages.RestoreFailed()
+            ):
                 out.append(events.ToMaster(message))
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
@@ -115,6 +129,9 @@ class ControlPlane:
             # before a first registration are its own: data and control are two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
         gone = queue.replaced(message.incarnation)
+        self._restored.pop(task, None)
+        if self._gates is not None:
+            gone = []  # the topology goes back to a checkpoint, and nothing of it is lost
         if message.predecessor:
             self._unsent.append(replaced(message, gone))
             self._report(out)
@@ -145,6 +162,7 @@ class ControlPlane:
         out.append(events.ToMaster(replace(self.identity, epoch=self._state.epoch)))
         self.identity = replace(self.identity, predecessor="")  # said once
         self._report(out)
+        out.extend(map(events.ToMaster, self._restored.values()))
 
     def _report(self, out: Out) -> None:
         """Tell the master, if there is one, which instances were replaced."""
@@ -156,7 +174,11 @@ class ControlPlane:
         self._master_seen = self._state.now
         match message:
             case messages.Plan(plan):
-                for task in self.plans.take(plan, out):
+                epoch = self._state.epoch
+                removed = self.plans.take(plan, out)
+                if self._gates is not None and self._state.epoch > epoch:
+                    self._finishing.clear()  # the bolts go back, too
+                for task in removed:
                     self._snapshots.pop(task, None)
                     self._finishing.discard(task)
                 # The master takes no numbers of who is not in its plan yet.
@@ -164,6 +186,11 @@ class ControlPlane:
             case messages.QuiescenceProbe() as probe:
                 self._wave = probe
                 self._send_to_all(probe, out)
+            case messages.TriggerCheckpoint() as trigger:
+                for task in self._gates.without_sources if self._gates is not None else ():
+                    self._state.send_control(task, trigger, out)
+            case messages.CheckpointCompleted() as completed:
+                self._send_to_all(completed, out)
             case messages.FinishBolts(tasks):
                 self._finish(set(tasks) & self._state.queues.keys(), out)
             case messages.Ping():
@@ -224,8 +251,8 @@ class ControlPlane:
             **state.counters,
             "trees": sum(map(len, state.trees.values())),
             "unknown_roots": sum(trees.unknown for trees in state.trees.values()),
-            "waiting_bytes": {task: queue.held_bytes for task, queue in state.queues.items()},
-            "waiting_tuples": {task: queue.held_tuples for task, queue in state.queues.items()},
+            "waiting_bytes": self._waiting_bytes(),
+            "waiting_tuples": self._waiting_tuples(),
             "waiting_secs": {
                 task: queue.held_secs(state.now) for task, queue in state.queues.items()
             },
@@ -233,8 +260,21 @@ class ControlPlane:
             "causes": sorted(self._pressure.named_by(state.container)),
         }
 
+    def _waiting_bytes(self) -> dict[int, int]:
+        waiting = {task: queue.held_bytes for task, queue in self._state.queues.items()}
+        if self._gates is not None:
+            waiting = {task: each + self._gates.held_bytes(task) for task, each in waiting.items()}
+        return waiting
+
+    def _waiting_tuples(self) -> dict[int, int]:
+        waiting = {task: queue.held_tuples for task, queue in self._state.queues.items()}
+        if self._gates is not None:
+            waiting = {task: each + self._gates.held_tuples(task) for task, each in waiting.items()}
+        return waiting
+
     def validate(self) -> None:
         """AssertionError unless what is kept is of instances here."""
+        assert self._restored.keys() <= self._state.queues.keys()
         self.plans.validate()
         assert self._unreported <= self._snapshots.keys() <= self._state.queues.keys()
         assert self._finishing <= self._state.queues.keys()

@@ -5,6 +5,7 @@ peer a queue for when its socket is full. This module composes the parts and say
 event is for:
 
     data_plane      batches and packets of roots, by their header
+    gates           aligned barriers, in a topology that takes checkpoints
     flow_control    queues, causes of back-pressure, pauses; the book of them is backpressure
     ack_results     what spouts hear of their roots; the trees are in acks
     control_plane   registration, heartbeats, waves; plan_update takes physical plans
@@ -28,6 +29,7 @@ from stream_manager.container_state import ContainerState
 from stream_manager.control_plane import ControlPlane
 from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
+from stream_manager.gates import Gates
 from stream_manager.options import Options
 
 Out = list[events.Instruction]
@@ -52,9 +54,10 @@ class StreamManager:
         self._pressure = BackPressure(topology, packing, identity.container, options.backpressure)
         self._flow = FlowControl(self.state, self._pressure)
         self._results = AckResults(self.state)
-        self._data = DataPlane(self.state, self._flow, self._results)
+        self._gates = Gates(topology, self.state, self._flow) if options.checkpoints else None
+        self._data = DataPlane(self.state, self._flow, self._results, self._gates)
         self._control = ControlPlane(
-            self.state, self._pressure, self._flow, self._data, self._results, identity
+            self.state, self._pressure, self._flow, self._data, self._results, self._gates, identity
         )
         self._malformed_log_at = 0.0
 
@@ -172,3 +175,5 @@ class StreamManager:
         self._flow.validate()
         self._results.validate()
         self._control.validate()
+        if self._gates is not None:
+            self._gates.validate()

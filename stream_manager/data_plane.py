@@ -21,6 +21,7 @@ from heron_core.wire.merged import split
 from heron_core.wire.messages import BackPressureCause
 from heron_core.wire.packets import (
     busy_secs_of,
+    check_barrier,
     check_pairs,
     check_roots,
     decode_control,
@@ -32,6 +33,7 @@ from stream_manager import events
 from stream_manager.ack_results import AckResults
 from stream_manager.container_state import ContainerState
 from stream_manager.flow_control import FlowControl
+from stream_manager.gates import Gates
 
 Out = list[events.Instruction]
 Check = Callable[[Header, Frames], None]
@@ -42,10 +44,15 @@ BATCHES = (Kind.DATA, Kind.FANOUT)
 class DataPlane:
     """What becomes of each message of the data plane."""
 
-    def __init__(self, state: ContainerState, flow: FlowControl, results: AckResults) -> None:
+    def __init__(
+        self, state: ContainerState, flow: FlowControl, results: AckResults, gates: Gates | None
+    ) -> None:
+        """`gates`: of a topology that takes checkpoints."""
         self._state = state
         self._flow = flow
         self._results = results
+        self._gates = gates
+        self._to_instance = flow.to_instance if gates is None else gates.to_instance
         self._by_kind: dict[int, tuple[Check, Handle]] = {
             Kind.DATA: (check_batch, self._data),
             Kind.FANOUT: (self._check_fanout, self._fanout),
@@ -55,6 +62,8 @@ class DataPlane:
             Kind.CONSUMED: (_check_nothing, self._only_consumed),
             Kind.CONTROL: (self._check_control, self._peer_control),
         }
+        if gates is not None:
+            self._by_kind[Kind.BARRIER] = (self._check_barrier, self._barrier)
 
     def message(self, frames: Frames, out: Out) -> list[Header]:
         """Take what one message carries; returns the headers of all messages in it.
@@ -100,7 +109,7 @@ class DataPlane:
             state.counters["forwarded"] += 1
             task, flow = head.destination, self._flow
             is_taken = (
-                flow.to_instance(task, frames, out)
+                self._to_instance(task, frames, out)
                 if container == state.container
                 else flow.to_peer(container, task, frames, out)
             )
@@ -127,7 +136,7 @@ class DataPlane:
         elif head.destination == state.container:
             for task, single in split_fanout(head, frames, targets):
                 state.counters["forwarded"] += 1
-                if not self._flow.to_instance(task, single, out):
+                if not self._to_instance(task, single, out):
                     self._drop(header_of(single), single, out)
         else:
             state.counters["forwarded"] += 1
@@ -203,6 +212,17 @@ class DataPlane:
             self._results.acked(head.destination, decode_pairs(head, frames))
         else:
             self._results.failed(head.destination, decode_roots(head, frames))
+
+    def _check_barrier(self, head: Header, frames: Frames) -> None:
+        check_barrier(head, frames)
+        assert self._gates is not None
+        self._gates.check_barrier(head)
+
+    def _barrier(self, head: Header, frames: Frames, out: Out) -> None:
+        if head.epoch < self._state.fence:
+            self._state.counters["fenced"] += 1
+        elif self._gates is not None:
+            self._gates.barrier(head, frames, out)
 
     def _only_consumed(self, head: Header, frames: Frames, out: Out) -> None:
         """Its header says all: see `from_instance`."""

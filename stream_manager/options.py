@@ -24,6 +24,11 @@ class Options:
     """A queue is too long when its instance needs longer for it; the bytes are the hard bound."""
     frame_bytes_max: int
     """A longer frame cuts its connection: the largest tuple, and a buffer of full batches."""
+    checkpoints: bool = False
+    """Effectively once: barriers are aligned, and the topology goes back to a checkpoint."""
+    aligned_bytes_max: int = 64 * 1024 * 1024
+    """What is held back for one instance behind barriers: some seconds of data; then the checkpoint
+    is given up (Heron: 100 MB)."""
     expiry_buckets: int = 5
     """Trees expire between T and T + T/5; more buckets are more precise, and slower to search."""
     window_bytes: int = 1024 * 1024
@@ -54,5 +59,6 @@ class Options:
             low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
             target_secs=keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000,
             frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
+            checkpoints=keys.takes_checkpoints(merged),
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )

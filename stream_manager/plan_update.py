@@ -8,6 +8,7 @@ from stream_manager.ack_results import AckResults
 from stream_manager.container_state import ContainerState, PackingChange
 from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
+from stream_manager.gates import Gates
 
 Out = list[events.Instruction]
 NOTHING_REMOVED: frozenset[int] = frozenset()
@@ -17,12 +18,18 @@ class PlanUpdate:
     """Holds the physical plan and takes newer ones."""
 
     def __init__(
-        self, state: ContainerState, data: DataPlane, flow: FlowControl, results: AckResults
+        self,
+        state: ContainerState,
+        data: DataPlane,
+        flow: FlowControl,
+        results: AckResults,
+        gates: Gates | None,
     ) -> None:
         self._state = state
         self._data = data
         self._flow = flow
         self._results = results
+        self._gates = gates
         self.plan: PhysicalPlan | None = None
         self.message = Plan({})
         """The plan as it came, for the instances."""
@@ -48,10 +55,18 @@ class PlanUpdate:
         replaced = [each for each in peers if _is_replaced(each, before, plan)]
         if replaced or before is None:
             state.fence = plan.epoch
+        self._go_back(before, plan)
         self._peers_replaced(replaced, out)
         for task in state.queues:
             state.send_control(task, self.message, out)
         return removed
+
+    def _go_back(self, before: PhysicalPlan | None, plan: PhysicalPlan) -> None:
+        """A topology that takes checkpoints runs by a plan of another epoch only after it has gone
+        back to one: nothing that was sent before counts."""
+        if self._gates is not None and (before is None or before.epoch < plan.epoch):
+            self._state.fence = plan.epoch
+            self._gates.reset()
 
     def _check(self, plan: PhysicalPlan) -> None:
         containers = {each.id for each in plan.packing.containers}
@@ -59,6 +74,8 @@ class PlanUpdate:
             raise ProtocolError("a physical plan without some of the stream managers")
         if plan.packing.tasks_of.keys() != self._state.packing.tasks_of.keys():
             raise ProtocolError("a physical plan with other components than the topology's")
+        if (plan.restore is None) is not (self._gates is None):
+            raise ProtocolError("a physical plan of a topology with another reliability mode")
 
     def _peers_replaced(self, containers: list[int], out: Out) -> None:
         """They died with tuples and acks that nobody can name: all trees of our spouts may miss

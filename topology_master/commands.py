@@ -27,6 +27,7 @@ class Commands:
             "drain": self._drain,
             "update": self._update,
             "cancel": self._cancel,
+            "checkpoint": self._checkpoint,
         }
 
     def answer(self, command: Command, now: float, out: Out) -> Reply:
@@ -65,6 +66,10 @@ class Commands:
     def _update(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         target = packing_from_json(arguments.get("packing") or {})
         return {"number": self._life.start_update(target, now, out)}
+
+    def _checkpoint(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """`stats` tells when it is complete."""
+        return {"number": self._life.request_checkpoint(now)}
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ENDED_IN_ORDER
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, Restore
 from heron_core.stats import TopologyStats
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
@@ -18,6 +18,7 @@ from heron_core.topology_events import EventKind
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.commands import Commands
+from topology_master.effectively_once import EffectivelyOnce
 from topology_master.incidents import Incidents
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
@@ -44,11 +45,13 @@ class TopologyMaster:
         execution: messages.Json | None = None,
         statistics: messages.Json | None = None,
         wall_clock_secs: float = 0.0,
+        checkpoints: messages.Json | None = None,
     ) -> None:
         """`packing`, `previous` and `execution` are what the state store has: the packing plan that
         is to be, the plan that a master before this one published, and the execution state.
         `statistics` is what that one had counted (StoreStatistics). `wall_clock_secs` plus the
-        times that `handle` is given are seconds since 1970."""
+        times that `handle` is given are seconds since 1970. `checkpoints`: what the state store has
+        of them (StoreCheckpoints), in a topology that takes any."""
         self.topology = topology
         self.options = options
         self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
@@ -56,7 +59,14 @@ class TopologyMaster:
         connections without the key, and those that have ended."""
         kept = statistics or {}
         incidents = Incidents(wall_clock_secs, kept.get("events", ()))
-        self._life = Lifecycle(topology, packing, options, previous, execution or {}, incidents)
+        once = (
+            EffectivelyOnce(options, checkpoints or {}, previous, wall_clock_secs)
+            if options.checkpoints
+            else None
+        )
+        self._life = Lifecycle(
+            topology, packing, options, previous, execution or {}, incidents, once
+        )
         if kept:
             self._life.measurements.remember(kept)
         self._keep_at = float("-inf")
@@ -84,6 +94,11 @@ class TopologyMaster:
     def epoch(self) -> int:
         """Number of the physical plan; 0 while there is none."""
         return self._life.plan.epoch
+
+    @property
+    def plan_restore(self) -> Restore | None:
+        """With which states the plan begins; None in a topology that takes no checkpoints."""
+        return self._life.plan.restore
 
     @property
     def phase(self) -> Phase:
@@ -149,9 +164,12 @@ class TopologyMaster:
         life = self._life
         life.take_over(now, out)
         life.advance_update(now, out)
+        life.advance_checkpoints(now, out)
         self._look_for_trouble(now)
         self._keep(now, out)
-        if life.draining or life.rescale.spouts_paused or life.termination.is_near:
+        if life.may_probe and (
+            life.draining or life.rescale.spouts_paused or life.termination.is_near
+        ):
             number = life.termination.next_round(now)
             if number is not None:
                 life.send_all(messages.QuiescenceProbe(number), out)
@@ -205,6 +223,8 @@ class TopologyMaster:
             case messages.Pong(container):
                 life.members.pong(sender, container, out)
             case messages.QuiescenceReport():
+                if life.effectively_once is not None and message.epoch != self.epoch:
+                    return  # it counts what is void now
                 life.termination.take(message, now)
                 life.rescale.report(message, self.epoch)
                 life.advance(now, out)
@@ -218,6 +238,13 @@ class TopologyMaster:
                 self._instance_failed(task, error, now, out)
             case messages.InstanceReplaced():
                 self._instance_replaced(message, now)
+            case (
+                messages.CheckpointStored()
+                | messages.CheckpointFailed()
+                | messages.Restored()
+                | messages.RestoreFailed()
+            ):
+                self._checkpoint_message(message, now, out)
             case messages.Command():
                 out.append(events.Send(sender, self._commands.answer(message, now, out)))
             case _:
@@ -283,6 +310,22 @@ class TopologyMaster:
             life.measurements.losses.instances += 1
         life.measurements.losses.deliveries += message.lost
         life.incidents.instance_replaced(message, life.plan.packing, now)
+
+    def _checkpoint_message(
+        self,
+        message: (
+            messages.CheckpointStored
+            | messages.CheckpointFailed
+            | messages.Restored
+            | messages.RestoreFailed
+        ),
+        now: float,
+        out: Out,
+    ) -> None:
+        once = self._life.effectively_once
+        if once is None or message.task not in self._life.plan.packing.instances:
+            raise ProtocolError(f"a checkpoint of no task of this topology: {message!r:.100}")
+        self._life.take_checkpoint_message(once, message, now, out)
 
     def _instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
         if task not in self._life.tasks:

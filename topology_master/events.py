@@ -84,6 +84,20 @@ class StoreStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreCheckpoints:
+    """Write to the state store which checkpoints are complete, and the highest number."""
+
+    checkpoints: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardCheckpoint:
+    """Remove a checkpoint's states from the checkpoint store: nobody will go back to it."""
+
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
 class WriteEvent:
     """Something happened that people want to know: a line for events.log."""
 
@@ -97,7 +111,17 @@ class Log:
     text: str
 
 
-Instruction = Send | StorePlan | StorePacking | StoreState | StoreStatistics | WriteEvent | Log
+Instruction = (
+    Send
+    | StorePlan
+    | StorePacking
+    | StoreState
+    | StoreStatistics
+    | StoreCheckpoints
+    | DiscardCheckpoint
+    | WriteEvent
+    | Log
+)
 
 
 def cause_of(event: Event) -> str:
@@ -127,7 +151,7 @@ def effect_of(instruction: Instruction) -> str | None:
             return f"StoreState {state} {reason}".rstrip()
         case Log(text):
             return text
-        case StorePlan() | StorePacking():
+        case StorePlan() | StorePacking() | StoreCheckpoints() | DiscardCheckpoint():
             return type(instruction).__name__
         case _:
             assert_never(instruction)

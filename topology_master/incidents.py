@@ -21,6 +21,8 @@ from heron_core.wire.messages import InstanceReplaced, PauseStatistics
 
 PAUSE_EVENT_SECS = 5.0
 """Back-pressure comes and goes many times a second; a pause that lasts so long is an event."""
+LOST_QUEUES = "what its queues held is lost, or has failed"
+"""What the end of a stream manager costs."""
 NAMED_MAX = 4
 """Paused instances that are named; the rest is a number."""
 
@@ -98,11 +100,11 @@ class Incidents:
         )
 
     def container_replaced(
-        self, container: int, reason: str, packing: PackingPlan, now: float
+        self, container: int, reason: str, now: float, cost: str = LOST_QUEUES
     ) -> None:
         """A container's stream manager ended and another one serves it."""
         kind = _kind_of(reason)
-        why = "" if kind is EventKind.RESTART else "what its queues held is lost, or has failed"
+        why = "" if kind is EventKind.RESTART else cost
         self.record(now, kind, f"stream manager {container} {reason}", why, container)
 
     # --- what heartbeats say --------------------------------------------------------------------

@@ -7,21 +7,32 @@ them and concerns another one passes here. core.py says which message changes wh
 from collections.abc import Iterable, Set
 from typing import Any, assert_never
 
+from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
+from heron_core.errors import HeronError
 from heron_core.exit_codes import ENDED_IN_ORDER
-from heron_core.plans import PackingPlan, PhysicalPlan, TopologyState, leaving
+from heron_core.plans import PackingPlan, PhysicalPlan, TopologyState, instance_name, leaving
+from heron_core.stats import CheckpointStats
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
 from heron_core.wire import messages
 from topology_master import decisions, events
-from topology_master.incidents import Incidents
+from topology_master.checkpoints import Step
+from topology_master.effectively_once import EffectivelyOnce
+from topology_master.incidents import LOST_QUEUES, Incidents
 from topology_master.measurements import Measurements
 from topology_master.membership import Membership, RegisteredStreamManager
 from topology_master.options import Options
 from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
+from topology_master.recovery import Progress
 from topology_master.rescale import MasterView, Rescale
-from topology_master.termination import Ended, Finish, Termination
+from topology_master.termination import Ended, Finish, Phase, Termination
 
 Out = list[events.Instruction]
+
+ANOTHER_TRY = "another try"
+"""To go back: the first one is an event."""
+NAMED_MAX = 5
+"""Of the instances that a checkpoint waits for, so many are named."""
 
 
 class Lifecycle:
@@ -35,9 +46,11 @@ class Lifecycle:
         previous: PhysicalPlan | None,
         stored: messages.Json,
         incidents: Incidents,
+        effectively_once: EffectivelyOnce | None = None,
     ) -> None:
         """`packing`, `previous` and `stored` are what the state store has: the packing plan that is
-        to be, the plan that a master before this one published, and the execution state."""
+        to be, the plan that a master before this one published, and the execution state.
+        `effectively_once`: of a topology that takes checkpoints."""
         update = stored.get("update") or {}
         self.topology = topology
         self.state = _first_state(options, previous, stored)
@@ -47,13 +60,17 @@ class Lifecycle:
         self.incidents = incidents
         self.members = Membership(options.takeover_secs)
         self.plan = CurrentPlan(packing, previous)
+        if effectively_once is not None:
+            self.plan.restore = effectively_once.restore
         self.measurements = Measurements(topology, self.plan.packing)
         uncounted = int(update.get("uncounted", 0))
         self.termination = Termination(topology, self.plan.packing, options, uncounted)
         self.rescale = Rescale(options, packing, self.plan.packing, update)
+        self.effectively_once = effectively_once
         self._withheld = False
         """The plan was switched and is not in the state store yet: no stream manager may have it,
-        because a master that took over now would not know what the ended instances counted."""
+        because a master that took over now would not know what the ended instances counted, or
+        which processes have gone back to which checkpoint."""
         if self.draining:
             self.termination.detector.restart()
 
@@ -98,23 +115,25 @@ class Lifecycle:
         if who.predecessor:
             if not who.predecessor.startswith(ENDED_IN_ORDER):
                 self.measurements.losses.stream_managers += 1
-            self.incidents.container_replaced(
-                who.container, who.predecessor, self.plan.packing, now
-            )
+            cost = LOST_QUEUES if self.effectively_once is None else ""
+            self.incidents.container_replaced(who.container, who.predecessor, now, cost)
         self.plan.follow(who.epoch)
         if who.container in self.plan.containers and self.is_complete:
-            self._plan_for(who.container if was_complete else None, out)
+            self._plan_for(who.container if was_complete else None, now, out)
         self.advance_update(now, out)
         if self.termination.finishing:
             # Its predecessor may have died with the order, or with the answers.
             tasks = tuple(sorted(self.termination.finishing))
             self.members.send(who.container, messages.FinishBolts(tasks), out)
 
-    def _plan_for(self, newest: int | None, out: Out) -> None:
+    def _plan_for(self, newest: int | None, now: float, out: Out) -> None:
         """All are registered: publish a plan if it is a new one. An unchanged one is for the
         `newest` container; None: for all."""
         if self.plan.renew(self.members.addresses(self.plan.containers)):
-            self._publish(out)
+            if self.effectively_once is None:
+                self._publish(out)
+            else:
+                self._begin_epoch(self.effectively_once, "", now, out)
         elif newest is not None:
             self._send_plan({newest}, out)
         elif self._plan_state == self.plan.stored_state:
@@ -132,6 +151,8 @@ class Lifecycle:
 
     def _publish(self, out: Out) -> None:
         """Store the physical plan and send it to all stream managers in it."""
+        if self.effectively_once is not None:
+            self._withheld = True
         out.append(events.StorePlan(self._plan_json()))
         self._send_plan(self.plan.containers, out)
 
@@ -144,6 +165,142 @@ class Lifecycle:
         if self._withheld:
             self._withheld = False
             self._send_plan(self.plan.containers, out)
+        if self.effectively_once is not None:
+            self._take_steps(self.effectively_once.checkpoints.stored(self.plan.epoch), out)
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def _take_steps(self, steps: Iterable[Step], out: Out) -> None:
+        for step in steps:
+            if isinstance(step, messages.TriggerCheckpoint | messages.CheckpointCompleted):
+                self.send_all(step, out)
+            else:
+                out.append(step)
+
+    def _begin_epoch(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
+        """All go back to a checkpoint, by a plan with an epoch that is new."""
+        self.plan.restore = once.begin_epoch()
+        self.termination.go_back(self.plan.packing)
+        if self.plan.epoch > 1 and why != ANOTHER_TRY:
+            number = self.plan.restore.checkpoint
+            what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
+            self.incidents.record(now, EventKind.RESTORE, what, why)
+        self._publish(out)
+
+    def _go_back(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
+        """As `_begin_epoch`, now or as soon as all stream managers are registered."""
+        once.recovery.wanted = why
+        self._go_back_if_wanted(once, now, out)
+
+    def _go_back_if_wanted(self, once: EffectivelyOnce, now: float, out: Out) -> None:
+        why = once.recovery.wanted
+        if why and self.is_complete and self.termination.phase is not Phase.ENDED:
+            self.plan.next_epoch()
+            self._begin_epoch(once, why, now, out)
+
+    def take_checkpoint_message(
+        self, once: EffectivelyOnce, message: messages.FromStreamManager, now: float, out: Out
+    ) -> None:
+        """An instance has stored or restored its state, or could not."""
+        tasks, packing = self.plan.packing.instances.keys(), self.plan.packing
+        match message:
+            case messages.Restored(task):
+                progress = once.recovery.take(message, self.plan.epoch, tasks)
+                if progress is Progress.RELEASED:
+                    self._release(once, out)
+                elif progress is Progress.REPLACED:
+                    why = f"another process serves {instance_name(packing, task)}"
+                    self._go_back(once, why, now, out)
+            case messages.RestoreFailed(task, _, reason):
+                if once.recovery.fail(message, self.plan.epoch, now):
+                    number = once.recovery.restore.checkpoint
+                    what = f"checkpoint {number} cannot be restored"
+                    self.incidents.record(
+                        now, EventKind.RESTORE, what, reason, instance=(task, packing)
+                    )
+            case messages.CheckpointStored():
+                had_failed = bool(once.checkpoints.failure)
+                steps = once.checkpoints.take(message, now)
+                self._take_steps(steps, out)
+                if steps and had_failed:
+                    self.incidents.record(now, EventKind.CHECKPOINT, "checkpoints work again")
+            case messages.CheckpointFailed(task, number, reason):
+                why = f"{instance_name(packing, task)}: {reason}"
+                self._checkpoint_failed(once, number, why, now)
+
+    def _release(self, once: EffectivelyOnce, out: Out) -> None:
+        """All instances have their state: they may go on."""
+        self.plan.restore = once.recovery.restore
+        self._take_steps(once.checkpoints.went_back(once.recovery.restore.checkpoint), out)
+        self.termination.detector.restart()
+        self._publish(out)
+
+    def _checkpoint_failed(self, once: EffectivelyOnce, number: int, why: str, now: float) -> None:
+        before = once.checkpoints.failure
+        if once.checkpoints.fail(number, why, now) and before != why:
+            self.incidents.record(now, EventKind.CHECKPOINT, f"checkpoint {number} failed", why)
+
+    def advance_checkpoints(self, now: float, out: Out) -> None:
+        """What is due: a checkpoint, or its end, or another try to go back."""
+        once = self.effectively_once
+        if once is None:
+            return
+        if once.recovery.is_retry_due(now):
+            self._go_back(once, ANOTHER_TRY, now, out)
+        self._go_back_if_wanted(once, now, out)
+        if once.checkpoints.is_late(now) and once.checkpoints.pending is not None:
+            pending = once.checkpoints.pending
+            why = f"not stored in time by {self._some_names(pending.left)}"
+            self._checkpoint_failed(once, pending.number, why, now)
+        if self._may_begin_checkpoint(once) and once.checkpoints.is_due(now):
+            tasks = self.plan.packing.instances.keys()
+            self._take_steps(once.checkpoints.begin(tasks, now), out)
+
+    def _may_begin_checkpoint(self, once: EffectivelyOnce) -> bool:
+        return (
+            once.recovery.is_released
+            and not once.recovery.wanted
+            and not self._withheld
+            and not self.draining
+            and self.state == TopologyState.RUNNING
+            and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
+        )
+
+    def request_checkpoint(self, now: float) -> int:
+        """Somebody wants a checkpoint now; its number. HeronError if there can be none."""
+        once, name = self.effectively_once, self.topology.name
+        if once is None:
+            raise HeronError(
+                f"{name} takes no checkpoints: {RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
+            )
+        if self.draining or self.state != TopologyState.RUNNING:
+            raise HeronError(f"{name} takes no checkpoints while it is {self.state}")
+        if self.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
+            raise HeronError(f"{name} is at its end: it takes no more checkpoints")
+        return once.checkpoints.request(now)
+
+    def checkpoint_stats(self, now: float) -> CheckpointStats | None:
+        """For people; None where none are taken."""
+        once = self.effectively_once
+        if once is None:
+            return None
+        tasks = self.plan.packing.instances.keys()
+        missing = once.missing(tasks)
+        names = tuple(
+            instance_name(self.plan.packing, task) for task in sorted(missing)[:NAMED_MAX]
+        )
+        return once.checkpoints.stats(once.recovery, names, now)
+
+    def _some_names(self, tasks: Set[int]) -> str:
+        names = [instance_name(self.plan.packing, task) for task in sorted(tasks)[:NAMED_MAX]]
+        more = len(tasks) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more else "")
+
+    @property
+    def may_probe(self) -> bool:
+        """Whether instances count what is in flight."""
+        once = self.effectively_once
+        return once is None or (once.recovery.is_released and not self._withheld)
 
     def send_all(self, message: messages.ToStreamManager, out: Out) -> None:
         """Send a message to the stream managers in the plan."""
@@ -176,6 +333,11 @@ class Lifecycle:
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
         """Begin an update to another packing plan and return its number; HeronError if that cannot
         be."""
+        if self.effectively_once is not None:
+            raise HeronError(
+                f"{self.topology.name} runs in {EFFECTIVELY_ONCE}, and cannot be updated: its "
+                "state belongs to the tasks it has"
+            )
         self._carry_out(self.rescale.start(target, self.view, now), out)
         what = f"update {self.rescale.number} begins"
         why = changes_between(self.plan.packing, target)
@@ -214,6 +376,9 @@ class Lifecycle:
         elif not self.draining:
             match self.termination.advance():
                 case Finish(tasks):
+                    if self.effectively_once is not None:
+                        # What bolts do at the end is to be done again if the topology goes back.
+                        self.effectively_once.checkpoints.abandon()
                     self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
                 case Ended(lost):
                     self.incidents.record(now, EventKind.STATE, "the topology has ended")
@@ -279,6 +444,10 @@ class Lifecycle:
         assert self.termination.detector.tasks == self.plan.packing.instances.keys()
         assert self.state in (TopologyState.RUNNING, TopologyState.PAUSED)
         assert not (self.draining and self.rescale.may_cancel), "killed in the middle of an update"
+        if self.effectively_once is not None:
+            planned = self.plan.packing.instances.keys()
+            self.effectively_once.validate(planned)
+            assert not self.plan.epoch or self.plan.restore == self.effectively_once.restore
 
 
 def _first_state(options: Options, previous: PhysicalPlan | None, stored: messages.Json) -> str:

@@ -15,6 +15,14 @@ class Options:
     initial_state: str
     tracked: bool = False
     """At least once: what is lost is replayed."""
+    checkpoints: bool = False
+    """Effectively once: after a failure the topology goes back to a checkpoint."""
+    checkpoint_interval_secs: float = 10.0
+    checkpoint_timeout_secs: float = 60.0
+    """One that is not complete by then has failed."""
+    checkpoint_pause_secs: float = 0.1
+    """Between the end of one and the next."""
+    checkpoints_retained: int = 3
     silent_secs: float = 5.0
     """A container or instance that was not heard of for so long is shown as down: five heartbeats
     of a stream manager, three of an instance at least."""
@@ -44,6 +52,11 @@ class Options:
         return Options(
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
+            checkpoints=keys.takes_checkpoints(merged),
+            checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
+            checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
+            checkpoint_pause_secs=keys.whole_number(merged, keys.CHECKPOINT_PAUSE_MS, 0) / 1000,
+            checkpoints_retained=keys.whole_number(merged, keys.CHECKPOINTS_RETAINED, 1),
             silent_secs=max(
                 5.0, 3 * keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000
             ),

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, PhysicalPlan, physical_to_json
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    PackingPlan,
+    PhysicalPlan,
+    Restore,
+    physical_to_json,
+)
 
 
 def containers_of(packing: PackingPlan) -> set[int]:
@@ -23,6 +29,8 @@ class CurrentPlan:
         """Number of the plan; 0 while there is none."""
         self.stored_state = previous.state if previous else None
         """State of the topology in the plan that a master before this one has stored."""
+        self.restore: Restore | None = previous.restore if previous else None
+        """Of a topology that takes checkpoints: with which states this epoch begins."""
         self._addresses = dict(previous.stream_managers) if previous else {}
 
     @property
@@ -45,6 +53,10 @@ class CurrentPlan:
         self.epoch += 1
         return True
 
+    def next_epoch(self) -> None:
+        """The same plan, but nothing that was sent by it so far counts."""
+        self.epoch += 1
+
     def switch(self, packing: PackingPlan, addresses: Mapping[int, str]) -> None:
         """Another packing plan from now on."""
         self.former, self.packing = self.packing, packing
@@ -53,7 +65,9 @@ class CurrentPlan:
 
     def to_json(self, topology: str, state: str) -> dict[str, Any]:
         """The physical plan of a topology in `state`."""
-        plan = PhysicalPlan(topology, self.epoch, state, self.packing, self._addresses)
+        plan = PhysicalPlan(
+            topology, self.epoch, state, self.packing, self._addresses, self.restore
+        )
         return physical_to_json(plan)
 
     def validate(self) -> None:

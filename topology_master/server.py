@@ -18,6 +18,7 @@ from heron_core.plans import (
     physical_from_json,
 )
 from heron_core.state_tree import (
+    checkpoints_path,
     execution_path,
     lock_path,
     master_path,
@@ -27,6 +28,8 @@ from heron_core.state_tree import (
 )
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
+from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.processes import SupervisorLink, started_at
 from heron_io.run_records import Records
 from heron_io.security import Keys
@@ -66,6 +69,8 @@ class ServerArguments:
     bind_host: str = "127.0.0.1"
     logs: str | None = None
     """Folder for events.log and the last numbers; None for none."""
+    checkpoint_store: str = ""
+    """URL of where states are kept, in a topology that takes checkpoints."""
 
 
 class Server:
@@ -82,6 +87,7 @@ class Server:
         self._packing = packing
         self._store_url = arguments.store_url
         self._records = Records(arguments.logs)
+        self._checkpoint_store_url = arguments.checkpoint_store
         self._store: StateStore
         self._link = link
         self._loop = ServerLoop(arguments.keys, link, TIMER_SECS)
@@ -104,6 +110,8 @@ class Server:
             events.StorePlan: self._store_plan,
             events.StorePacking: self._store_packing,
             events.StoreState: self._store_state,
+            events.StoreCheckpoints: self._store_checkpoints,
+            events.DiscardCheckpoint: self._discard_checkpoint,
             events.StoreStatistics: lambda each: self._records.keep(each.statistics),
             events.WriteEvent: lambda each: self._records.write_event(each.event),
             events.Log: lambda each: log.info("%s", each.text),
@@ -257,12 +265,20 @@ class Server:
             self._execution,
             self._kept_statistics(),
             time.time() - time.monotonic(),
+            self._store.get(checkpoints_path(self._topology.name)),
         )
         self._core.master_began(self._link.predecessor, time.monotonic())
         # The master before us may have died in the middle of an update, and told nobody.
         self._reload = previous is not None
         self._kept = KeptNodes(self._store)
-        for path in (topology_path, master_path, packing_path, physical_path, execution_path):
+        for path in (
+            topology_path,
+            master_path,
+            packing_path,
+            physical_path,
+            execution_path,
+            checkpoints_path,
+        ):
             at = path(self._topology.name)
             if (value := self._store.get(at)) is not None:
                 self._kept.keep(at, value)
@@ -343,6 +359,17 @@ class Server:
         self._packing_stored = each.plan["packing"]
         self._pending[physical_path(self._topology.name)] = each.plan
         self._write_pending()
+
+    def _store_checkpoints(self, each: events.StoreCheckpoints) -> None:
+        self._pending[checkpoints_path(self._topology.name)] = each.checkpoints
+        self._write_pending()
+
+    def _discard_checkpoint(self, each: events.DiscardCheckpoint) -> None:
+        store = open_checkpoint_store(self._checkpoint_store_url)
+        try:
+            store.discard(self._topology.name, each.checkpoint)
+        except CheckpointStoreError as error:
+            log.warning("%s", error)
 
     def _store_state(self, each: events.StoreState) -> None:
         if each.state == TopologyState.ENDED:

@@ -43,6 +43,7 @@ def topology_stats(
         tracked=options.tracked,
         events=tuple(life.incidents.newest),
         update=_update_stats(life),
+        checkpoints=life.checkpoint_stats(now),
         containers=tuple(sorted(live)),
         containers_expected=tuple(sorted(life.expected)),
         registered={each: _registered_stats(registered[each], now) for each in live},
@@ -59,6 +60,8 @@ def _lost(life: Lifecycle, options: Options) -> int:
     """Deliveries that nobody processes or replays. Once an instance was replaced after a crash, the
     detector's difference says nothing any more: what that one had counted is gone with it."""
     losses, detector = life.measurements.losses, life.termination.detector
+    if options.checkpoints:
+        return 0  # what a process had taken along is processed again
     if options.tracked or losses.instances:
         return losses.deliveries
     return max(losses.deliveries, detector.lost)
@@ -67,7 +70,8 @@ def _lost(life: Lifecycle, options: Options) -> int:
 def _may_have_lost(life: Lifecycle, options: Options) -> bool:
     losses, detector = life.measurements.losses, life.termination.detector
     is_counted = detector.drained and not losses.instances
-    return bool(losses.stream_managers) and not options.tracked and not is_counted
+    recovers = options.tracked or options.checkpoints
+    return bool(losses.stream_managers) and not recovers and not is_counted
 
 
 def _busy(life: Lifecycle) -> tuple[str, ...]:

@@ -85,6 +85,14 @@ class Termination:
         self._finished -= gone
         self._take_plan(packing)
 
+    def go_back(self, packing: PackingPlan) -> None:
+        """All instances go back to a checkpoint, to before the end, and count from there."""
+        self.phase = Phase.RUNNING
+        self._finished.clear()
+        self.finishing.clear()
+        self._take_plan(packing)
+        self.detector.recount()
+
     def take(self, report: QuiescenceReport, now: float) -> None:
         """An instance answers a probe."""
         self.detector.take(report, now)

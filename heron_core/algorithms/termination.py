@@ -51,6 +51,11 @@ class TerminationDetector:
         self.round_number += 1
         self.sent_at = float("-inf")
 
+    def recount(self) -> None:
+        """All tasks count from zero again, and nothing of before is in flight."""
+        self.uncounted = self._accepted = self.lost = 0
+        self.restart()
+
     def retask(self, tasks: frozenset[int], gone: frozenset[int]) -> None:
         """The topology was rescaled: these are its tasks now. The processes of `gone` end; some of
         them start elsewhere and count from zero."""

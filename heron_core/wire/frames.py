@@ -14,6 +14,7 @@ What follows the header depends on its kind:
     INIT, ACK, FAIL,         packets of roots: heron_core.wire.packets
     ACKED, FAILED, EXPIRED
     CONSUMED                 nothing
+    BARRIER                  the number of a checkpoint: heron_core.wire.packets
     CONTROL                  a message of heron_core.wire.messages
     MERGED                   several messages: heron_core.wire.merged
 
@@ -34,6 +35,7 @@ VERSION = 1
 HEADER = struct.Struct("<BBBBHHIIII")
 _CONSUMED_AT = 6
 _DESTINATION = struct.Struct("<I")
+_SOURCE_AT = 12
 _DESTINATION_AT = 16
 _ITEMS_AT = 20
 _KIND_AT = 2
@@ -59,6 +61,7 @@ class Kind(IntEnum):
     CONSUMED = 9
     CONTROL = 10
     MERGED = 11
+    BARRIER = 12
 
 
 class Flag(IntFlag):
@@ -133,6 +136,11 @@ def destination_of(frames: Frames) -> int:
 def kind_of(frames: Frames) -> int:
     """The kind of a message that is known to be ours, without the rest of its header."""
     return frames[0][_KIND_AT]
+
+
+def source_of(frames: Frames) -> int:
+    """The source of a message that is known to be ours, without the rest of its header."""
+    return int.from_bytes(frames[0][_SOURCE_AT:_DESTINATION_AT], "little")
 
 
 def items_of(frames: Frames) -> int:

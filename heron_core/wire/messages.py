@@ -96,6 +96,62 @@ class InstanceReplaced:
 
 
 @dataclass(frozen=True, slots=True)
+class TriggerCheckpoint:
+    """From the master, on to the spouts: save your state, and send a barrier behind your last
+    tuple. Only for processes that work by the plan of this epoch."""
+
+    checkpoint: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStored:
+    """An instance's state of a checkpoint is in the checkpoint store."""
+
+    task: int
+    checkpoint: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFailed:
+    """An instance's state could not be saved, or its sources were not aligned; `reason` says why in
+    one line."""
+
+    task: int
+    checkpoint: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCompleted:
+    """From the master, on to the instances: all states of the checkpoint are stored, and from now
+    on it is the one that the topology goes back to. For processes of the plan of this epoch."""
+
+    checkpoint: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """An instance's process has the state that the plan of this epoch begins with."""
+
+    task: int
+    incarnation: int
+    epoch: int
+    """0: it came when the others had gone on already, and has no state."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreFailed:
+    """An instance cannot have the state that the plan of this epoch begins with."""
+
+    task: int
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The physical plan (plans.physical_to_json), to stream managers and on to instances."""
 
@@ -230,8 +286,21 @@ FromInstance = (
     | SpoutFinished
     | BoltFinished
     | InstanceFailed
+    | CheckpointStored
+    | CheckpointFailed
+    | Restored
+    | RestoreFailed
 )
-ToInstance = Plan | Pause | Resync | QuiescenceProbe | FinishBolts | Superseded
+ToInstance = (
+    Plan
+    | Pause
+    | Resync
+    | QuiescenceProbe
+    | FinishBolts
+    | Superseded
+    | TriggerCheckpoint
+    | CheckpointCompleted
+)
 FromStreamManager = (
     RegisterStreamManager
     | Heartbeat
@@ -241,8 +310,21 @@ FromStreamManager = (
     | BoltFinished
     | InstanceFailed
     | InstanceReplaced
+    | CheckpointStored
+    | CheckpointFailed
+    | Restored
+    | RestoreFailed
 )
-ToStreamManager = Plan | QuiescenceProbe | FinishBolts | RegistrationRejected | Ping | HeartbeatAck
+ToStreamManager = (
+    Plan
+    | QuiescenceProbe
+    | FinishBolts
+    | RegistrationRejected
+    | Ping
+    | HeartbeatAck
+    | TriggerCheckpoint
+    | CheckpointCompleted
+)
 Message = (
     FromInstance
     | ToInstance
@@ -259,7 +341,8 @@ _CLASSES: dict[str, type] = {
         RegisterInstance, InstanceHeartbeat, QuiescenceReport, SpoutFinished, BoltFinished,
         InstanceFailed, InstanceReplaced, Plan, Pause, QuiescenceProbe, FinishBolts, Resync,
         Superseded, BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat,
-        HeartbeatAck, Command, Reply, Ping, Pong,
+        HeartbeatAck, Command, Reply, Ping, Pong, TriggerCheckpoint, CheckpointStored,
+        CheckpointFailed, CheckpointCompleted, Restored, RestoreFailed,
     )
 }  # fmt: skip
 _FIELDS = {

@@ -7,6 +7,8 @@
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
     CONSUMED [header]          its `consumed`; `items`: how many microseconds they took
     CONTROL [header, message]  a message of heron_core.wire.messages
+    BARRIER [header, number]   what its source sent before a checkpoint has gone ahead of it;
+            source = a task, 0 for all sources of the task `destination`; number: u64
 
 pairs, roots: u64; the header's `items` says how many there are.
 """
@@ -91,6 +93,23 @@ def encode_consumed(epoch: int, task: int, messages: int, busy_secs: float) -> F
 def busy_secs_of(head: Header) -> float:
     """Of a CONSUMED message."""
     return head.items / 1e6
+
+
+def encode_barrier(epoch: int, source: int, destination: int, checkpoint: int) -> Frames:
+    """A barrier of a checkpoint. It has no items: it is no tuple that anybody processes."""
+    number = checkpoint.to_bytes(NUMBER_BYTES, "little")
+    return [header(Kind.BARRIER, epoch, source, destination, 0), number]
+
+
+def check_barrier(head: Header, frames: Frames) -> None:
+    """ProtocolError if a BARRIER message is not whole."""
+    if len(frames) != PACKET_FRAMES or len(frames[1]) != NUMBER_BYTES or head.items:
+        raise ProtocolError("a barrier without the number of its checkpoint")
+
+
+def checkpoint_of(frames: Frames) -> int:
+    """The number in a BARRIER message that is whole."""
+    return int.from_bytes(frames[1], "little")
 
 
 def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:

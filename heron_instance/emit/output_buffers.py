@@ -264,6 +264,15 @@ class Outbox(BufferRoom):
             self.acks[anchor_state[at]] = self.acks.get(anchor_state[at], 0) ^ anchor_state[at + 1]
         anchor_state.clear()
 
+    def discard(self) -> None:
+        """Forget what is buffered: nobody would take it any more."""
+        for buffer in self.buffers:
+            _empty(buffer)
+        for pending in (self.inits, self.acked, self.fails):
+            pending.clear()
+        self.acks = {}
+        self.room = self.budget
+
     def flush_acks(self) -> None:
         """Send acks and fails alone: back-pressure does not hold them."""
         self._send(self._ack_messages())
@@ -287,14 +296,7 @@ class Outbox(BufferRoom):
         # Counted before the buffer is emptied: `deliveries` may be read by another thread, and may
         # say too many for a moment but never too few.
         self.sent += count * len(buffer.blocks)
-        buffer.parts.clear()
-        for block in buffer.blocks:
-            block.clear()
-        if buffer.streams:
-            buffer.streams.clear()
-        buffer.extras.clear()
-        buffer.starts.clear()
-        buffer.run = NO_RUN
+        _empty(buffer)
         return frames
 
     def _encoded(self, buffer: OutputBuffer) -> Frames:
@@ -333,6 +335,17 @@ class Outbox(BufferRoom):
             *(encode_pairs(Kind.ACK, epoch, task, *each) for each in _by_owner(acks).items()),
             *(encode_roots(Kind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
         ]
+
+
+def _empty(buffer: OutputBuffer) -> None:
+    buffer.parts.clear()
+    for block in buffer.blocks:
+        block.clear()
+    if buffer.streams:
+        buffer.streams.clear()
+    buffer.extras.clear()
+    buffer.starts.clear()
+    buffer.run = NO_RUN
 
 
 def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:

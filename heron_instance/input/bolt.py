@@ -112,7 +112,8 @@ class BoltDriver(ComponentDriver):
         """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
         head = header_of(frames)
         if head.kind != Kind.DATA:
-            raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
+            self.take_barrier(head, frames)
+            return
         batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
@@ -235,6 +236,12 @@ class BoltDriver(ComponentDriver):
                 " set auto_ack = True in the class",
             )
 
+    def go_on_counting(self, before: ComponentDriver) -> None:
+        """See ComponentDriver."""
+        super().go_on_counting(before)
+        assert isinstance(before, BoltDriver)
+        self.collector.go_on_counting(before.collector)
+
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""
         self.tick(now)
@@ -336,9 +343,9 @@ class BoltDriver(ComponentDriver):
 
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
-        processed = self.metrics.executed
+        processed = self.metrics.executed - self._void_processed
         idle = self.outbox.empty and not self._busy and self._is_idle()
-        return self.outbox.deliveries, processed, idle
+        return self.outbox.deliveries - self._void_sent, processed, idle
 
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two calls."""

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, ProtocolError
 from heron_core.plans import PackingPlan
-from heron_core.wire.frames import Frames
+from heron_core.wire.frames import Frames, Header, Kind
+from heron_core.wire.packets import check_barrier
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
@@ -53,6 +54,10 @@ class ComponentDriver:
         self._errors_logged = 0
         self.due = 0.0
         """When the loop over tuples has to look up: linger, tick."""
+        self.barrier: Callable[[Frames], None] | None = None
+        """Takes a barrier; None in a topology that takes no checkpoints."""
+        self._void_sent = self._void_processed = 0
+        """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
         self.fence = 0
         """Batches of plans before this epoch are leftovers of processes that are gone."""
 
@@ -65,6 +70,25 @@ class ComponentDriver:
         self.outbox.epoch = epoch
         if fenced:
             self.fence = epoch
+
+    def go_on_counting(self, before: "ComponentDriver") -> None:
+        """This one takes the place of another one in the same process: its numbers go on."""
+        self.metrics = before.metrics
+        mine, others = self.outbox, before.outbox
+        mine.sent, mine.acks_counted, mine.late = others.sent, others.acks_counted, others.late
+        self.forget_deliveries()
+
+    def forget_deliveries(self) -> None:
+        """Nothing that was sent so far will be processed: it is void."""
+        self._void_sent, self._void_processed = self.outbox.sent, self.metrics.executed
+
+    def take_barrier(self, head: Header, frames: Frames) -> None:
+        """A message that is no batch: a barrier, or ProtocolError."""
+        if head.kind != Kind.BARRIER or self.barrier is None:
+            raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
+        check_barrier(head, frames)
+        if head.epoch >= self.fence:
+            self.barrier(frames)
 
     def repack(self, packing: PackingPlan) -> None:
         """In the main thread: the topology is scaled, its tasks are those of `packing` now."""

@@ -17,6 +17,7 @@ from heron_instance.input.driver import (
     ComponentDriver,
     Report,
 )
+from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.options import Options
 
 FAILED_IDS_MAX = 100_000
@@ -77,6 +78,14 @@ class SpoutDriver(ComponentDriver):
         self._step = 1
         """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
+        self.emitted_ids: EmittedIds | None = None
+        """Of a topology that takes checkpoints, which settle them."""
+
+    def go_on_counting(self, before: ComponentDriver) -> None:
+        """See ComponentDriver."""
+        super().go_on_counting(before)
+        assert isinstance(before, SpoutDriver)
+        self.collector.go_on_counting(before.collector)
 
     @property
     def may_emit(self) -> bool:
@@ -171,7 +180,11 @@ class SpoutDriver(ComponentDriver):
             metrics.execute.sample(elapsed / calls)
 
     def _ack_at_once(self) -> None:
-        """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy)."""
+        """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy);
+        where checkpoints are taken, when one covers it."""
+        if self.emitted_ids is not None:
+            self.emitted_ids.take(self.collector.done_at_once)
+            return
         done, ack = self.collector.done_at_once, self.component.ack
         while done:
             tup_id = done.pop()
@@ -179,6 +192,32 @@ class SpoutDriver(ComponentDriver):
             self._settle(ack, tup_id)
             if self.hooks is not None:
                 self.hooks.spout_ack(tup_id, None)
+
+    def begin_checkpoint(self, checkpoint: int) -> None:
+        """What was emitted so far is in front of the barrier of this checkpoint."""
+        assert self.emitted_ids is not None
+        self.emitted_ids.take(self.collector.done_at_once)
+        self.emitted_ids.barrier(checkpoint)
+
+    def checkpoint_completed(self, checkpoint: int) -> None:
+        """What was emitted before the checkpoint will never be emitted again: it is acked."""
+        assert self.emitted_ids is not None
+        for tup_id in self.emitted_ids.completed(checkpoint):
+            self.metrics.acked += 1
+            self._settle(self.component.ack, tup_id)
+            if self.hooks is not None:
+                self.hooks.spout_ack(tup_id, None)
+
+    def go_back(self) -> None:
+        """What was emitted since the last completed checkpoint is void: it has failed."""
+        assert self.emitted_ids is not None
+        self.emitted_ids.take(self.collector.done_at_once)
+        for tup_id in self.emitted_ids.void():
+            self.metrics.failed += 1
+            self._settle(self.component.fail, tup_id)
+            if self.hooks is not None:
+                self.hooks.spout_fail(tup_id, None)
+        self.finished = False
 
     def deliver(self, frames: Frames) -> None:
         """What became of roots: call ack or fail for each tuple id once."""
@@ -248,7 +287,7 @@ class SpoutDriver(ComponentDriver):
         """A spout that is paused or finished is idle when its last tuple is settled."""
         done = self.finished or (self._planned and not self.active)
         idle = done and not self.collector.pending and self.outbox.empty and self._is_idle()
-        return self.outbox.deliveries, 0, idle
+        return self.outbox.deliveries - self._void_sent, 0, idle
 
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two calls."""

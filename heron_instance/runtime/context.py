@@ -139,6 +139,10 @@ class UserMetrics:
         self.totals: dict[str, Any] = {}
         """Of those that count: the sums over all time buckets."""
 
+    def follow(self, registered: Mapping[str, tuple[Any, float]]) -> None:
+        """The component was made anew, and these are its metrics now."""
+        self._registered = registered
+
     def read(self, now: float) -> dict[str, Any]:
         """The newest values: numbers, or dicts of numbers for the Multi… kinds.
 

@@ -55,6 +55,9 @@ class Environment:
     """Whether `admit` would return at once."""
     rest: Callable[[float], object] = _go_on
     """Does nothing for so many seconds, in the middle of a send."""
+    load_state: Callable[[int], bytes] | None = None
+    """The state of this task in a checkpoint, from the checkpoint store; HeronError if it cannot be
+    had. None where nobody takes checkpoints."""
 
     @property
     def is_direct(self) -> bool:

@@ -35,7 +35,8 @@ from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
-from heronpy_compat.api.state.state import HashMapState
+from heron_instance.state import ComponentState
+from heronpy_compat.adapters.component_state import component_state, keeps_state
 from heronpy_compat.loading.class_loading import load_class
 
 EDGES_DRAWN = 4096
@@ -51,6 +52,12 @@ class Instance:
     """The component as engines drive it."""
     context: InstanceContext
     hooks: TaskHooks | None
+    state: ComponentState
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the user's class takes a state: else there is nothing to go back to."""
+        return keeps_state(self.adapter.users_object)
 
     @property
     def component(self) -> Any:
@@ -77,16 +84,23 @@ class _Setting:
     outbox: Outbox
     router: Router
     environment: Environment
+    state: ComponentState
 
 
 def build(
-    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
+    topology: TopologySpec,
+    packing: PackingPlan,
+    task: int,
+    environment: Environment,
+    saved: bytes | None = None,
 ) -> Instance:
     """The instance of `task`, initialised; ComponentError if the user's class cannot be had.
 
-    What the user's `initialize` raises passes through.
+    `saved`: the state to begin with. What the user's `initialize` raises passes through.
     """
     setting = _setting(topology, packing, task, environment)
+    if saved is not None:
+        setting.state.restore(saved)
     return (_spout if setting.spec.is_spout else _bolt)(setting)
 
 
@@ -109,8 +123,9 @@ def _setting(
                     environment.clock, environment.rest)  # fmt: skip
     first = environment.rng.randrange(1 << 16)
     router = Router(topology, packing, task, outbox, context, first=first)
+    state = component_state(spec, config, f"{topology.name}-{task}")
     return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
-                    environment)  # fmt: skip
+                    environment, state)  # fmt: skip
 
 
 def _bolt(setting: _Setting) -> Instance:
@@ -131,7 +146,7 @@ def _bolt(setting: _Setting) -> Instance:
                         environment.logger.error, collector, decode, setting.topology,
                         setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
     calls.attach(driver)
-    return Instance(driver, component, context, hooks)
+    return Instance(driver, component, context, hooks, setting.state)
 
 
 def _spout(setting: _Setting) -> Instance:
@@ -153,13 +168,13 @@ def _spout(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    return Instance(driver, component, setting.context, hooks)
+    return Instance(driver, component, setting.context, hooks, setting.state)
 
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
     context = setting.context
-    component.init_state(HashMapState())
+    component.init_state(setting.state.given)
     component.initialize(setting.config, context)
     hooks = [load_class(path)() for path in setting.options.task_hooks]
     for hook in [*hooks, *context.added_hooks]:

@@ -98,6 +98,12 @@ def _log_file(spec: ContainerSpec, name: str) -> str:
     return os.path.join(spec.logs, f"{name}.log")
 
 
+def _checkpoint_store(spec: ContainerSpec) -> str:
+    """Where states are kept: where the config says, or beside the log files."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(spec.logs)), "checkpoints")
+    return str(spec.topology.config.get(keys.CHECKPOINT_STORE) or beside)
+
+
 def _socket(spec: ContainerSpec) -> str:
     return os.path.join(spec.sockets, f"container-{spec.container}.sock")
 
@@ -119,7 +125,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
         import topology_master.server
 
         where = topology_master.server.ServerArguments(
-            spec.store_url, spec.keys, spec.bind_host, spec.logs
+            spec.store_url, spec.keys, spec.bind_host, spec.logs, _checkpoint_store(spec)
         )
         return topology_master.server.run(spec.topology, spec.packing, where, link)
 
@@ -174,7 +180,9 @@ def _instance_spec(
     spec: ContainerSpec, plan: InstancePlan, memory_bytes_max: int | None
 ) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
-    where = heron_instance.server.InstanceArguments(plan.task, _socket(spec))
+    where = heron_instance.server.InstanceArguments(
+        plan.task, _socket(spec), _checkpoint_store(spec)
+    )
 
     def main(link: SupervisorLink) -> int:
         path = _log_file(spec, label)

@@ -14,6 +14,7 @@ from scheduler.packing import pack, repack
 from sim.checkers import Journal
 from sim.clock import Clock
 from sim.deployment import Deployment
+from sim.effectively_once import SimStates, checkpoint_config, counting
 from sim.instances import Instance
 from sim.network import Channel
 from sim.pressure import PressureRules
@@ -31,6 +32,8 @@ PATIENCE_SECS = 0.4
 """A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
 IDLE_CHECK_ROUNDS = 4
 TRACE_LINES = 60
+LONGER = 3
+"""So much more is emitted where checkpoints are taken: some of them have to be complete."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,25 @@ class Manners:
 class Cluster:
     """All processes of one topology, made from one seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, effectively_once: bool = False) -> None:
         self.seed = seed
+        self.effectively_once = effectively_once
+        self.states = SimStates(seed)
         self.rng = rng = Random(seed)
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         self.clock = Clock(rng.choice((1e-5, 1e-4)))
         self.habits = Habits(Random(rng.random()))
         config = random_config(rng)
+        if effectively_once:
+            config |= checkpoint_config(Random(f"checkpoints {seed}"))
         self.habits.tracked = config[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
         self.habits.failing_share = rng.choice((0.0, 0.05)) if self.habits.tracked else 0.0
         self.habits.holding_share = rng.choice((0.0, 0.3))
         self.habits.children_max = rng.choice((1, 1, 2))
         self.topology: TopologySpec = random_topology(rng, self.habits, config)
+        if effectively_once:
+            self.topology = counting(self.topology)
+            self.habits.idents *= LONGER
         containers = min(
             config[keys.STMGRS], sum(each.parallelism for each in self.topology.components)
         )
@@ -74,6 +84,7 @@ class Cluster:
         self.chance = Random(f"deployment {seed}")
         self.stored_packing = json.dumps(packing_to_json(first))
         self.stored_execution: dict[str, Any] = {}
+        self.stored_checkpoints: dict[str, Any] = {}
         self.deployment = Deployment(self, first)
         self.manners = Manners(
             refusing_share=rng.choice((0.0, 0.1, 0.5)),

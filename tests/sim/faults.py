@@ -14,6 +14,9 @@ from topology_master.rescale import UpdateStage
 from topology_master.termination import Phase
 
 FAULTS_MAX = 3
+CHECKPOINT_FAULTS_MAX = 6
+CALM_ROUNDS = {False: (20, 250), True: (100, 500)}
+"""When faults are over; where checkpoints are taken, some are to be complete before."""
 RESTART_ROUNDS_MAX = 30
 MASTER_AWAY_ROUNDS_MAX = 120
 """Long enough that the stream managers look for a master in vain (a round is up to 20 ms)."""
@@ -48,17 +51,33 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
 )
 
 
+CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("instance",),
+    ("manager", "cut"),
+    ("zombie", "instance"),
+    ("master", "takeover", "instance"),
+    ("container", "cut", "states"),
+    ("states", "instance"),
+    ("store", "master", "manager", "instance"),
+    ("instance", "zombie", "manager", "container", "cut", "master", "takeover", "store", "states"),
+)
+"""In a topology that takes checkpoints, and so cannot be scaled."""
+
+
 class Faults:
     """The faults of one run."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.chance = chance = Random(f"faults {cluster.seed}")
-        self.calm_at = chance.randint(20, 250)
-        self._kinds = NIGHTS[cluster.seed % len(NIGHTS)]
+        self.calm_at = chance.randint(*CALM_ROUNDS[cluster.effectively_once])
+        nights = CHECKPOINT_NIGHTS if cluster.effectively_once else NIGHTS
+        self._kinds = nights[cluster.seed % len(nights)]
         self._planned: dict[int, list[str]] = defaultdict(list)
         self._repairs: dict[int, list[Callable[[], None]]] = defaultdict(list)
-        for _ in range(chance.randint(1, FAULTS_MAX) if self._kinds else 0):
+        most = CHECKPOINT_FAULTS_MAX if cluster.effectively_once else FAULTS_MAX
+        for _ in range(chance.randint(1, most) if self._kinds else 0):
             self._planned[chance.randint(1, self.calm_at)].append(chance.choice(self._kinds))
         late = bool(self._kinds) and chance.random() < LATE_SHARE
         self._late = chance.choice((Phase.DRAINING, Phase.FINISHING)) if late else None
@@ -132,6 +151,12 @@ class Faults:
             self.cluster.store_leaves()
             returns = self.cluster.store_returns
             self._store_back_at = self._later(at, STORE_AWAY_ROUNDS_MAX, returns)
+
+    def _states(self, at: int) -> None:
+        """The checkpoint store is full or away; or what it has cannot be read for a while."""
+        states = self.cluster.states
+        states.fails_to = self.chance.choice(("save", "load", "both"))
+        self._later(at, STORE_AWAY_ROUNDS_MAX, states.recover)
 
     def _scale(self, at: int) -> None:
         """A component more or less, containers more or less, or both at once."""

@@ -10,7 +10,9 @@ import logging
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from heron_core.wire.frames import Frames, Kind
+from heron_core.errors import HeronError
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -24,12 +26,14 @@ from heron_instance.events import (
     Log,
     Receive,
     Received,
+    SaveState,
     SendControl,
     Timer,
     Turn,
     Wait,
     Wake,
 )
+from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
@@ -46,6 +50,9 @@ OVERLAPPING_SHARE = 0.5
 """How often a control message arrives while the main thread is in the middle of a turn."""
 PREEMPTED_SHARE = 0.3
 """How often the control thread then runs when the main thread reads the clock or sends."""
+
+SAVED_SHARE = 0.3
+"""How often a state that waits is written in a turn."""
 
 log = logging.getLogger("sim")
 log.addHandler(logging.NullHandler())
@@ -88,6 +95,8 @@ class Instance:
         self._is_busy = False
         self._call: SuspendableCall | None = None
         self._is_in_control = False
+        self._unsaved: SaveState | None = None
+        """What the saving thread has still to write."""
         shared = SharedState()
         environment = Environment(
             self._clock,
@@ -97,6 +106,7 @@ class Instance:
             log,
             shared.call,
             may_send=lambda: shared.may_send,
+            load_state=self._load_state if cluster.effectively_once else None,
         )
         self.core = InstanceCore(
             cluster.topology,
@@ -106,9 +116,17 @@ class Instance:
             shared,
             cluster.manners.consumed_bytes,
         )
-        self.driver = self.core.driver
-        self.component = self.core.instance.adapter.users_object
         self._perform(Connected())
+
+    @property
+    def driver(self) -> ComponentDriver:
+        """What runs the component; another one after it has gone back to a checkpoint."""
+        return self.core.driver
+
+    @property
+    def component(self) -> Any:
+        """The user's object."""
+        return self.core.instance.adapter.users_object
 
     @property
     def paused(self) -> bool:
@@ -131,6 +149,8 @@ class Instance:
                     self.words.send((self.incarnation, message))
                 case Wake():
                     self._is_woken = True
+                case SaveState():
+                    self._unsaved = instruction
                 case Exit(reason):
                     self.cluster.note(f"process {self.incarnation} ends: {reason}")
                     self.has_exited = True
@@ -138,12 +158,35 @@ class Instance:
                     require(False, f"task {self.task}: {text}")
         return instruction
 
-    def _transmit(self, messages: list[Frames]) -> None:
+    def _transmit(self, sent: list[Frames]) -> None:
         self._preempt()
-        for message in messages:
-            if message[0][2] in (Kind.DATA, Kind.FANOUT):
+        for message in sent:
+            if message[0][2] in (Kind.DATA, Kind.FANOUT) and not self._is_void(message):
                 self.cluster.rules.emitted(self, message)
-        self.data.send((self.incarnation, merge(messages)))
+        self.data.send((self.incarnation, merge(sent)))
+
+    def _is_void(self, message: Frames) -> bool:
+        """Whether it carries an older epoch, so that nobody takes it."""
+        older = parse_header(message[0]).epoch < self.core.shared.epoch
+        return older and self.cluster.effectively_once
+
+    # --- the saving thread --------------------------------------------------------------------
+
+    def _load_state(self, checkpoint: int) -> bytes:
+        return self.cluster.states.load("sim", checkpoint, self.task)
+
+    def _save(self) -> None:
+        save = self._unsaved
+        if save is None or self._rng.random() > SAVED_SHARE:
+            return
+        self._unsaved = None
+        said: messages.FromInstance
+        try:
+            self.cluster.states.save("sim", save.checkpoint, self.task, save.state)
+            said = messages.CheckpointStored(self.task, save.checkpoint, len(save.state))
+        except HeronError as error:
+            said = messages.CheckpointFailed(self.task, save.checkpoint, str(error))
+        self.words.send((self.incarnation, said))
 
     def _admit(self) -> None:
         self._preempt()
@@ -171,6 +214,7 @@ class Instance:
     def control_step(self) -> bool:
         """What the control thread does; whether a message was there."""
         self._is_in_control = True
+        self._save()
         found = self.orders.ready
         while self.orders.ready:
             self._perform(ControlReceived(self.orders.take()))

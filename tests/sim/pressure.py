@@ -98,7 +98,8 @@ class PressureRules:
                 total += sum(_bytes_for(task, each) for frames in channel for each in split(frames))
             queue = manager.core.state.queues.get(task)
             if queue is not None:
-                total += sum(map(size_of, queue.waiting))
+                held_back = manager.core.statistics()["waiting_bytes"][task] - queue.held_bytes
+                total += sum(map(size_of, queue.waiting)) + held_back
         for instance in (*cluster.instances.values(), *cluster.zombies):
             for _, frames in instance.data:
                 total += sum(_bytes_for(task, each) for each in split(frames))

@@ -307,6 +307,7 @@ class Master:
             options,
             previous,
             cluster.stored_execution,
+            checkpoints=cluster.stored_checkpoints,
         )
         self._next_timer = 0.0
         self._answers: list[messages.Reply] = []
@@ -348,6 +349,12 @@ class Master:
                     self.cluster.note(f"state {state} {reason} {update}")
                     told = {"state": state, "draining": draining, "update": update}
                     self._put("stored_execution", told)
+                case master_events.StoreCheckpoints(checkpoints):
+                    self._put("stored_checkpoints", json.loads(json.dumps(checkpoints)))
+                case master_events.DiscardCheckpoint(number):
+                    self.cluster.states.discard("sim", number)
+                case master_events.WriteEvent(event):
+                    self.cluster.note(f"event: {event.what}: {event.why}")
                 case master_events.Log(text):
                     self.cluster.note(f"master: {text}")
                     if "going on" in text:

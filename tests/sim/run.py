@@ -2,6 +2,7 @@
 
 from sim.checkers import Violation, require
 from sim.cluster import Cluster
+from sim.effectively_once import check_counts
 from sim.faults import Faults
 from sim.topologies import SimSpout
 
@@ -11,17 +12,19 @@ LAST_ROUNDS = 10
 STORY_LINES = 30
 
 
-def run_seed(seed: int) -> None:
+def run_seed(seed: int, effectively_once: bool = False) -> Cluster:
     """Run the cluster of a seed; Violation, or what our code raises, with the newest events."""
-    cluster = Cluster(seed)
+    cluster = Cluster(seed, effectively_once)
     try:
         _run(cluster)
     except BaseException as error:
-        again = f"again: HERON_SIM_SEEDS={seed} pytest tests/sim"
+        name = "effectively_once" if effectively_once else "cluster"
+        again = f"again: HERON_SIM_SEEDS={seed} pytest tests/sim/test_{name}.py"
         error.add_note("\n".join([*cluster.trace, *_stories(cluster), again]))
         raise
     finally:
         cluster.close()
+    return cluster
 
 
 def _stories(cluster: Cluster) -> list[str]:
@@ -73,10 +76,13 @@ def _check_end(cluster: Cluster) -> None:
         if at > LAST_ROUNDS and cluster.all_done and _have_one_plan(cluster):
             break
     cluster.rules.check_idle()
-    if cluster.masters > 1 and _fenced(cluster):
+    if cluster.effectively_once or (cluster.masters > 1 and _fenced(cluster)):
         # A dead master's first plan came to some only: who hears of the next one first drops what
         # was sent by it. That is failed and emitted again, which check_idents sees to.
         journal.lossy = True
+    if cluster.effectively_once:
+        check_counts(cluster)
+        return
     journal.check_deliveries()
     spouts = [
         each.component

@@ -7,7 +7,7 @@ good, a root one attempt to get it processed.
 
 import pickle
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -49,6 +49,7 @@ class Habits:
     children_max: int = 1
     tracked: bool = False
     next_process: int = 0
+    acked_idents: set[int] = field(default_factory=set)
 
 
 HABITS = "sim.habits"

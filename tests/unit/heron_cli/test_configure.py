@@ -163,10 +163,10 @@ def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == ""
 
 
-def test_effectively_once_is_refused_natively_after_the_options() -> None:
+def test_what_checkpoints_cannot_do_is_refused_natively_after_the_options() -> None:
     """`--engine spark` runs it; another mode in -o runs it natively, too."""
-    own = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
-    with pytest.raises(TopologyError, match="which only --engine spark can do: run it there, or"):
+    own = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE, keys.BACKPRESSURE_MODE: keys.DROP}
+    with pytest.raises(TopologyError, match="is drop, which loses tuples: choose one of them"):
         packing_plan(settled(TopologyOptions(), own=own))
     by_option = TopologyOptions(options=("topology.reliability.mode=ATLEAST_ONCE",))
     assert len(packing_plan(settled(by_option, own=own)).instances) == 4

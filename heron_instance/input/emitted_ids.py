@@ -1,0 +1,36 @@
+"""Tuple ids of a spout in a topology that takes checkpoints, which settle them instead of trees."""
+
+from typing import Any
+
+
+class EmittedIds:
+    """The ids that a spout has emitted and that no completed checkpoint covers."""
+
+    def __init__(self) -> None:
+        self._newest: list[Any] = []
+        """Since the last barrier."""
+        self._by_checkpoint: dict[int, list[Any]] = {}
+        """number -> what was emitted between the barrier before and its own, in order"""
+
+    def __len__(self) -> int:
+        return len(self._newest) + sum(map(len, self._by_checkpoint.values()))
+
+    def take(self, ids: list[Any]) -> None:
+        """These were emitted, in order; the list is empty then."""
+        self._newest += ids
+        ids.clear()
+
+    def barrier(self, checkpoint: int) -> None:
+        """What was emitted so far is in front of the barrier of this checkpoint."""
+        self._by_checkpoint[checkpoint], self._newest = self._newest, []
+
+    def completed(self, checkpoint: int) -> list[Any]:
+        """The ids that are covered, now that this checkpoint is complete; they are forgotten."""
+        covered = sorted(number for number in self._by_checkpoint if number <= checkpoint)
+        return [tup_id for number in covered for tup_id in self._by_checkpoint.pop(number)]
+
+    def void(self) -> list[Any]:
+        """All ids, in order, because the topology goes back; they are forgotten."""
+        covered = self.completed(max(self._by_checkpoint, default=0))
+        newest, self._newest = self._newest, []
+        return covered + newest

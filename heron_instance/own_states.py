@@ -1,0 +1,42 @@
+"""An instance's own copies of its saved states: whoever survives a failure needs no store."""
+
+from collections.abc import Callable
+
+Load = Callable[[int], bytes]
+
+
+class OwnStates:
+    """The states of the newest completed checkpoint, and of those that are under way."""
+
+    def __init__(self, load: Load) -> None:
+        """`load` reads the state of a checkpoint from the store."""
+        self._load = load
+        self._by_checkpoint: dict[int, bytes] = {}
+        self._begun = 0
+
+    def begin(self, checkpoint: int) -> bool:
+        """A checkpoint is triggered; False if it was before: one that is repeated, or late."""
+        is_new = checkpoint > self._begun
+        self._begun = max(checkpoint, self._begun)
+        return is_new
+
+    def keep(self, checkpoint: int, state: bytes) -> None:
+        """This one was saved just now."""
+        self._by_checkpoint[checkpoint] = state
+
+    def completed(self, checkpoint: int) -> None:
+        """Nothing older will be gone back to, unless this one cannot be read elsewhere."""
+        self._by_checkpoint = {
+            number: state for number, state in self._by_checkpoint.items() if number >= checkpoint
+        }
+
+    def go_back(self, checkpoint: int) -> bytes | None:
+        """The state of a checkpoint; None for checkpoint 0. HeronError if it cannot be had."""
+        if not checkpoint:
+            self._by_checkpoint = {}
+            return None
+        state = self._by_checkpoint.get(checkpoint)
+        if state is None:
+            state = self._load(checkpoint)
+        self._by_checkpoint = {checkpoint: state}
+        return state

@@ -1,0 +1,24 @@
+"""The state of one component, as the engine sees it: bytes at a barrier, and back.
+
+What a component keeps in it is the matter of `heronpy_compat.api.state`, and what makes it that of
+`heronpy_compat.adapters.component_state`.
+"""
+
+from typing import Any, Protocol
+
+
+class ComponentState(Protocol):
+    """What an engine saves and gives back. All calls come from the main thread."""
+
+    @property
+    def given(self) -> Any:
+        """What `init_state` of the component is called with."""
+
+    def snapshot(self) -> bytes:
+        """The state between two tuples; StateError if it cannot be saved."""
+
+    def restore(self, data: bytes) -> None:
+        """Take a state that `snapshot` has made, before the component is given anything."""
+
+    def close(self) -> None:
+        """The component has ended."""

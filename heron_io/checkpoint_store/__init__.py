@@ -1,0 +1,1 @@
+"""Where the states of a topology's instances are kept, checkpoint by checkpoint."""

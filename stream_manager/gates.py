@@ -1,0 +1,213 @@
+"""Aligned barriers: what comes for an instance waits from the barrier of its source on.
+
+Every instance here has a gate in front of its queue. Each source of it, a task that may send to it,
+sends a barrier behind the last tuple that belongs to a checkpoint. From then on what that source
+sends is held back, until the barriers of all sources are there; then the instance gets one barrier,
+in exactly that position of its data, and what was held back follows. So an instance never waits: it
+processes what is in front of the barrier, and back-pressure works on it as always. What is held
+back names no cause of back-pressure, for a source that is paused before its barrier would never
+send it; it has a limit instead, over which the alignment, and so the checkpoint, is given up.
+
+A barrier of a later checkpoint from a source that has not delivered this one's gives this one up:
+its master died with the order, or did not wait any longer.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from heron_core.errors import ProtocolError
+from heron_core.topology import TopologySpec
+from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
+from heron_core.wire.messages import CheckpointFailed
+from heron_core.wire.packets import checkpoint_of, encode_barrier
+from stream_manager import events
+from stream_manager.container_state import ContainerState
+from stream_manager.flow_control import FlowControl
+
+Out = list[events.Instruction]
+
+DATA = 0
+"""In place of a barrier's number."""
+Passed = tuple[int, Frames | None]
+"""What goes on to the instance: (DATA, a batch), or (number, None) for a barrier."""
+
+
+class Gate:
+    """The way into the queue of one instance."""
+
+    def __init__(self, sources: frozenset[int]) -> None:
+        self.sources = sources
+        self.aligning = 0
+        """Number of the checkpoint whose barriers are awaited; 0 for none."""
+        self.held_bytes = 0
+        self.held_tuples = 0
+        self._passed = 0
+        """The newest checkpoint whose barrier has passed, or that was given up."""
+        self._arrived: set[int] = set()
+        """The sources whose barrier is there."""
+        self._held: deque[tuple[int, int, Frames]] = deque()
+        """(source, DATA or number of a barrier, message) in order"""
+
+    def take(self, source: int, number: int, frames: Frames) -> Iterator[Passed]:
+        """What passes because a batch (`number` is DATA) or a barrier has come."""
+        if source in self._arrived:
+            self._hold(source, number, frames)
+        elif number == DATA:
+            yield DATA, frames
+        elif number >= self.aligning and number > self._passed:
+            yield from self._arrives(source, number)
+
+    def _arrives(self, source: int, number: int) -> Iterator[Passed]:
+        is_given_up = 0 < self.aligning < number
+        if number != self.aligning:
+            self.aligning, self._arrived = number, set()
+        self._arrived.add(source)
+        if self._arrived == self.sources:
+            self._end()
+            yield number, None
+            yield from self._take_held()
+        elif is_given_up:
+            yield from self._take_held()
+
+    def _end(self) -> None:
+        self._passed, self.aligning = self.aligning, 0
+        self._arrived = set()
+
+    def _hold(self, source: int, number: int, frames: Frames) -> None:
+        self._held.append((source, number, frames))
+        self.held_bytes += size_of(frames)
+        self.held_tuples += items_of(frames)
+
+    def _take_held(self) -> Iterator[Passed]:
+        held = self._forget_held()
+        for each in held:
+            yield from self.take(*each)
+
+    def _forget_held(self) -> deque[tuple[int, int, Frames]]:
+        held, self._held = self._held, deque()
+        self.held_bytes = self.held_tuples = 0
+        return held
+
+    def give_up(self) -> Iterator[Passed]:
+        """Wait no longer for the barriers of the checkpoint that is being aligned."""
+        self._end()
+        return self._take_held()
+
+    def reset(self) -> None:
+        """All that was sent so far is void: the topology goes back to a checkpoint."""
+        self._forget_held()
+        self._end()
+
+    def validate(self) -> None:
+        """AssertionError unless what is held back waits for something."""
+        assert self._arrived < self.sources or not self.sources, "aligned, and nothing passed"
+        assert bool(self._arrived) == bool(self.aligning), "barriers of no checkpoint"
+        assert self.aligning or not self._held, "held back for nothing"
+        assert all(source in self._arrived for source, _, _ in self._held), "held back too early"
+        assert self.held_bytes == sum(size_of(frames) for _, _, frames in self._held)
+        assert self.held_tuples == sum(items_of(frames) for _, _, frames in self._held)
+
+
+class Gates:
+    """The gates of the instances here, and the ways of barriers to other containers."""
+
+    def __init__(self, topology: TopologySpec, state: ContainerState, flow: FlowControl) -> None:
+        self._state = state
+        self._flow = flow
+        self._readers = {
+            each.name: {
+                reader.name
+                for stream in each.outputs
+                for reader, _ in topology.consumers.get((each.name, stream.name), ())
+            }
+            for each in topology.components
+        }
+        tasks_of, instances = state.packing.tasks_of, state.packing.instances
+        self._by_task = {
+            task: Gate(
+                frozenset(
+                    source
+                    for source, each in instances.items()
+                    if instances[task].component in self._readers[each.component]
+                )
+            )
+            for task in state.queues
+        }
+        self._ways: dict[int, set[int]] = {
+            source: {
+                state.packing.container_of[task]
+                for reader in self._readers[each.component]
+                for task in tasks_of[reader]
+            }
+            for source, each in instances.items()
+        }
+        """source -> the containers that its data may go to"""
+
+    def to_instance(self, task: int, frames: Frames, out: Out) -> bool:
+        """A batch for an instance here, as FlowControl.to_instance; it may be held back."""
+        gate = self._by_task[task]
+        if not gate.aligning:
+            return self._flow.to_instance(task, frames, out)
+        self._pass(task, gate.take(source_of(frames), DATA, frames), out)
+        if gate.held_bytes > self._state.options.aligned_bytes_max:
+            self._give_up(task, gate, out)
+        return True
+
+    def check_barrier(self, head: Header) -> None:
+        """ProtocolError if a barrier is of no instance."""
+        if head.source not in self._ways:
+            raise ProtocolError(f"a barrier of task {head.source}, which is not in the plan")
+
+    def barrier(self, head: Header, frames: Frames, out: Out) -> None:
+        """A barrier of an instance here goes to all its readers; one of elsewhere to those here."""
+        source, number, state = head.source, checkpoint_of(frames), self._state
+        if state.container_of(source) == state.container:
+            for container in sorted(self._ways[source] - {state.container}):
+                passed_on = encode_barrier(head.epoch, source, container, number)
+                self._flow.to_peer(container, 0, passed_on, out)
+        for task, gate in self._by_task.items():
+            if source in gate.sources:
+                self._pass(task, gate.take(source, number, frames), out, head.epoch)
+
+    def _pass(
+        self, task: int, passed: Iterator[Passed], out: Out, epoch: int | None = None
+    ) -> None:
+        epoch = self._state.epoch if epoch is None else epoch
+        for number, frames in passed:
+            barrier = encode_barrier(epoch, 0, task, number) if frames is None else frames
+            self._flow.to_instance(task, barrier, out)
+
+    def _give_up(self, task: int, gate: Gate, out: Out) -> None:
+        number, held = gate.aligning, gate.held_bytes
+        self._state.note("alignment given up", task=task, checkpoint=number)
+        reason = (
+            f"{held:,} bytes came behind the barriers of some of its sources before those of the "
+            "others: they are too far behind"
+        )
+        out.append(events.ToMaster(CheckpointFailed(task, number, reason)))
+        self._pass(task, gate.give_up(), out)
+
+    def reset(self) -> None:
+        """All that was sent so far is void: the topology goes back to a checkpoint."""
+        for gate in self._by_task.values():
+            gate.reset()
+
+    @property
+    def without_sources(self) -> list[int]:
+        """The instances here whom no barrier reaches: with them a checkpoint begins."""
+        return [task for task, gate in self._by_task.items() if not gate.sources]
+
+    def held_bytes(self, task: int) -> int:
+        """What is held back for an instance."""
+        return self._by_task[task].held_bytes
+
+    def held_tuples(self, task: int) -> int:
+        """Tuples that are held back for an instance."""
+        return self._by_task[task].held_tuples
+
+    def validate(self) -> None:
+        """AssertionError unless the gates are those of the instances here, each sound in itself."""
+        assert self._by_task.keys() == self._state.queues.keys()
+        for gate in self._by_task.values():
+            gate.validate()
+            assert gate.held_bytes <= self._state.options.aligned_bytes_max

@@ -1,0 +1,201 @@
+"""A simulated topology that takes checkpoints: what its components count, and what that has to be.
+
+Spouts keep their position in the state, bolts what they have counted and what they hold back. How
+many tuples come of an ident is a matter of the topology alone, so the counts are known beforehand.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from heron_core import config as keys
+from heron_core.topology import GroupingKind, TopologySpec
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+from sim.checkers import require
+from sim.topologies import HABITS, Habits, SimBolt, SimSpout
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+
+HELD_MAX = 3
+"""Tuples that a bolt holds back, in its state."""
+
+
+class SimStates:
+    """The checkpoint store; as slow or as broken as the run wants it."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = Random(f"states {seed}")
+        self._states: dict[tuple[int, int], bytes] = {}
+        self.fails_to = ""
+
+    def save(self, topology: str, checkpoint: int, task: int, state: bytes) -> None:
+        if self.fails_to in ("save", "both") and self._rng.random() < 0.7:
+            raise CheckpointStoreError("no space is left")
+        self._states[checkpoint, task] = state
+
+    def load(self, topology: str, checkpoint: int, task: int) -> bytes:
+        if self.fails_to in ("load", "both") and self._rng.random() < 0.7:
+            raise CheckpointStoreError("it cannot be read")
+        require((checkpoint, task) in self._states, f"{task} has no state of {checkpoint}")
+        return self._states[checkpoint, task]
+
+    def discard(self, topology: str, checkpoint: int) -> None:
+        for key in [each for each in self._states if each[0] == checkpoint]:
+            del self._states[key]
+
+    def recover(self) -> None:
+        """It works again."""
+        self.fails_to = ""
+
+
+def checkpoint_config(rng: Random) -> dict[str, Any]:
+    """Checkpoints, some of them in a hurry."""
+    return {
+        keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE,
+        keys.CHECKPOINT_INTERVAL_SECS: rng.choice((0.005, 0.02, 0.1)),
+        keys.CHECKPOINT_TIMEOUT_SECS: rng.choice((0.2, 5)),
+        keys.CHECKPOINT_PAUSE_MS: rng.choice((0, 10)),
+        keys.CHECKPOINTS_RETAINED: rng.choice((1, 3)),
+    }
+
+
+def counting(topology: TopologySpec) -> TopologySpec:
+    """The same topology of components that keep their state."""
+    kinds = {True: CountingSpout, False: CountingBolt}
+    components = tuple(
+        replace(each, class_path=f"{__name__}.{kinds[each.is_spout].__name__}")
+        for each in topology.components
+    )
+    return replace(topology, components=components)
+
+
+def children(component: str, stream: str, ident: int, most: int) -> int:
+    """How many tuples a bolt emits on a stream for one of an ident."""
+    return 1 + crc32(f"{component} {stream} {ident}".encode()) % most
+
+
+class CountingSpout(SimSpout, StatefulComponent):
+    """Emits its idents in order; where it is stands in its state."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.total = len(self.left)
+        for _ in range(self.state.get("position") or 0):
+            self.left.popleft()
+
+    def next_tuple(self) -> None:
+        acked = self.emitter.habits.acked_idents
+        if self.left:
+            require(self.left[0][1] not in acked, f"{self.left[0]} is emitted again after its ack")
+        super().next_tuple()
+        self.state.put("position", self.total - len(self.left))
+
+    def ack(self, tup_id: Any) -> None:
+        self.emitter.habits.acked_idents.add(self.attempts[tup_id][1])
+        super().ack(tup_id)
+
+    def fail(self, tup_id: Any) -> None:
+        self.emitter.journal.settled(tup_id, "failed", False)
+
+
+class CountingBolt(SimBolt, StatefulComponent):
+    """Counts what it gets, and passes it on, some of it later."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.counts: dict[int, int] = self.state.get("counts") or {}
+        self.waiting: list[int] = self.state.get("waiting") or []
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        self.state.put("counts", self.counts)
+        self.state.put("waiting", self.waiting)
+
+    def process(self, tup: Any) -> None:
+        self.receive(tup)
+        (ident,) = tup.values[5]
+        self.counts[ident] = self.counts.get(ident, 0) + 1
+        self.waiting.append(ident)
+        habits = self.emitter.habits
+        if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
+            self.send_waiting()
+        self.ack(tup)
+
+    def send_waiting(self) -> None:
+        """Pass on what was held back."""
+        emitter = self.emitter
+        waiting, self.waiting = self.waiting, []
+        for ident in waiting:
+            for stream in emitter.streams:
+                most = emitter.habits.children_max
+                for _ in range(children(emitter.name, stream, ident, most)):
+                    emitter.send(stream, [], [ident])
+
+    def on_finish(self) -> None:
+        self.send_waiting()
+
+
+def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int]]]) -> Any:
+    """component -> how often it gets each ident; `idents`: of each spout, by stream."""
+    habits: Habits = topology.components[0].config[HABITS]
+    counts: dict[str, Counter[int]] = {each.name: Counter() for each in topology.components}
+    for component in topology.components:  # those that feed others come first
+        emitted: dict[str, Counter[int]] = {}
+        for stream in component.outputs:
+            if component.is_spout:
+                emitted[stream.name] = Counter(idents[component.name].get(stream.name, ()))
+            else:
+                most = habits.children_max
+                emitted[stream.name] = Counter(
+                    {
+                        ident: number * children(component.name, stream.name, ident, most)
+                        for ident, number in counts[component.name].items()
+                    }
+                )
+            for reader, an_input in topology.consumers.get((component.name, stream.name), ()):
+                copies = reader.parallelism if an_input.grouping.kind is GroupingKind.ALL else 1
+                for ident, number in emitted[stream.name].items():
+                    counts[reader.name][ident] += number * copies
+    return counts
+
+
+def check_counts(cluster: "Cluster") -> None:
+    """At the end every bolt has counted every ident exactly as often as it must."""
+    assert cluster.master is not None
+    require(cluster.master.core.lost == 0, "the master misses deliveries")
+    restore = cluster.master.core.plan_restore
+    assert restore is not None
+    assert restore.members is not None
+    late = {
+        each.task
+        for each in cluster.instances.values()
+        if restore.members[each.task] != each.incarnation
+    }
+    idents: dict[str, dict[str, list[int]]] = {}
+    counted: dict[str, Counter[int]] = {}
+    for each in cluster.instances.values():
+        name = cluster.packing.instances[each.task].component
+        if isinstance(each.component, CountingSpout):
+            for stream, some in each.component.all_idents.items():
+                idents.setdefault(name, {}).setdefault(stream, []).extend(some)
+        else:
+            counted.setdefault(name, Counter()).update(each.component.counts)
+    tasks_of = cluster.packing.tasks_of
+    for name, expected in expected_counts(cluster.topology, idents).items():
+        # Whoever was replaced after the end has nothing to count any more.
+        if name in counted and not late & set(tasks_of[name]):
+            wrong = {
+                ident: (counted[name][ident], expected[ident])
+                for ident in expected | counted[name]
+                if counted[name][ident] != expected[ident]
+            }
+            require(not wrong, f"{name} has counted (ident: got, expected) {wrong}")

@@ -1,0 +1,23 @@
+"""Checkpoints in a whole cluster from one seed: whatever dies, every count is exact.
+
+A failing seed is run again by HERON_SIM_SEEDS=123, as in test_cluster.py.
+"""
+
+import os
+
+import pytest
+
+from sim.run import run_seed
+
+SEEDS = 90
+
+
+def _seeds() -> range:
+    first, _, end = os.environ.get("HERON_SIM_SEEDS", f"0:{SEEDS}").partition(":")
+    return range(int(first), int(end) if end else int(first) + 1)
+
+
+@pytest.mark.parametrize("seed", _seeds())
+def test_effectively_once(seed: int) -> None:
+    # Instances, stream managers, masters and whole containers die while checkpoints are taken.
+    run_seed(seed, effectively_once=True)

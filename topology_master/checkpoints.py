@@ -1,0 +1,224 @@
+"""Which checkpoint is under way, and to which ones the topology can go back.
+
+A checkpoint gets its number, which is stored before it is triggered, so that no number is used
+twice whatever becomes of this master. It is complete when all instances have stored their state;
+that is stored before anybody acts on it. One that fails leaves those before as they are: the next
+one comes after the interval.
+"""
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from heron_core.stats import CheckpointStats
+from heron_core.typed_json import from_json, to_json
+from heron_core.wire import messages
+from topology_master.events import DiscardCheckpoint, StoreCheckpoints
+from topology_master.options import Options
+from topology_master.recovery import Recovery
+
+Step = (
+    StoreCheckpoints | DiscardCheckpoint | messages.TriggerCheckpoint | messages.CheckpointCompleted
+)
+"""Messages go to all stream managers."""
+
+
+class Stage(Enum):
+    """How far a checkpoint is."""
+
+    NUMBERED = "numbered"
+    """Its number is being stored."""
+    UNDER_WAY = "under way"
+    """It is triggered, and instances store their states."""
+    COMPLETING = "completing"
+    """All states are stored; that it is complete is being stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A checkpoint to which the topology can go back."""
+
+    number: int
+    at: float
+    """When it was triggered, in seconds since 1970."""
+    secs: float
+    """How long it took until all states were stored."""
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Pending:
+    """The checkpoint that is under way."""
+
+    number: int
+    since: float
+    left: set[int]
+    """Tasks that have not stored their state."""
+    stage: Stage = Stage.NUMBERED
+    size_bytes: int = 0
+    secs: float = field(default=0.0)
+
+
+class Checkpoints:
+    """The checkpoints of one topology."""
+
+    def __init__(self, options: Options, stored: messages.Json, wall_clock_secs: float) -> None:
+        """`stored`: what a master before this one left in the state store; ProtocolError if it is
+        none. `wall_clock_secs` plus the core's clock are seconds since 1970."""
+        self._options = options
+        self._wall_clock_secs = wall_clock_secs
+        self.latest = int(stored.get("latest", 0))
+        """The highest number that was given away."""
+        self.completed = [
+            from_json(Completed, each, "a checkpoint") for each in stored.get("completed", ())
+        ]
+        """Newest first."""
+        self.pending: Pending | None = None
+        self.failed = 0
+        """How many have failed."""
+        self.failure = ""
+        """Why the last one failed; empty if it did not."""
+        self._next_at: float | None = None
+        """When the next one is due; None: this master has not looked yet."""
+        self._garbage = set[int]()
+        """Of checkpoints that have failed there may be states in the store."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the state store."""
+        return {"latest": self.latest, "completed": [to_json(each) for each in self.completed]}
+
+    def numbers(self) -> list[int]:
+        """The checkpoints to which the topology can go back, best first; 0 if there is none."""
+        return [each.number for each in self.completed] or [0]
+
+    # --- the way of a checkpoint --------------------------------------------------------------
+
+    def request(self, now: float) -> int:
+        """Somebody wants one now; its number."""
+        self._next_at = now
+        return self.latest + 1
+
+    def is_due(self, now: float) -> bool:
+        """Whether the next one is to begin."""
+        if self._next_at is None:
+            self._next_at = now + self._options.checkpoint_interval_secs
+        return self.pending is None and now >= self._next_at
+
+    def begin(self, tasks: Set[int], now: float) -> list[Step]:
+        """A checkpoint of these tasks begins: with its number."""
+        self.latest += 1
+        self.pending = Pending(self.latest, now, set(tasks))
+        self._next_at = now + self._options.checkpoint_interval_secs
+        return [StoreCheckpoints(self.to_json())]
+
+    def stored(self, epoch: int) -> list[Step]:
+        """The state store has all that was to be stored: what comes next may happen."""
+        pending = self.pending
+        if pending is None:
+            return []
+        if pending.stage is Stage.NUMBERED:
+            pending.stage = Stage.UNDER_WAY
+            return [messages.TriggerCheckpoint(pending.number, epoch)]
+        if pending.stage is Stage.COMPLETING:
+            self.pending = None
+            garbage, self._garbage = self._garbage, set()
+            discarded = [DiscardCheckpoint(number) for number in sorted(garbage)]
+            return [messages.CheckpointCompleted(pending.number, epoch), *discarded]
+        return []
+
+    def take(self, message: messages.CheckpointStored, now: float) -> list[Step]:
+        """An instance has stored its state."""
+        pending = self.pending
+        if pending is None or message.checkpoint != pending.number or not pending.left:
+            return []
+        if message.task in pending.left:
+            pending.left.remove(message.task)
+            pending.size_bytes += message.size_bytes
+        if pending.left:
+            return []
+        pending.stage, pending.secs = Stage.COMPLETING, now - pending.since
+        self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
+        self.failure = ""
+        newest = Completed(
+            pending.number,
+            self._wall_clock_secs + pending.since,
+            pending.secs,
+            pending.size_bytes,
+        )
+        return [self._retain([newest, *self.completed])]
+
+    def _retain(self, completed: list[Completed]) -> Step:
+        retained = completed[: self._options.checkpoints_retained]
+        self._garbage.update(each.number for each in {*completed, *self.completed} - {*retained})
+        self.completed = retained
+        return StoreCheckpoints(self.to_json())
+
+    def is_late(self, now: float) -> bool:
+        """Whether the one that is under way has had its time."""
+        pending = self.pending
+        if pending is None or pending.stage is Stage.COMPLETING:
+            return False
+        return now - pending.since > self._options.checkpoint_timeout_secs
+
+    def fail(self, number: int, reason: str, now: float) -> bool:
+        """A checkpoint has failed; whether it was the one under way."""
+        pending = self.pending
+        if pending is None or pending.number != number or pending.stage is Stage.COMPLETING:
+            return False
+        self._give_up(pending)
+        self.failed += 1
+        self.failure = reason
+        self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
+        return True
+
+    def _give_up(self, pending: Pending) -> None:
+        self._garbage.add(pending.number)
+        self.pending = None
+
+    # --- going back ---------------------------------------------------------------------------
+
+    def abandon(self) -> None:
+        """The topology goes back: what is under way cannot be completed any more. What is complete
+        will be stored together with the plan that goes back to it."""
+        if self.pending is not None:
+            if self.pending.stage is not Stage.COMPLETING:
+                self._give_up(self.pending)
+            self.pending = None
+
+    def went_back(self, number: int) -> list[Step]:
+        """The topology runs from that one on: newer ones could not be read."""
+        usable = [each for each in self.completed if each.number <= number]
+        return [] if usable == self.completed else [self._retain(usable)]
+
+    def stats(
+        self, recovery: Recovery, waiting_for: tuple[str, ...], now: float
+    ) -> CheckpointStats:
+        """For people."""
+        newest = self.completed[0] if self.completed else None
+        return CheckpointStats(
+            restored=recovery.restore.checkpoint,
+            released=recovery.is_released,
+            waiting_for=waiting_for,
+            completed=newest.number if newest else 0,
+            age_secs=max(0.0, self._wall_clock_secs + now - newest.at) if newest else None,
+            secs=newest.secs if newest else None,
+            size_bytes=newest.size_bytes if newest else None,
+            under_way=self.pending.number if self.pending else None,
+            latest=self.latest,
+            failed=self.failed,
+            failure=self.failure,
+        )
+
+    def validate(self, tasks: Set[int]) -> None:
+        """AssertionError if something holds that never may."""
+        numbers = [each.number for each in self.completed]
+        assert numbers == sorted(set(numbers), reverse=True), f"not newest first: {numbers}"
+        assert max(numbers, default=0) <= self.latest, "complete before it had a number"
+        assert len(numbers) <= self._options.checkpoints_retained, "too many are retained"
+        assert not self._garbage & set(numbers), "what is retained is to be discarded"
+        if self.pending is not None:
+            assert self.pending.number == self.latest, "an older one is under way"
+            assert self.pending.left <= tasks, "a checkpoint waits for a stranger"
+            complete = self.pending.stage is Stage.COMPLETING
+            assert complete is not bool(self.pending.left), "complete, and waits for somebody"

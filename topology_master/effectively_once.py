@@ -1,0 +1,49 @@
+"""What a topology master has in a topology that runs effectively once: checkpoints and recovery."""
+
+from collections.abc import Set
+
+from heron_core.plans import PhysicalPlan, Restore
+from heron_core.wire.messages import Json
+from topology_master.checkpoints import Checkpoints
+from topology_master.options import Options
+from topology_master.recovery import Recovery
+
+
+class EffectivelyOnce:
+    """The checkpoints of a topology, and the restore with which its newest plan begins."""
+
+    def __init__(
+        self,
+        options: Options,
+        stored: Json,
+        previous: PhysicalPlan | None,
+        wall_clock_secs: float,
+    ) -> None:
+        """`stored`, `previous`: the checkpoints and the plan that a master before this one left."""
+        self.checkpoints = Checkpoints(options, stored, wall_clock_secs)
+        self.recovery = Recovery(previous.restore if previous else None)
+
+    @property
+    def restore(self) -> Restore:
+        """With which states the newest plan begins."""
+        return self.recovery.restore
+
+    def begin_epoch(self) -> Restore:
+        """All go back, to the newest completed checkpoint that can be had."""
+        self.checkpoints.abandon()
+        return self.recovery.begin(self.checkpoints.numbers())
+
+    def missing(self, tasks: Set[int]) -> set[int]:
+        """The tasks for whose state all wait: to be restored, or else to be stored."""
+        if not self.recovery.is_released:
+            return tasks - self.recovery.restored.keys()
+        pending = self.checkpoints.pending
+        return set(pending.left) if pending is not None else set()
+
+    def validate(self, tasks: Set[int]) -> None:
+        """AssertionError if something holds that never may."""
+        self.checkpoints.validate(tasks)
+        self.recovery.validate(tasks)
+        assert self.recovery.is_released or self.checkpoints.pending is None, (
+            "a checkpoint is under way, and not all have the state of the one before"
+        )
