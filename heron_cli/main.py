@@ -26,6 +26,10 @@ COMMANDS = {
         "heron_cli.commands.control",
         "Deactivate a topology: its spouts stop emitting.",
     ),
+    "checkpoint": (
+        "heron_cli.commands.control",
+        "Take a checkpoint of a running topology now.",
+    ),
     "kill": (
         "heron_cli.commands.control",
         "End a topology when its tuples in flight are processed.",

@@ -104,13 +104,16 @@ def ask_to_end(topology: RunningTopology, wait_secs: float) -> None:
         forget(store, name)
 
 
-def follow(steps: Steps) -> None:
-    """Carry out an operation here, because no process of the topology's own can."""
+def follow(steps: Steps) -> Mapping[str, Any]:
+    """Carry out an operation here, because no process of the topology's own can; its result."""
     shown = Shown()
     try:
-        for progress in steps:
-            shown.show_progress(progress)
+        while True:
+            shown.show_progress(next(steps))
             time.sleep(POLL_SECS)
+    except StopIteration as end:
+        result: Mapping[str, Any] = end.value
+        return result
     finally:
         shown.clear()
 

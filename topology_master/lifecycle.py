@@ -30,7 +30,7 @@ from topology_master.termination import Ended, Finish, Phase, Termination
 Out = list[events.Instruction]
 
 ANOTHER_TRY = "another try"
-"""To go back: the first one is an event."""
+"""To go back: the first one of a checkpoint is an event."""
 NAMED_MAX = 5
 """Of the instances that a checkpoint waits for, so many are named."""
 
@@ -118,8 +118,13 @@ class Lifecycle:
             cost = LOST_QUEUES if self.effectively_once is None else ""
             self.incidents.container_replaced(who.container, who.predecessor, now, cost)
         self.plan.follow(who.epoch)
+        epoch = self.plan.epoch
         if who.container in self.plan.containers and self.is_complete:
             self._plan_for(who.container if was_complete else None, now, out)
+        once = self.effectively_once
+        if once is not None and once.is_new_process(who) and self.plan.epoch == epoch > 0:
+            # Its address may be that of the one before, whose queues are gone all the same.
+            self._go_back(once, f"another process serves container {who.container}", now, out)
         self.advance_update(now, out)
         if self.termination.finishing:
             # Its predecessor may have died with the order, or with the answers.
@@ -179,10 +184,11 @@ class Lifecycle:
 
     def _begin_epoch(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
         """All go back to a checkpoint, by a plan with an epoch that is new."""
+        before = once.restore.checkpoint
         self.plan.restore = once.begin_epoch()
         self.termination.go_back(self.plan.packing)
-        if self.plan.epoch > 1 and why != ANOTHER_TRY:
-            number = self.plan.restore.checkpoint
+        number = self.plan.restore.checkpoint
+        if self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
             what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
             self.incidents.record(now, EventKind.RESTORE, what, why)
         self._publish(out)

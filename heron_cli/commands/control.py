@@ -4,7 +4,7 @@ import socket
 
 import click
 
-from heron_cli.operations import ask, ask_to_end, follow, self_running
+from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, self_running
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
@@ -12,7 +12,7 @@ from heron_core.operations import Kind
 from heron_core.plans import TopologyState
 from heron_core.state_tree import packing_path
 from heron_io.processes import user_name
-from scheduler.operation_steps import drain
+from scheduler.operation_steps import OperationSteps, drain
 from scheduler.outcomes import write_killed_outcome
 from scheduler.registration import forget, is_alive
 from scheduler.user_folder import Home
@@ -38,6 +38,27 @@ def deactivate_command(target: Target) -> None:
     heronpy deactivate wordcount
     """
     _change(target, Kind.DEACTIVATE, "paused")
+
+
+@click.command("checkpoint")
+@target_options()
+def checkpoint_command(target: Target) -> None:
+    """Take a checkpoint of the topology NAME now, and wait until it is complete.
+
+    \b
+    heronpy checkpoint wordcount
+    """
+    name = target.name()
+    with target.running(name) as topology:
+        cluster = self_running(topology, target.store_options.config_path)
+        if cluster is None:
+            done = ask(topology, Kind.CHECKPOINT, {}).result
+        else:
+            containers = ClusterContainers(cluster, name)
+            steps = OperationSteps(topology.store, name, topology.client, containers)
+            done = follow(steps.checkpoint())
+    size = f"{done['size_bytes']:,} bytes in {done['secs']:.2f} s"
+    click.echo(f"checkpoint {done['number']} of {name} is complete: {size}")
 
 
 def _change(target: Target, kind: Kind, word: str) -> None:

@@ -14,6 +14,7 @@ from heron_cli.options.find_topology import Target, target_options
 from heron_cli.run_result import shortfall_line
 from heron_cli.running_topology import RunningTopology, ended_text
 from heron_cli.stats_text import (
+    checkpoint_line,
     dropped_lines,
     error_lines,
     event_lines,
@@ -158,6 +159,8 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         return
     if not outcome:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
+    if stats.checkpoints is not None:
+        click.echo(checkpoint_line(stats.checkpoints))
     click.echo(component_table(stats, width, rates=not outcome))
     for component, rows in numbers.instances.items():
         click.echo(f"\n# Instances of {component}")
