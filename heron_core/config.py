@@ -38,14 +38,32 @@ METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
+WINDOW_LENGTH_COUNT = "topology.bolts.window.length.count"
+WINDOW_LENGTH_MS = "topology.bolts.window.length.duration.ms"
+WINDOW_SLIDE_COUNT = "topology.bolts.window.sliding.interval.count"
+WINDOW_SLIDE_MS = "topology.bolts.window.sliding.interval.duration.ms"
+WINDOW_LATENESS_MS = "topology.bolts.window.allowed.lateness.ms"
+TIMESTAMP_FIELD = "topology.bolts.tuple.timestamp.field.name"
+TIMESTAMP_LAG_MS = "topology.bolts.tuple.timestamp.max.lag.ms"
+TIMESTAMP_AHEAD_MS = "topology.bolts.tuple.timestamp.max.ahead.ms"
+LATE_STREAM = "topology.bolts.late.tuple.stream"
+WATERMARK_INTERVAL_MS = "topology.bolts.watermark.event.interval.ms"
+WATERMARK_IDLE_MS = "topology.bolts.watermark.idle.ms"
+WATERMARK_END_AFTER_MS = "topology.bolts.watermark.end.after.ms"
+WATERMARK_SOURCES = "topology.bolts.watermark.sources"
 
 CHECKPOINT_INTERVAL_SECS = "topology.stateful.checkpoint.interval.seconds"
 CHECKPOINT_TIMEOUT_SECS = "topology.checkpoint.timeout.secs"
 CHECKPOINT_PAUSE_MS = "topology.checkpoint.pause.ms"
 CHECKPOINTS_RETAINED = "topology.checkpoint.retained"
 CHECKPOINT_STORE = "topology.checkpoint.store"
+STATE_BACKEND = "topology.state.backend"
+STATE_FOLDER = "topology.state.folder"
 
 ENVIRONMENT = "topology.environment"
+
+OF_STREAMS = "streams"
+OF_TASKS = "tasks"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
@@ -59,6 +77,9 @@ EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
 
 FAIL = "fail"
 EXIT = "exit"
+
+MEMORY = "memory"
+ROCKSDB = "rocksdb"
 
 STAGE = "stage"
 SPOUT = "spout"
@@ -107,6 +128,8 @@ DEFAULTS: Mapping[str, Any] = {
     CHECKPOINT_PAUSE_MS: 100,
     # One can be damaged, and the one before may be on its way out.
     CHECKPOINTS_RETAINED: 3,
+    # A get of a dict costs a hundredth of one of a database.
+    STATE_BACKEND: MEMORY,
     # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
     # the default message timeout.
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
@@ -173,6 +196,11 @@ def takes_checkpoints(config: Mapping[str, Any]) -> bool:
     return reliability(config) == EFFECTIVELY_ONCE
 
 
+def state_backend(config: Mapping[str, Any]) -> str:
+    """Where keyed state is kept: memory (default), or rocksdb for state larger than memory."""
+    return _one_of(config, STATE_BACKEND, MEMORY, ROCKSDB)
+
+
 def backpressure_mode(config: Mapping[str, Any]) -> str:
     """How a queue that is too full is answered: stage (default), spout (Heron's) or drop."""
     return _one_of(config, BACKPRESSURE_MODE, STAGE, SPOUT, DROP)
@@ -181,6 +209,11 @@ def backpressure_mode(config: Mapping[str, Any]) -> str:
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
     return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
+
+
+def watermark_sources(config: Mapping[str, Any]) -> str:
+    """What a window bolt takes the least watermark of: its streams (Storm), or their tasks."""
+    return _one_of(config, WATERMARK_SOURCES, OF_STREAMS, OF_TASKS)
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
@@ -212,6 +245,7 @@ def check(config: Mapping[str, Any]) -> None:
     merged = with_defaults(config)
     reliability(merged)
     backpressure_mode(merged)
+    state_backend(merged)
     exits_on_exception(merged)
     environment(merged)
     tick_interval_secs(merged)

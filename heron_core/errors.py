@@ -27,6 +27,10 @@ class ValueNotSerialisable(ComponentError, TypeError):
     """An emitted value cannot travel: names component, stream and field."""
 
 
+class StateError(ComponentError):
+    """A component's state cannot be kept, saved or restored: names component, state and key."""
+
+
 class ProtocolError(HeronError):
     """A peer sent something that is not of our protocol: its fault, never ours to die of."""
 

@@ -23,6 +23,7 @@ from heron_core.plans import (
     PackingPlan,
     PhysicalPlan,
     Resource,
+    Restore,
     TopologyState,
     physical_to_json,
 )
@@ -31,6 +32,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, kind_of
 from heron_core.wire.merged import split
 from heron_instance.input.bolt import NEVER, BoltDriver
+from heron_tester.checkpoints import Checkpoints, Fed
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
@@ -40,7 +42,6 @@ from stream_manager import events
 from stream_manager.options import Options
 
 CONTAINER = 1
-EPOCH = 1
 ADDRESS = "tester"
 _NOTHING = Resource(0.0, 0, 0)
 BUSIEST_SHOWN = 3
@@ -93,6 +94,12 @@ class Cluster:
         self._outgoing = {task: Queue(self._to_manager) for task in tasks}
         self._incoming = {task: Queue(partial(self._to_instance, task)) for task in tasks}
         self._queues = [*self._outgoing.values(), *self._incoming.values()]
+        self._epoch = 1
+        self.checkpoints = Checkpoints(set(tasks)) if self._options.checkpoints else None
+        """None in a topology that takes none."""
+        self._restored: dict[int, int] = {}
+        """task -> incarnation, of those that have the state that the newest plan begins with"""
+        self._is_going_back = False
         self.instances: dict[int, Instance] = {}
         try:
             for task in tasks:
@@ -103,17 +110,21 @@ class Cluster:
             raise
 
     def _start_all(self) -> None:
-        plan = PhysicalPlan(
-            self.shared.topology.name, EPOCH, TopologyState.RUNNING, self.shared.packing,
-            {CONTAINER: ADDRESS},
-        )  # fmt: skip
-        self._handle(events.FromMaster(messages.Plan(physical_to_json(plan))))
+        self._send_plan(None if self.checkpoints is None else Restore(0))
         self._handle(events.Timer())
         timeout = self._options.message_timeout_secs
         self._rotation_secs = None if timeout is None else timeout / self._options.expiry_buckets
         self._next_rotation = self.clock.now + (self._rotation_secs or 0.0)
         for instance in self.instances.values():
             self._greet(instance)
+        self._release()
+
+    def _send_plan(self, restore: Restore | None) -> None:
+        plan = PhysicalPlan(
+            self.shared.topology.name, self._epoch, TopologyState.RUNNING, self.shared.packing,
+            {CONTAINER: ADDRESS}, restore=restore,
+        )  # fmt: skip
+        self._handle(events.FromMaster(messages.Plan(physical_to_json(plan))))
 
     def _born(self, task: int) -> Instance:
         rng = Random(self.rng.random())
@@ -132,6 +143,23 @@ class Cluster:
                 self._to_manager((instance, frames))
             else:
                 self._wait_in(self._outgoing[instance.task], (instance, frames))
+
+    def reported(self, instance: Instance, message: messages.FromInstance) -> None:
+        """What the master would be told; what failed in user code is among its errors already."""
+        if isinstance(message, messages.Restored):
+            self._restored[message.task] = message.incarnation
+        elif isinstance(message, messages.RestoreFailed):
+            raise TesterError(f"a state cannot be restored: {message.reason}")
+
+    def save(self, instance: Instance, checkpoint: int, state: bytes) -> None:
+        """A state for the checkpoint store."""
+        if self.checkpoints is not None:
+            self.checkpoints.save(instance.task, checkpoint, state)
+
+    def load(self, task: int, checkpoint: int) -> bytes:
+        """A state of the checkpoint store."""
+        assert self.checkpoints is not None
+        return self.checkpoints.load(task, checkpoint)
 
     def call_soon(self, instance: Instance, function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""
@@ -168,8 +196,13 @@ class Cluster:
                     if self.instances[task].incarnation == incarnation:
                         for message in split(frames):
                             self._wait_in(self._incoming[task], message)
-                case events.ToLocalControl(task, _, messages.Plan() as plan):
-                    self.guarded(self.instances[task], partial(self.instances[task].order, plan))
+                case events.ToLocalControl(
+                    task,
+                    _,
+                    (messages.Plan() | messages.TriggerCheckpoint()
+                     | messages.CheckpointCompleted()) as message,
+                ):  # fmt: skip
+                    self.guarded(self.instances[task], partial(self.instances[task].order, message))
                 case events.Log(text) | events.Exit(text, _):
                     raise TesterError(f"the tester's stream manager: {text}")
 
@@ -222,6 +255,9 @@ class Cluster:
         takes its place."""
         if instance.is_dead:
             return
+        if self._is_going_back:
+            instance.guarded(call)  # what a component cannot begin with it never can
+            return
         try:
             instance.guarded(call)
             instance.driver.flush()
@@ -234,8 +270,14 @@ class Cluster:
                 instance.watch.raised(_ENDED, error)
             self.replace(instance.task)
 
-    def replace(self, task: int) -> None:
-        """Kill an instance and start another one: what it remembered and held is gone."""
+    def replace(self, *tasks: int) -> None:
+        """Kill instances and start others: what they remembered and held is gone."""
+        void = [fed for task in tasks for fed in self._replace(task)]
+        if self.checkpoints is not None:
+            self._go_back(self.checkpoints.newest, void)
+
+    def _replace(self, task: int) -> list[Fed]:
+        """One of them; returns what of the test's tuples is void by that."""
         dead = self.instances[task]
         dead.killed()
         # What it had sent is on the wire; what it was sent is lost with it.
@@ -245,6 +287,43 @@ class Cluster:
         self._incoming[task].waiting.clear()
         self.instances[task] = self._born(task)
         self._greet(self.instances[task])
+        return dead.void_ids()
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def checkpoint(self, checkpoints: Checkpoints) -> bool:
+        """Have all save their state behind what is under way; whether all of them did."""
+        number = checkpoints.begin()
+        self._handle(events.FromMaster(messages.TriggerCheckpoint(number, self._epoch)))
+        self.settle()
+        is_complete = checkpoints.complete(number)
+        if is_complete:
+            self._handle(events.FromMaster(messages.CheckpointCompleted(number, self._epoch)))
+            self.settle()
+        return is_complete
+
+    def _go_back(self, checkpoint: int, void: Sequence[Fed]) -> None:
+        """All begin again with their state of a checkpoint; what was under way is gone."""
+        self._epoch += 1
+        for queue in self._queues:
+            queue.waiting.clear()
+        self._calls.clear()
+        self._timers.clear()
+        self._restored.clear()
+        self._is_going_back = True
+        try:
+            self._send_plan(Restore(checkpoint))
+            self._release()
+        finally:
+            self._is_going_back = False
+        for fed in void:
+            self.call_soon(next(iter(self.instances.values())), partial(fed.outcome, False))
+
+    def _release(self) -> None:
+        """All have their state: they may go on."""
+        if self.checkpoints is not None:
+            restored = dict(sorted(self._restored.items()))
+            self._send_plan(Restore(self.checkpoints.newest, restored))
 
     def call_spouts(self, names: Sequence[str]) -> list[bool]:
         """One call of next_tuple of each instance that may emit; for each whether it did."""

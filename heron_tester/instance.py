@@ -11,14 +11,29 @@ from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import Frames, Kind, header_of
-from heron_core.wire.messages import FinishBolts, Plan
+from heron_core.wire.messages import (
+    CheckpointCompleted,
+    FinishBolts,
+    FromInstance,
+    Plan,
+    TriggerCheckpoint,
+)
 from heron_core.wire.packets import decode_roots
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
-from heron_instance.events import ControlReceived, Event, Log, Received, Turn
+from heron_instance.events import (
+    ControlReceived,
+    Event,
+    Log,
+    Received,
+    SaveState,
+    SendControl,
+    Turn,
+)
 from heron_instance.input.bolt import NEVER, BoltDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
+from heron_tester.checkpoints import Fed, WatchedIds
 from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.faults import Faults
 from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logger
@@ -46,6 +61,15 @@ class ClusterCallbacks(Protocol):
 
     def sent(self, instance: "Instance", messages: list[Frames]) -> None:
         """A message for the stream manager."""
+
+    def reported(self, instance: "Instance", message: FromInstance) -> None:
+        """A control message for the master."""
+
+    def save(self, instance: "Instance", checkpoint: int, state: bytes) -> None:
+        """Its state of a checkpoint, for the checkpoint store."""
+
+    def load(self, task: int, checkpoint: int) -> bytes:
+        """That state again."""
 
     def call_soon(self, instance: "Instance", function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""
@@ -79,6 +103,8 @@ class Instance:
         self.watch = Watch(
             self.name, task, self.is_spout, shared.clock, shared.journal, shared.faults
         )
+        self._callbacks = callbacks
+        self.takes_checkpoints = keys.takes_checkpoints(keys.with_defaults(shared.topology.config))
         self._fed: dict[int, Call] = {}
         """root -> what to call with the outcome, of tuples that the test emitted"""
         debug = keys.flag(keys.with_defaults(shared.topology.config), keys.DEBUG)
@@ -92,13 +118,19 @@ class Instance:
             call_later=partial(callbacks.call_later, self),
             construct=self._construct,
             wrap=self.watch.around,
+            load_state=partial(callbacks.load, task) if self.takes_checkpoints else None,
         )
         self.core = self._made_core(environment)
+        self._attach()
+        self._shared_log = SharedLines(self.watch, getattr(self.users_object, "logger", None))
+
+    def _attach(self) -> None:
+        """Watch the component that the core runs; it makes another one when it goes back to a
+        checkpoint."""
         self.component: Any = self.core.instance.adapter
         self.context = self.core.instance.context
         self.driver: Any = self.core.driver
         self.driver.report = self.watch.reported
-        self._shared_log = SharedLines(self.watch, getattr(self.users_object, "logger", None))
         if self.is_spout:
             self._note_done_at_once()
 
@@ -131,7 +163,11 @@ class Instance:
 
     def _note_done_at_once(self) -> None:
         """What `initialize` emitted before there was a core to ask."""
-        done = self.watch.done_at_once = self.driver.collector.done_at_once
+        done = self.driver.collector.done_at_once
+        if self.takes_checkpoints:
+            self.driver.emitted_ids = WatchedIds(self.watch.outcome, self._fed_settled)
+            return
+        self.watch.done_at_once = done
         for tup_id in done:
             self.watch.outcome(tup_id, True)
 
@@ -144,10 +180,12 @@ class Instance:
 
     # --- work ---------------------------------------------------------------------------------
 
-    def order(self, message: Plan | FinishBolts) -> None:
+    def order(self, message: Plan | FinishBolts | TriggerCheckpoint | CheckpointCompleted) -> None:
         """A control message, carried out at once; what makes the process end is raised."""
         self._handle(ControlReceived(message))
         self._handle(Turn())
+        if self.core.driver is not self.driver:
+            self._attach()
 
     def deliver(self, frames: Frames) -> None:
         """Process one message and report it; what makes the process end is raised."""
@@ -159,8 +197,13 @@ class Instance:
     def _handle(self, event: Event) -> None:
         """The main loop's steps and the control messages for the master are the tester's own."""
         for instruction in self.core.handle(event, self.shared.clock()):
-            if isinstance(instruction, Log):
-                self.watch.error_line("a message", instruction.text)
+            match instruction:
+                case Log(text):
+                    self.watch.error_line("a message", text)
+                case SaveState(checkpoint, state):
+                    self._callbacks.save(self, checkpoint, state)
+                case SendControl(message):
+                    self._callbacks.reported(self, message)
 
     def _note_outcomes(self, frames: Frames) -> None:
         """What becomes of roots: the test's own are no business of the spout."""
@@ -199,12 +242,30 @@ class Instance:
         direct_task: int | None,
         outcome: Call,
     ) -> None:
+        if self.takes_checkpoints:
+            self.watch.emit(values, tup_id, stream, direct_task)
+            if tup_id is not None:
+                self.driver.collector.done_at_once[-1] = Fed(tup_id, outcome)
+            return
         before = len(self.watch.done_at_once)
         self.watch.emit(values, tup_id, stream, direct_task)
         if len(self.watch.done_at_once) > before:
             self.watch.done_at_once.pop()
         elif tup_id is not None:
             self._fed[next(reversed(self.driver.collector.pending))] = outcome
+
+    def _fed_settled(self, fed: Fed, acked: bool) -> None:
+        """A checkpoint covers a tuple of the test's, or it is void."""
+        self._callbacks.call_soon(self, partial(fed.outcome, acked))
+
+    def void_ids(self) -> list[Fed]:
+        """It was killed: what it emitted and no checkpoint covers has failed. Those of the test."""
+        found: list[Fed] = []
+        if self.is_spout and self.takes_checkpoints:
+            ids = WatchedIds(self.watch.outcome, lambda fed, acked: found.append(fed))
+            ids.take([*self.driver.emitted_ids.void_unnoted(), *self.driver.collector.done_at_once])
+            ids.void()
+        return found
 
     def tick(self) -> None:
         """A tick now, whether or not one is due."""

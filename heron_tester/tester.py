@@ -5,6 +5,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.topology import DEFAULT_STREAM
 from heron_tester.clock import START_TIME
@@ -13,6 +14,7 @@ from heron_tester.faults import CRASH, DROP, FAIL, RAISE, Fault, When
 from heron_tester.records import Emitted, LogLine, Problem, Received, records_of
 from heron_tester.run_settings import STEPS_MAX, WAIT_SECS, RunSettings
 from heron_tester.sources import topology_of
+from heron_tester.watermark_step import advance_watermark
 
 
 class TopologyTester:
@@ -160,10 +162,30 @@ class TopologyTester:
         with self._engine.running():
             self._engine.cluster.advance(secs)
 
+    def advance_watermark(self, component: str, watermark_ms: int) -> None:
+        """No event below `watermark_ms` is expected by a window bolt any more; and deliver."""
+        with self._engine.running():
+            advance_watermark(self._engine, component, watermark_ms)
+
     def finish(self) -> None:
         """The end of the data: each bolt's on_finish, in topological order, with deliveries."""
         with self._engine.running():
             self._engine.cluster.finish()
+
+    def checkpoint(self) -> bool:
+        """Take a checkpoint, with what is under way before it; whether it is complete.
+
+        It is not if a state cannot be saved (see `errors`), or if something crashes meanwhile. Only
+        for topologies whose topology.reliability.mode is EFFECTIVELY_ONCE.
+        """
+        checkpoints = self._engine.cluster.checkpoints
+        if checkpoints is None:
+            raise UsageError(
+                f"checkpoint() needs config={{{keys.RELIABILITY_MODE!r}:"
+                f" {keys.EFFECTIVELY_ONCE!r}}}: this topology takes no checkpoints"
+            )
+        with self._engine.running():
+            return self._engine.cluster.checkpoint(checkpoints)
 
     # --- what goes wrong ----------------------------------------------------------------------
 
@@ -195,13 +217,16 @@ class TopologyTester:
 
         Now, or with `when` at the moment such an input is to be processed: then all of its batch
         is lost and fails. What an instance had processed but not acked times out.
+
+        A topology that takes checkpoints goes back to the last one, as a whole: what is under way
+        is gone, and all components are made anew with their state of that moment.
         """
         if when is not None:
             self._fault(Fault(CRASH, component, when, times, task=task))
             return
         with self._engine.running():
-            for instance in self._engine.instances(component, task):
-                self._engine.cluster.replace(instance.task)
+            dying = [each.task for each in self._engine.instances(component, task)]
+            self._engine.cluster.replace(*dying)
 
     def _fault(self, fault: Fault) -> None:
         self._engine.check(fault.component)

@@ -134,6 +134,21 @@ def pack_fields(
     return pack(safe)
 
 
+def pack_any(pack: Pack, value: object, *, pickles: bool = True) -> bytes:
+    """One value: as `pack` does it, or pickled whole where that cannot and pickles are allowed.
+
+    Raises what explains why it cannot be serialised.
+    """
+    try:
+        return pack(value)
+    except PickleRefused:
+        raise
+    except Exception:
+        if not pickles:
+            raise PickleRefused(NO_PICKLES) from None
+        return pack(msgpack.ExtType(PICKLED, _pickled(value)))
+
+
 def _pickled_field(value: object, where: str, name: str, pickles: bool) -> msgpack.ExtType:
     try:
         if not pickles:

@@ -35,7 +35,8 @@ from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
-from heron_instance.state import ComponentState, MapState
+from heron_instance.state import ComponentState
+from heronpy_compat.adapters.component_state import component_state, keeps_state
 from heronpy_compat.loading.class_loading import load_class
 
 EDGES_DRAWN = 4096
@@ -56,7 +57,7 @@ class Instance:
     @property
     def keeps_state(self) -> bool:
         """Whether the user's class takes a state: else there is nothing to go back to."""
-        return callable(getattr(self.adapter.users_object, "init_state", None))
+        return keeps_state(self.adapter.users_object)
 
     @property
     def component(self) -> Any:
@@ -122,7 +123,7 @@ def _setting(
                     environment.clock, environment.rest)  # fmt: skip
     first = environment.rng.randrange(1 << 16)
     router = Router(topology, packing, task, outbox, context, first=first)
-    state = MapState(spec.name, options.pickles)
+    state = component_state(spec, config, f"{topology.name}-{task}")
     return _Setting(spec, topology, packing, task, config, options, context, outbox, router,
                     environment, state)  # fmt: skip
 

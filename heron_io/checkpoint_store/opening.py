@@ -1,6 +1,5 @@
 """From the URL of a checkpoint store to the store."""
 
-from heron_core.errors import UsageError
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStore
 
@@ -8,9 +7,13 @@ _FILE = "file://"
 
 
 def open_checkpoint_store(url: str) -> CheckpointStore:
-    """The store at `url`: a folder's path or file:// URL; UsageError for another one."""
+    """The store at `url`: a folder's path or file:// URL, or a URL that fsspec knows; UsageError
+    for what is no URL of a store, or needs a package that is not there."""
     if url.startswith(_FILE):
         return LocalFiles(url.removeprefix(_FILE))
     if "://" in url:
-        raise UsageError(f"{url!r} is no checkpoint store: give a folder, or file:///folder")
+        # Late: few need it, and it takes 30 ms.
+        from heron_io.checkpoint_store.file_systems import open_file_system
+
+        return open_file_system(url)
     return LocalFiles(url)

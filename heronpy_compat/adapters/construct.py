@@ -31,7 +31,7 @@ def construct(spec: ComponentSpec, bindings: Bindings) -> EngineSpout | EngineBo
     user: Any = cls(*args, delegate=bindings) if takes_delegate else cls(*args)
     if isinstance(user, BaseComponent) and not hasattr(user, "delegate"):
         BaseComponent.__init__(user, bindings)  # an overridden __init__ without super()
-    component = (HeronpySpout if spec.is_spout else HeronpyBolt)(user, takes_delegate)
+    component = (HeronpySpout if spec.is_spout else HeronpyBolt)(user, takes_delegate, spec)
     if not takes_delegate:
         _equip(user, spec.is_spout, bindings)
     component.bind(bindings)

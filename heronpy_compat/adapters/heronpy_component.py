@@ -5,7 +5,7 @@ replace a method at run time. Only `next_tuple`, `process` and `ack` are called 
 of these the engine takes the user's own bound method.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from heron_core.component import (
@@ -16,6 +16,8 @@ from heron_core.component import (
     SpoutDefaults,
     TupleLoop,
 )
+from heron_core.topology import ComponentSpec
+from heronpy_compat.adapters.component_state import keyed, provide
 from heronpy_compat.api.component.base_component import BaseComponent
 
 Method = Callable[..., Any]
@@ -27,8 +29,11 @@ class HeronpyComponent(ComponentDefaults):
     bound: tuple[str, ...]
     """Which of the bindings the user's object may have as attributes of its own."""
 
-    def __init__(self, user: Any, takes_delegate: bool) -> None:
+    def __init__(self, user: Any, takes_delegate: bool, spec: ComponentSpec | None = None) -> None:
         """`takes_delegate`: its class has the delegate, and leads its emit there by itself."""
+        self._name = type(user).__name__ if spec is None else spec.name
+        self._inputs = () if spec is None else spec.inputs
+        self.state: Any = None
         self.users_object = user
         self.driven_object = user
         is_ours = isinstance(user, BaseComponent)
@@ -48,7 +53,9 @@ class HeronpyComponent(ComponentDefaults):
         return method if callable(method) else _nothing
 
     def init_state(self, state: Any) -> None:
-        """Of a StatefulComponent."""
+        """The states that its class declares, then that of a StatefulComponent."""
+        self.state = state
+        provide(self.users_object, state, self._name)
         self._hook("init_state")(state)
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
@@ -71,6 +78,14 @@ class HeronpyComponent(ComponentDefaults):
     def pre_save(self, checkpoint_id: str) -> None:
         """Of a StatefulComponent."""
         self._hook("pre_save")(checkpoint_id)
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """Of a TwoPhaseStatefulComponent."""
+        self._hook("post_save")(checkpoint_id)
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        """Of a TwoPhaseStatefulComponent."""
+        self._hook("pre_restore")(checkpoint_id)
 
     def close(self) -> None:
         """heronpy has it for spouts, here bolts may have it as well."""
@@ -137,8 +152,8 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
         auto_ack = bool(getattr(user, "auto_ack", False))
         auto_anchor = bool(getattr(user, "auto_anchor", False))
         if auto_ack or auto_anchor:
-            return _auto_loop(user, auto_ack, auto_anchor)
-        process = self.process
+            return _auto_loop(user, self._keyed_process(), auto_ack, auto_anchor)
+        process = self._keyed_process()
 
         def loop(tuples: Iterable[Any]) -> None:
             for tup in tuples:
@@ -146,10 +161,18 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
 
         return loop
 
+    def _keyed_process(self) -> Callable[[Any], None]:
+        return keyed(self.process, self.state, self._inputs, _fields_of)
 
-def _auto_loop(user: Any, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
+
+def _fields_of(tup: Any) -> Sequence[str]:
+    fields: Sequence[str] = tup.fields
+    return fields
+
+
+def _auto_loop(user: Any, process: Method, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
     """The loop of a bolt with auto_ack or auto_anchor (api.bolt.base_bolt)."""
-    process, ack = user.process, user.ack
+    ack = user.ack
     current: list[Any] = []
 
     def loop(tuples: Iterable[Any]) -> None:

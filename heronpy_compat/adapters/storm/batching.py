@@ -33,7 +33,7 @@ class StormBatchingBolt(StormBolt):
     def processing(self) -> TupleLoop:
         """BatchingBolt._run without its reading: acks come with the batch."""
         user = self.users_object
-        process = user.process
+        process = self.keyed_process()
 
         def run(some: Iterable[Any]) -> None:
             for tup in some:

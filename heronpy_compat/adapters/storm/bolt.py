@@ -7,6 +7,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import BoltBindings, BoltDefaults, EmitOf, EngineBolt, TupleLoop
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
+from heronpy_compat.adapters.component_state import keyed
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
 from heronpy_compat.adapters.storm.tuples import (
@@ -36,10 +37,12 @@ class StormBolt(StormComponent, BoltDefaults):
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)
+        self._inputs = spec.inputs
         self.live = LiveTuples()
         self._plain = module_of(type(user), "component").Tuple
         self.tuple_class = tuple_class(self._plain, self.live)
-        self.values_maker = ValuesMakers({})
+        self._makers = ValuesMakers({})
+        self.values_maker = self._makers
         self._tick_class = tick_class(self.tuple_class)
         self._tick_secs: float | None = None
         self.has_own_loop = any(overrides(user, name) for name in _OWN_LOOP)
@@ -56,7 +59,7 @@ class StormBolt(StormComponent, BoltDefaults):
         """The user's `initialize` may emit."""
         fields = context["source->stream->fields"]
         self._tick_secs = keys.tick_interval_secs(storm_conf)
-        self.values_maker = ValuesMakers(fields)
+        self._makers = self.values_maker = ValuesMakers(fields)
         self._emit = _emit(self)
         self.shadow("emit", self._emit)
         self.shadow("ack", self._shadow_ack)
@@ -132,7 +135,7 @@ class StormBolt(StormComponent, BoltDefaults):
         After an exception it is not done with its tuple: _current_tups are those to fail.
         """
         user, live, bindings = self.users_object, self.live, self.bindings
-        process, named = user.process, live.by_id
+        process, named = self.keyed_process(), live.by_id
         own_ack = self._has_own_ack
 
         def run(some: Iterable[Any]) -> None:
@@ -150,6 +153,11 @@ class StormBolt(StormComponent, BoltDefaults):
             user._current_tups = []
 
         return run
+
+    def keyed_process(self) -> Callable[[Any], None]:
+        """The user's `process`, which knows the current key if there are keyed states."""
+        fields_of = self._makers.fields_of
+        return keyed(self.users_object.process, self.state, self._inputs, fields_of)
 
     @property
     def _has_own_ack(self) -> bool:

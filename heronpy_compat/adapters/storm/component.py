@@ -9,6 +9,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import Bindings, ComponentDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
+from heronpy_compat.adapters.component_state import provide
 from heronpy_compat.adapters.reported_metrics import ReportedMetrics
 from heronpy_compat.adapters.storm.handshake import shake_hands, storm_conf_of
 from heronpy_compat.adapters.storm.in_process import InProcess
@@ -40,6 +41,7 @@ class StormComponent(ComponentDefaults):
         self.calls = ThreadCalls(bindings.call_soon, self._call_failed)
         self.main_thread = threading.get_ident()
         self._name = spec.name
+        self.state: Any = None
         self._direct = {each.name for each in spec.outputs if each.direct}
         self._streams = {each.name for each in spec.outputs}
         self._metrics = ReportedMetrics()
@@ -67,6 +69,28 @@ class StormComponent(ComponentDefaults):
         found.connect(self.take_message)
         return found
 
+    def init_state(self, state: Any) -> None:
+        """The states that the user's class declares. Its own `init_state`, an extension, comes
+        after `initialize`: in Storm initState comes after prepare."""
+        self.state = state
+        provide(self.users_object, state, self._name)
+
+    def _hook(self, name: str) -> Callable[..., Any]:
+        method = getattr(self.users_object, name, None)
+        return method if callable(method) else _nothing
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """An extension that a user's class may have."""
+        self._hook("pre_save")(checkpoint_id)
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """An extension that a user's class may have."""
+        self._hook("post_save")(checkpoint_id)
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        """An extension that a user's class may have."""
+        self._hook("pre_restore")(checkpoint_id)
+
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """The handshake, then the user's own `initialize`."""
         user = self.users_object
@@ -82,6 +106,7 @@ class StormComponent(ComponentDefaults):
         self.shadow("report_metric", self.report_metric)
         self.prepare(storm_conf, storm_context)
         user.initialize(storm_conf, storm_context)
+        self._hook("init_state")(self.state)
         self.ready(storm_conf)
         _quicken(user)
 
@@ -195,6 +220,10 @@ class StormComponent(ComponentDefaults):
                 f"{self._name}.{stream} is no direct stream: declare it with "
                 f"Stream(..., name={stream!r}, direct=True), or emit without direct_task"
             )
+
+
+def _nothing(*arguments: Any) -> None:
+    pass
 
 
 def stream_name(stream: str | None) -> str:

@@ -111,6 +111,10 @@ class ValuesMakers:
         self._fields = fields
         self._made: dict[tuple[str, str], Callable[[list[Any]], Any]] = {}
 
+    def fields_of(self, tup: Any) -> Sequence[str]:
+        """The names of a tuple's fields."""
+        return self._fields[tup.component][tup.stream]
+
     def __call__(self, component: str, stream: str) -> Callable[[list[Any]], Any]:
         """A namedtuple's maker, or `tuple` where the names are not known."""
         try:

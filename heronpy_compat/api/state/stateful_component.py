@@ -8,12 +8,29 @@ from heronpy_compat.api.state.state import State
 class StatefulComponent:
     """Mix it into a spout or bolt whose state is to be kept.
 
-    Every instance starts with an empty state: checkpoints belong to EFFECTIVELY_ONCE, which is
-    refused so far.
+    Under EFFECTIVELY_ONCE the state is saved with each checkpoint and restored from the last one;
+    in the other modes it lives in memory, and a new process starts with an empty one.
     """
 
     def init_state(self, stateful_state: State) -> None:
-        """Called once before `initialize` with the instance's state; keep it to write to it."""
+        """Called once before `initialize` with the instance's state, empty or restored; keep it to
+        write to it."""
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Called before a checkpoint is taken: put into the state what is not in it yet."""
+        """Called before the state is saved: put into it what is not in it yet."""
+
+
+class TwoPhaseStatefulComponent(StatefulComponent):
+    """A StatefulComponent that does something with the world when a checkpoint is complete (commits
+    what it wrote since the last one), as Heron's ITwoPhaseStatefulComponent.
+
+    What `pre_save` prepared for a checkpoint counts from `post_save` of the same one on, and not if
+    that never comes.
+    """
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        """Called when the checkpoint is complete: every instance's state of it is saved."""
+
+    def pre_restore(self, checkpoint_id: Any) -> None:
+        """Called before the state goes back to that of a checkpoint: forget what was prepared
+        later."""

@@ -126,6 +126,12 @@ def a_window_has_what_arrived(tester: TopologyTester, printed: Callable[[], list
     assert tester.values("busiest")[len(windows) + 1 :] == [], "the words are too old"
 
 
+@checks("letters")
+def states_are_by_key(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert sorted(printed()) == ["2026 1 2026", "heron 1 heron", "storm 2 storm"]
+
+
 @checks("metrics")
 def long_words_are_counted(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
     tester.run_spouts()

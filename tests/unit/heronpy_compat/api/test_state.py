@@ -65,7 +65,7 @@ def test_components_get_an_empty_state_before_they_are_initialised() -> None:
     for name in ("words", "kept"):
         assert cluster.component(name).order == ["init_state", "initialize"]
     states = [cluster.component(name).state for name in ("words", "kept", "duck")]
-    assert all(type(state) is HashMapState and str(state) == "{}" for state in states)
+    assert all(isinstance(state, HashMapState) and str(state) == "{}" for state in states)
     assert len({id(state) for state in states}) == 3
 
 

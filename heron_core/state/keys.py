@@ -1,0 +1,70 @@
+"""Keys of state: which key group a key is in, and which task owns it.
+
+A key is the values of the fields that its stream is grouped by. Inside the state it is the value
+itself for one field and a tuple for several; one value that is a tuple already is wrapped in a
+tuple of its own, so that its hash is always the one that the fields grouping routes by
+(heron_core.algorithms.hashing).
+
+A task of n owns the n-th part of the hash space, as the grouping routes to it; a key group is the
+128th part. The bounds of tasks are not rounded to groups, which would give some tasks twice the
+keys of others: a group that lies across a bound is divided key by key when the tasks change.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from heron_core.algorithms.hashing import HASH_BITS, NotHashable, slot, stable_hash
+from heron_core.errors import StateError
+
+KEY_GROUPS = 128
+"""As Flink's default: state moves in parts of less than 1 %, and a list of them stays short."""
+KEY_GROUPS_MAX = 1 << 15
+"""As Flink's; a number of a group takes two bytes."""
+
+_FROZEN: dict[type, Callable[[Any], Any]] = {list: tuple, bytearray: bytes, set: frozenset}
+
+
+def key_of(values: Sequence[Any]) -> Any:
+    """The key of the values of the grouped fields."""
+    if len(values) == 1:
+        value = _frozen(values[0])
+        return (value,) if isinstance(value, tuple) else value
+    return tuple(map(_frozen, values))
+
+
+def shown_key(key: Any) -> Any:
+    """What a user knows as the key: the value of one field, a tuple for several."""
+    return key[0] if type(key) is tuple and len(key) == 1 else key
+
+
+def _frozen(value: Any) -> Any:
+    """A list is as good a key as the tuple of its items: the grouping takes them for equal."""
+    kind = _FROZEN.get(type(value))
+    if kind is None:
+        return value
+    return tuple(map(_frozen, value)) if kind is tuple else kind(value)
+
+
+def key_hash(key: Any) -> int:
+    """The number that fields grouping routes the key by; StateError if it has none."""
+    try:
+        return stable_hash(key if type(key) is tuple else (key,))
+    except NotHashable as error:
+        raise StateError(f"the key {shown_key(key)!r} cannot be used for state: {error}") from None
+
+
+def key_group(key: Any, groups: int = KEY_GROUPS) -> int:
+    """The key group of a key: 0 to groups - 1."""
+    return slot(key_hash(key), groups)
+
+
+def owner(key: Any, tasks: int) -> int:
+    """The index of the task that owns the key, the one that fields grouping sends it to."""
+    return slot(key_hash(key), tasks)
+
+
+def groups_of(index: int, tasks: int, groups: int = KEY_GROUPS) -> range:
+    """The key groups that may hold keys of the task `index` of so many."""
+    first = -(-(index << HASH_BITS) // tasks)
+    last = -(-((index + 1) << HASH_BITS) // tasks) - 1
+    return range(slot(first, groups), slot(last, groups) + 1)

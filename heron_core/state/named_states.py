@@ -1,0 +1,99 @@
+"""All states of one component's instance, by name: where user code gets at them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core.errors import StateError
+from heron_core.state.current_key import CurrentKey
+from heron_core.state.protocol import Kind, StateBackend, Table, TableId
+from heron_core.state.states import ListState, MapState, ReducingState, ValueState
+from heron_core.state.time_to_live import Clock, TimedTable, TimeToLive
+
+_DEADLINES = "deadlines of "
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    kind: Kind
+    time_to_live: TimeToLive | None
+    table: Table
+
+
+class NamedStates:
+    """The states of one instance, in one backend."""
+
+    def __init__(self, backend: StateBackend, current: CurrentKey, clock: Clock) -> None:
+        self.backend = backend
+        self.current = current
+        self._clock = clock
+        self._declared: dict[str, _Declared] = {}
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether any state was asked for: then the current key has to be known."""
+        return bool(self._declared)
+
+    def value_state(
+        self,
+        name: str,
+        default: Any = None,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ValueState[Any]:
+        """One value for each key. A `default` that can be called is called for each use."""
+        table = self._table(name, Kind.VALUE, ttl_secs, refresh_on_read)
+        return ValueState(table, self.current, default)
+
+    def list_state(
+        self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
+    ) -> ListState[Any]:
+        """A list for each key; with a time to live, each element expires for itself."""
+        return ListState(self._table(name, Kind.LIST, ttl_secs, refresh_on_read), self.current)
+
+    def map_state(
+        self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
+    ) -> MapState[Any, Any]:
+        """A dict for each key; with a time to live, each entry expires for itself."""
+        return MapState(self._table(name, Kind.MAP, ttl_secs, refresh_on_read), self.current)
+
+    def reducing_state(
+        self,
+        name: str,
+        reduce: Callable[[Any, Any], Any],
+        default: Any = None,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ReducingState[Any]:
+        """One value for each key, to which others are added by `reduce(so far, new)`."""
+        table = self._table(name, Kind.REDUCING, ttl_secs, refresh_on_read)
+        return ReducingState(table, self.current, reduce, default)
+
+    def _table(self, name: str, kind: Kind, ttl_secs: float | None, refresh_on_read: bool) -> Table:
+        """The one table of a name; StateError if it was asked for differently before."""
+        if not isinstance(name, str) or not name:
+            raise StateError(f"{self.current.component}: a state's name is a text, not {name!r}")
+        ttl = None if ttl_secs is None else TimeToLive(ttl_secs, refresh_on_read)
+        found = self._declared.get(name)
+        if found is None:
+            table = self._made(TableId(name, kind, kind.is_nested, kind is Kind.LIST), ttl)
+            found = self._declared[name] = _Declared(kind, ttl, table)
+        elif (found.kind, found.time_to_live) != (kind, ttl):
+            raise StateError(
+                f"{self.current.component}: the state {name!r} is declared twice, as a "
+                f"{_described(found.kind, found.time_to_live)} and as a {_described(kind, ttl)}"
+            )
+        return found.table
+
+    def _made(self, table_id: TableId, ttl: TimeToLive | None) -> Table:
+        entries = self.backend.table(table_id)
+        deadlines = replace(table_id, name=_DEADLINES + table_id.name, kind=Kind.DEADLINES)
+        if ttl is not None:
+            return TimedTable(entries, self.backend.table(deadlines), ttl, self._clock)
+        if deadlines in self.backend.names():  # it had a time to live when it was saved
+            self.backend.table(deadlines).clear()
+        return entries
+
+
+def _described(kind: Kind, ttl: TimeToLive | None) -> str:
+    return f"{kind} state" if ttl is None else f"{kind} state that lives {ttl.secs:g} s"

@@ -1,0 +1,98 @@
+"""What a state backend is: tables of entries by key, and snapshots of all of them.
+
+A value or reducing state has one entry for a key, whose `sub` is None; a list state one for each
+element by its index; a map state one for each key of the map. Tables know nothing of current keys,
+time to live, or what a state does with its values (heron_core.state.states).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Absent:
+    """There is no such entry; None is a value as any other."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent()
+
+
+class Kind(StrEnum):
+    """What kind of state a name stands for; saved with it, and checked when it is restored."""
+
+    VALUE = "value"
+    LIST = "list"
+    MAP = "map"
+    REDUCING = "reducing"
+    PLAIN = "plain"
+    """Heron's own: keys and values of one task, which are divided by no key."""
+    DEADLINES = "deadlines"
+    """When the entries of another state expire."""
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a key has many entries."""
+        return self in (Kind.LIST, Kind.MAP)
+
+
+@dataclass(frozen=True, slots=True)
+class TableId:
+    """A table: the name of its state, and its kind."""
+
+    name: str
+    kind: Kind
+    nested: bool
+    """Whether a key has many entries, each with a `sub`."""
+    indexed: bool = False
+    """Whether each `sub` is an index of a list."""
+
+
+class Table(Protocol):
+    """The entries of one state of one task."""
+
+    def get(self, key: Any, sub: Any = None) -> Any:
+        """The value, or ABSENT."""
+
+    def put(self, key: Any, value: Any, sub: Any = None) -> None:
+        """Set a value. StateError at the first value of a type that cannot be saved."""
+
+    def remove(self, key: Any, sub: Any = None) -> None:
+        """Remove an entry, if it is there."""
+
+    def items(self, key: Any) -> list[tuple[Any, Any]]:
+        """(sub, value) of all entries of a key; in the order of a list's indices."""
+
+    def last(self, key: Any) -> Any:
+        """The last index of a key's list, or None."""
+
+    def all_keys(self) -> Iterator[Any]:
+        """All keys, each once, as they were at the call: the table may change meanwhile."""
+
+    def clear(self) -> None:
+        """Remove all entries of all keys."""
+
+
+class StateBackend(Protocol):
+    """All tables of one task."""
+
+    def table(self, wanted: TableId) -> Table:
+        """The table, with what was restored of it. StateError if it was saved as another kind."""
+
+    def names(self) -> list[TableId]:
+        """The tables that there are."""
+
+    def snapshot(self) -> bytes:
+        """All of the state, as it is now; cheap where little has changed since the last one."""
+
+    def restore(self, snapshot: bytes) -> None:
+        """All of the state is what it was at that snapshot; the same tables stay in use.
+
+        StateError if this is no snapshot, or one of another backend.
+        """
+
+    def close(self) -> None:
+        """The task ends."""

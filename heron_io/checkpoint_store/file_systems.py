@@ -1,0 +1,133 @@
+"""A checkpoint store on any file system that fsspec reaches by a URL: hdfs://, s3://, gs://, …"""
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from heron_core.errors import UsageError
+from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
+
+EXTRA = "heronpy-topologies[stores]"
+PACKAGES = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "abfs": "adlfs",
+    "az": "adlfs",
+    "hdfs": "pyarrow",
+    "viewfs": "pyarrow",
+    "sftp": "paramiko",
+    "ssh": "paramiko",
+    "smb": "smbprotocol",
+}
+"""What fsspec needs for a protocol besides itself."""
+_APPEAR_WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
+"""Object stores: what is written appears when it is complete, and to rename is to copy."""
+
+
+class FsspecAccess:
+    """FileAccess by a file system of fsspec."""
+
+    def __init__(self, file_system: Any, renames: bool | None = None) -> None:
+        """`renames`: whether a file is written beside its place; None: as the protocol needs it."""
+        self._files = file_system
+        protocol = file_system.protocol
+        names = {protocol} if isinstance(protocol, str) else set(protocol)
+        self._renames = not names & _APPEAR_WHOLE if renames is None else renames
+
+    def write(self, path: str, parts: Iterable[bytes]) -> None:
+        """See FileAccess."""
+        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        if not self._renames:
+            self._files.pipe_file(path, b"".join(parts))
+            return
+        beside = f"{path}.{uuid.uuid4().hex}.part"
+        try:
+            with self._files.open(beside, "wb") as file:
+                for part in parts:
+                    file.write(part)
+            self._rename(beside, path)
+        except BaseException:
+            self.remove(beside)
+            raise
+
+    def _rename(self, beside: str, path: str) -> None:
+        # Not every file system replaces what is there; for a moment there is none, which is a
+        # missing state and never another one.
+        if self._files.exists(path):
+            self._files.rm_file(path)
+        self._files.mv(beside, path)
+
+    def read(self, path: str) -> bytes:
+        """See FileAccess."""
+        self._files.invalidate_cache()
+        data: bytes = self._files.cat_file(path)
+        return data
+
+    def upload(self, local: str, path: str) -> None:
+        """See FileAccess."""
+        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        beside = f"{path}.{uuid.uuid4().hex}.part" if self._renames else path
+        self._files.put_file(local, beside)
+        if beside != path:
+            self._rename(beside, path)
+
+    def download(self, path: str, local: str) -> None:
+        """See FileAccess."""
+        self._files.get_file(path, local)
+
+    def size(self, path: str) -> int | None:
+        """See FileAccess."""
+        try:
+            return int(self._files.size(path))
+        except FileNotFoundError:
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        """See FileAccess."""
+        self._files.invalidate_cache()
+        try:
+            found = self._files.ls(folder, detail=False)
+        except FileNotFoundError:
+            return []
+        return [str(each).rstrip("/").rpartition("/")[2] for each in found]
+
+    def remove(self, path: str) -> None:
+        """See FileAccess."""
+        try:
+            self._files.rm_file(path)
+        except FileNotFoundError:
+            pass
+
+    def remove_folder(self, path: str) -> None:
+        """See FileAccess."""
+        try:
+            self._files.rm(path, recursive=True)
+        except FileNotFoundError:
+            pass
+
+
+def open_file_system(url: str) -> CheckpointFiles:
+    """The store at a URL; UsageError that names what to install, or what is wrong with the URL."""
+    protocol = url.partition("://")[0]
+    try:
+        import fsspec
+    except ImportError:
+        raise UsageError(_needs(url, "fsspec", EXTRA)) from None
+    try:
+        file_system, folder = fsspec.core.url_to_fs(url)
+    except ImportError:
+        package = PACKAGES.get(protocol, "")
+        raise UsageError(_needs(url, package or f"fsspec's for {protocol}", package)) from None
+    except ValueError as error:
+        raise UsageError(f"{url!r} is no checkpoint store: {error}") from None
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise UsageError(f"the checkpoint store {url} cannot be reached: {text}") from error
+    return CheckpointFiles(FsspecAccess(file_system), folder)
+
+
+def _needs(url: str, package: str, install: str) -> str:
+    how = f": pip install '{install}'" if install else ""
+    return f"the checkpoint store {url} needs the package {package}{how}"

@@ -1,0 +1,1 @@
+"""State backends that keep state outside of memory."""

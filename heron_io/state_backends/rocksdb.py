@@ -1,0 +1,289 @@
+"""The state backend for state larger than memory: a RocksDB of the instance, by rocksdict.
+
+Every get reads and unpacks, every put packs and writes: some microseconds each, whatever the size
+of the state. A snapshot is one of RocksDB's own checkpoints: hard links to its table files, which
+never change, and copies of a few small ones. The small ones travel in the snapshot's bytes; of the
+table files, which are named after their content, a checkpoint store writes only those that it has
+not seen (heron_core.state.file_snapshot).
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import msgpack
+
+from heron_core.errors import StateError, UsageError
+from heron_core.state.codec import StateCodec
+from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.state.keys import KEY_GROUPS
+from heron_core.state.memory import wrong_kind
+from heron_core.state.protocol import ABSENT, Kind, Table, TableId
+from heron_core.state.snapshot import Snapshot, decode, encode
+from heron_io.processes import started_at
+from heron_io.state_backends.entry_keys import (
+    after,
+    index_in,
+    key_part,
+    key_prefix,
+    sub_bytes,
+    table_prefix,
+)
+
+ROCKSDB = "rocksdb"
+_TABLE_FILE = ".sst"
+_READ_BYTES = 1 << 20
+_MISSING = (
+    "topology.state.backend is rocksdb, which needs the package rocksdict:"
+    " pip install 'heronpy-topologies[rocksdb]'"
+)
+
+
+def _rocksdict() -> Any:
+    try:
+        import rocksdict
+    except ImportError:
+        raise UsageError(_MISSING) from None
+    return rocksdict
+
+
+class RocksTable:
+    """A Table whose entries are in a RocksDB: the packed (key, sub, value) of each."""
+
+    def __init__(self, backend: "RocksBackend", table_id: TableId, number: int) -> None:
+        self.id = table_id
+        self.number = number
+        self._backend = backend
+        self._is_plain = table_id.kind is Kind.PLAIN
+        self._is_list = table_id.indexed
+
+    def _prefix(self, key: Any) -> bytes:
+        return key_prefix(self.number, key, is_plain=self._is_plain)
+
+    def get(self, key: Any, sub: Any = None) -> Any:
+        """See Table."""
+        data = self._backend.db.get(self._prefix(key) + sub_bytes(sub, self._is_list))
+        return ABSENT if data is None else self._backend.codec.unpack(data)[2]
+
+    def put(self, key: Any, value: Any, sub: Any = None) -> None:
+        """See Table."""
+        name, codec = self.id.name, self._backend.codec
+        parts = [codec.pack_value(each, name, key) for each in (key, sub, value)]
+        entry = self._prefix(key) + sub_bytes(sub, self._is_list)
+        self._backend.db.put(entry, b"\x93" + b"".join(parts))  # an array of three
+
+    def remove(self, key: Any, sub: Any = None) -> None:
+        """See Table."""
+        self._backend.db.delete(self._prefix(key) + sub_bytes(sub, self._is_list))
+
+    def items(self, key: Any) -> list[tuple[Any, Any]]:
+        """See Table."""
+        unpack = self._backend.codec.unpack
+        entries = self._backend.entries(self._prefix(key))
+        return [(sub, value) for _, sub, value in (unpack(data) for _, data in entries)]
+
+    def last(self, key: Any) -> Any:
+        """See Table."""
+        prefix = self._prefix(key)
+        entry = self._backend.last_before(after(prefix))
+        return index_in(entry) if entry is not None and entry.startswith(prefix) else None
+
+    def all_keys(self) -> Iterator[Any]:
+        """See Table: RocksDB's iterators see the moment at which they were made."""
+        unpack = self._backend.codec.unpack
+        for group in range(1 if self._is_plain else KEY_GROUPS):
+            before = b""
+            for entry, data in self._backend.entries(table_prefix(group, self.number)):
+                if key_part(entry) != before:
+                    before = key_part(entry)
+                    yield unpack(data)[0]
+
+    def clear(self) -> None:
+        """See Table."""
+        for group in range(KEY_GROUPS):
+            prefix = table_prefix(group, self.number)
+            self._backend.db.delete_range(prefix, after(prefix))
+
+
+class RocksBackend:
+    """A StateBackend of one RocksDB, in a folder of its own that is removed at the end."""
+
+    def __init__(self, codec: StateCodec, folder: str | None = None, label: str = "") -> None:
+        """`folder`: where it makes its own; None: where temporary files are. `label` tells those of
+        this task from others: what a process of it that was killed has left is removed."""
+        self._rocksdict = _rocksdict()
+        self.codec = codec
+        self._where = folder or tempfile.gettempdir()
+        os.makedirs(self._where, exist_ok=True)
+        self._prefix = f"heron-state-{label}-"
+        _remove_left(self._where, self._prefix)
+        self._folder = self._new_folder()
+        self._numbers = count(1)
+        self._tables: dict[str, RocksTable] = {}
+        self._stored_names: dict[str, tuple[str, int]] = {}
+        """table file -> its name in a checkpoint store, and its size"""
+        self.db: Any = self._open()
+
+    def _new_folder(self) -> "Folder":
+        prefix = f"{self._prefix}{os.getpid()}-"
+        return Folder(tempfile.mkdtemp(prefix=prefix, dir=self._where))
+
+    def _open(self) -> Any:
+        path = os.path.join(self._folder.path, f"db-{next(self._numbers)}")
+        return self._rocksdict.Rdict(path, self._options())
+
+    def _options(self) -> Any:
+        options = self._rocksdict.Options(raw_mode=True)
+        options.create_if_missing(True)
+        return options
+
+    def table(self, wanted: TableId) -> Table:
+        """See StateBackend."""
+        found = self._tables.get(wanted.name)
+        if found is None:
+            found = self._tables[wanted.name] = RocksTable(self, wanted, len(self._tables))
+        if found.id != wanted:
+            raise StateError(wrong_kind(self.codec.component, found.id, wanted))
+        return found
+
+    def names(self) -> list[TableId]:
+        """See StateBackend."""
+        return [each.id for each in self._tables.values()]
+
+    def entries(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """All entries whose keys begin so, in their order, as they are now."""
+        iterator = self.db.iter()
+        iterator.seek(prefix)
+        while iterator.valid():
+            key = iterator.key()
+            if not key.startswith(prefix):
+                return
+            yield key, iterator.value()
+            iterator.next()
+
+    def last_before(self, end: bytes) -> bytes | None:
+        """The last entry's key in front of `end`."""
+        iterator = self.db.iter()
+        iterator.seek_for_prev(end)
+        return iterator.key() if iterator.valid() else None
+
+    # --- snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> FileSnapshot:
+        """See StateBackend."""
+        # It lives as long as somebody keeps the snapshot, which may be longer than this backend.
+        folder = self._new_folder()
+        os.rmdir(folder.path)
+        self._rocksdict.Checkpoint(self.db).create_checkpoint(folder.path)
+        small: dict[str, bytes] = {}
+        tables: dict[str, str] = {}
+        for name in sorted(os.listdir(folder.path)):
+            path = os.path.join(folder.path, name)
+            if name.endswith(_TABLE_FILE):
+                tables[name] = self._stored_name(name, path)[0]
+            else:
+                with open(path, "rb") as file:
+                    small[name] = file.read()
+        self._stored_names = {name: self._stored_names[name] for name in tables}
+        chunk: bytes = msgpack.packb([small, tables])
+        data = encode(Snapshot(ROCKSDB, tuple(self.names()), (chunk,)))
+        sizes = dict(self._stored_names.values())
+        local = {stored: name for name, stored in tables.items()}
+        return FileSnapshot.of(data, sizes, LocalFolder(folder, local))
+
+    def _stored_name(self, name: str, path: str) -> tuple[str, int]:
+        """Of a table file, which never changes: it is read once."""
+        found = self._stored_names.get(name)
+        if found is None:
+            digest, size = hashlib.sha256(), 0
+            with open(path, "rb") as file:
+                while part := file.read(_READ_BYTES):
+                    digest.update(part)
+                    size += len(part)
+            found = self._stored_names[name] = (f"{digest.hexdigest()[:40]}{_TABLE_FILE}", size)
+        return found
+
+    def restore(self, snapshot: bytes) -> None:
+        """See StateBackend: a new database is opened on what was saved."""
+        component = self.codec.component
+        found = decode(snapshot, ROCKSDB, component)
+        if not isinstance(snapshot, FileSnapshot):
+            raise StateError(f"{component}: a saved state of RocksDB has come without its files")
+        path = os.path.join(self._folder.path, f"db-{next(self._numbers)}")
+        self._write_files(path, found.chunks[0], snapshot)
+        self._close_database()
+        self._stored_names = {}
+        self.db = self._rocksdict.Rdict(path, self._options())
+        self._take_tables(found)
+
+    def _write_files(self, path: str, chunk: bytes, snapshot: FileSnapshot) -> None:
+        small, tables = msgpack.unpackb(chunk)
+        os.makedirs(path)
+        for name, content in small.items():
+            with open(os.path.join(path, name), "wb") as file:
+                file.write(content)
+        for name, stored in tables.items():
+            there = os.path.join(path, name)
+            snapshot.source.copy(stored, there)
+            if self._stored_name(there, there)[0] != stored:
+                raise StateError(f"{self.codec.component}: the saved file {stored} is damaged")
+
+    def _take_tables(self, found: Snapshot) -> None:
+        """The tables of the snapshot have its numbers; those that it does not have come behind."""
+        others = list(self._tables.values())
+        self._tables = {
+            each.name: RocksTable(self, each, number) for number, each in enumerate(found.tables)
+        }
+        for each in others:
+            restored = self.table(each.id)
+            assert isinstance(restored, RocksTable)
+            each.number = restored.number  # it is in use: it goes on as the one of its name
+            self._tables[each.id.name] = each
+
+    def close(self) -> None:
+        """See StateBackend."""
+        self._close_database()
+        self._folder.remove()
+
+    def _close_database(self) -> None:
+        path = self.db.path()
+        self.db.close()
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_left(where: str, prefix: str) -> None:
+    """Remove the folders PREFIX PID-… of processes that are no more."""
+    for name in os.listdir(where):
+        pid = name.removeprefix(prefix).partition("-")[0]
+        if name.startswith(prefix) and pid.isdigit() and started_at(int(pid)) is None:
+            shutil.rmtree(os.path.join(where, name), ignore_errors=True)
+
+
+class Folder:
+    """A folder that is removed with the last reference to this object."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.remove = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+
+
+class LocalFolder:
+    """The files of a snapshot on this machine."""
+
+    def __init__(self, folder: Folder, names: dict[str, str]) -> None:
+        """`names`: name in a checkpoint store -> name in the folder."""
+        self._folder = folder
+        self._names = names
+
+    def copy(self, name: str, path: str) -> None:
+        """See FileSource."""
+        os.link(os.path.join(self._folder.path, self._names[name]), path)
+
+    def local_path(self, name: str) -> str | None:
+        """See FileSource."""
+        return os.path.join(self._folder.path, self._names[name])

@@ -1,0 +1,85 @@
+"""The checkpoints of a tested topology: what the master and the checkpoint store are elsewhere."""
+
+from collections.abc import Callable, Set
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_instance.input.emitted_ids import EmittedIds
+
+Outcome = Callable[[Any, bool], None]
+
+
+class Checkpoints:
+    """The states of all tasks, by number of the checkpoint; only complete ones are gone back to."""
+
+    def __init__(self, tasks: Set[int]) -> None:
+        self._tasks = tasks
+        self._states: dict[int, dict[int, bytes]] = {}
+        self.newest = 0
+        """The newest complete one; 0: the beginning, without any state."""
+        self._begun = 0
+
+    def begin(self) -> int:
+        """The number of the next one."""
+        self._begun += 1
+        return self._begun
+
+    def save(self, task: int, checkpoint: int, state: bytes) -> None:
+        """A task's state of it is here."""
+        self._states.setdefault(checkpoint, {})[task] = state
+
+    def complete(self, checkpoint: int) -> bool:
+        """Whether all states of it are here: then it is the one to go back to."""
+        if self._states.get(checkpoint, {}).keys() != self._tasks:
+            return False
+        self.newest = checkpoint
+        return True
+
+    def load(self, task: int, checkpoint: int) -> bytes:
+        """The state of a task; ComponentError if there is none."""
+        try:
+            return self._states[checkpoint][task]
+        except KeyError:
+            raise ComponentError(f"checkpoint {checkpoint} has no state of task {task}") from None
+
+
+class Fed:
+    """The id of a tuple that the test emitted: the spout's own ack and fail are not for it."""
+
+    def __init__(self, tup_id: Any, outcome: Callable[[bool], None]) -> None:
+        self.tup_id = tup_id
+        self.outcome = outcome
+
+
+class WatchedIds(EmittedIds):
+    """A spout's emitted ids, whose outcome is taken down, too."""
+
+    def __init__(self, outcome: Outcome, settled: Callable[[Fed, bool], None]) -> None:
+        """`outcome` takes an id and whether it was acked, `settled` one that the test emitted."""
+        super().__init__()
+        self._outcome = outcome
+        self._settled = settled
+
+    def completed(self, checkpoint: int) -> list[Any]:
+        """See EmittedIds; those of the test are not for the spout."""
+        return self._noted(super().completed(checkpoint), True)
+
+    def void(self) -> list[Any]:
+        """See EmittedIds; those of the test are not for the spout."""
+        return self._noted(self.void_unnoted(), False)
+
+    def void_unnoted(self) -> list[Any]:
+        """All ids, in order; they are forgotten."""
+        covered = super().completed(max(self._by_checkpoint, default=0))
+        newest, self._newest = self._newest, []
+        return covered + newest
+
+    def _noted(self, ids: list[Any], acked: bool) -> list[Any]:
+        own: list[Any] = []
+        for each in ids:
+            self._outcome(each.tup_id if isinstance(each, Fed) else each, acked)
+            if isinstance(each, Fed):
+                self._settled(each, acked)
+            else:
+                own.append(each)
+        return own

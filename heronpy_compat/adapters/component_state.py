@@ -1,0 +1,118 @@
+"""A component's state: made for its instance, put into the user's object, keyed by its tuples."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import ComponentError, StateError
+from heron_core.state.codec import StateCodec
+from heron_core.state.current_key import CurrentKey
+from heron_core.state.keys import key_of
+from heron_core.state.memory import MemoryBackend
+from heron_core.state.named_states import NamedStates
+from heron_core.state.protocol import StateBackend
+from heron_core.topology import ComponentSpec, InputSpec
+from heronpy_compat.api.state.component_state import ComponentState
+from heronpy_compat.api.state.keyed_state import declared_states
+
+Process = Callable[[Any], None]
+FieldsOf = Callable[[Any], Sequence[str]]
+"""A tuple -> the names of its fields."""
+
+
+def component_state(
+    spec: ComponentSpec, config: Mapping[str, Any], label: str = ""
+) -> ComponentState:
+    """An empty state for an instance of `spec`, whose config is merged with the defaults. `label`
+    tells it from those of other instances on this machine."""
+    merged = keys.with_defaults(config)
+    codec = StateCodec(spec.name, pickles=keys.flag(merged, keys.VALUES_PICKLE))
+    current = CurrentKey(spec.name, _fields_of_keys(spec.inputs))
+    return ComponentState(NamedStates(_backend(merged, codec, label), current, _now))
+
+
+def _backend(config: Mapping[str, Any], codec: StateCodec, label: str) -> StateBackend:
+    if keys.state_backend(config) == keys.MEMORY:
+        return MemoryBackend(codec)
+    # Late: few need it.
+    from heron_io.state_backends.rocksdb import RocksBackend
+
+    return RocksBackend(codec, config.get(keys.STATE_FOLDER), label)
+
+
+def _now() -> float:
+    """By its module: the tester lets time.time() answer from its virtual clock."""
+    return time.time()
+
+
+def _fields_of_keys(inputs: Sequence[InputSpec]) -> tuple[str, ...]:
+    """Names for the parts of a key: the fields of the first input that is grouped by any."""
+    return next((each.grouping.fields for each in inputs if each.grouping.fields), ())
+
+
+def keeps_state(user: Any) -> bool:
+    """Whether a user's object takes a state, or its class declares any."""
+    return callable(getattr(user, "init_state", None)) or bool(declared_states(type(user)))
+
+
+def provide(user: Any, state: Any, component: str) -> None:
+    """Give a user's object the states that its class declares."""
+    declared = declared_states(type(user))
+    if declared and not isinstance(state, ComponentState):
+        raise ComponentError(
+            f"{component}: this engine has no keyed state ({', '.join(declared)}): run it with the"
+            " native one"
+        )
+    for name, each in declared.items():
+        setattr(user, name, each.of(state))
+
+
+def keyed(
+    process: Process, state: Any, inputs: Sequence[InputSpec], fields_of: FieldsOf
+) -> Process:
+    """`process` with the tuple's key as the current one, if the component has keyed states."""
+    if not isinstance(state, ComponentState) or not state.named.is_keyed:
+        return process
+    current = state.named.current
+    current.of_tuples(_KeyOfTuple(current.component, inputs, fields_of))
+
+    def process_keyed(tup: Any) -> None:
+        current.tuple = tup
+        try:
+            process(tup)
+        finally:
+            current.tuple = None
+
+    return process_keyed
+
+
+class _KeyOfTuple:
+    """A tuple -> the values of the fields that its stream is grouped by, as a key."""
+
+    def __init__(self, component: str, inputs: Sequence[InputSpec], fields_of: FieldsOf) -> None:
+        self._component = component
+        self._grouped = {
+            (each.component, each.stream): each.grouping.fields
+            for each in inputs
+            if each.grouping.fields
+        }
+        self._fields_of = fields_of
+        self._positions: dict[tuple[str, str], list[int]] = {}
+
+    def __call__(self, tup: Any) -> Any:
+        source = (tup.component, tup.stream)
+        positions = self._positions.get(source)
+        if positions is None:
+            positions = self._positions[source] = self._positions_in(tup, source)
+        values = tup.values
+        return key_of([values[position] for position in positions])
+
+    def _positions_in(self, tup: Any, source: tuple[str, str]) -> list[int]:
+        if source not in self._grouped:
+            raise StateError(
+                f"{self._component}: tuples of {'.'.join(source)} have no key, for they are not"
+                " grouped by fields: group them by Grouping.fields(...), or use for_key(key)"
+            )
+        names = list(self._fields_of(tup))
+        return [names.index(name) for name in self._grouped[source]]

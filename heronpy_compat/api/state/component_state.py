@@ -1,0 +1,109 @@
+"""The state that an instance gets: Heron's keys and values, and keyed states beside them."""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from heron_core.state.named_states import NamedStates
+from heron_core.state.protocol import ABSENT, Kind, TableId
+from heron_core.state.states import ListState, MapState, ReducingState, ValueState
+from heronpy_compat.api.state.state import HashMapState
+
+_PLAIN = TableId("", Kind.PLAIN, nested=False)
+
+
+class ComponentState(HashMapState):
+    """What `init_state` is called with; all of it is for the main thread.
+
+    `put`, `get`, `delete`, `enumerate` and `clear` are about keys and values of this one instance,
+    as in Heron; the others make states by the key of the tuple that is being processed.
+    """
+
+    def __init__(self, named: NamedStates) -> None:
+        self.named = named
+        self._table = named.backend.table(_PLAIN)
+
+    # --- Heron's, and Storm's KeyValueState -----------------------------------------------------
+
+    def put(self, key: Hashable, value: Any) -> None:
+        """Keep `value` under `key`."""
+        self._table.put(key, value)
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """The value of `key`, `default` if there is none."""
+        value = self._table.get(key)
+        return default if value is ABSENT else value
+
+    def delete(self, key: Hashable) -> Any:
+        """Forget `key`; returns what it had, None if nothing."""
+        value = self.get(key)
+        self._table.remove(key)
+        return value
+
+    def enumerate(self) -> "Iterator[tuple[int, Hashable]]":
+        """(0, first key), (1, second key), …"""
+        return iter(enumerate(self._table.all_keys()))
+
+    def __iter__(self) -> Iterator[tuple[Hashable, Any]]:
+        """(key, value) of each, as Storm's state gives them."""
+        return ((key, self._table.get(key)) for key in self._table.all_keys())
+
+    def clear(self) -> None:
+        """Forget all that was put; keyed states stay."""
+        self._table.clear()
+
+    def __str__(self) -> str:
+        return str(dict(self))
+
+    # --- keyed states ---------------------------------------------------------------------------
+
+    def value_state(
+        self,
+        name: str,
+        default: Any = None,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ValueState[Any]:
+        """One value for each key; a `default` that can be called is called for each use."""
+        return self.named.value_state(name, default, ttl_secs, refresh_on_read)
+
+    def list_state(
+        self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
+    ) -> ListState[Any]:
+        """A list for each key."""
+        return self.named.list_state(name, ttl_secs, refresh_on_read)
+
+    def map_state(
+        self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
+    ) -> MapState[Any, Any]:
+        """A dict for each key."""
+        return self.named.map_state(name, ttl_secs, refresh_on_read)
+
+    def reducing_state(
+        self,
+        name: str,
+        reduce: Callable[[Any, Any], Any],
+        default: Any = None,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ReducingState[Any]:
+        """One value for each key, to which others are added by `reduce(so far, new)`."""
+        return self.named.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
+
+    # --- for engines ----------------------------------------------------------------------------
+
+    @property
+    def given(self) -> "ComponentState":
+        """What `init_state` is called with."""
+        return self
+
+    def snapshot(self) -> bytes:
+        """All of it, as it is now; StateError naming what cannot be saved."""
+        return self.named.backend.snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """All of it is what it was at that snapshot; states that were handed out stay in use."""
+        self.named.backend.restore(snapshot)
+
+    def close(self) -> None:
+        """The instance ends."""
+        self.named.backend.close()

@@ -1,0 +1,175 @@
+"""Keyed state: whatever is done, saved, restored, split and merged, it is what plain dicts are."""
+
+import copy
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from state_support import KEYED_OPERATIONS, KEYS, TTL_SECS, Clock, Model, Real, random_operation
+
+from heron_core.algorithms.hashing import slot, stable_hash
+from heron_core.state.keys import groups_of, key_group, key_of, owner
+from heron_core.state.memory import MemoryBackend
+from heron_core.state.snapshot import by_group, decode, merge, split
+
+STEPS = st.lists(
+    st.one_of(
+        *[KEYED_OPERATIONS] * 6,
+        st.just("snapshot"),
+        st.just("restore"),
+        st.just("successor"),
+        st.integers(1, 5).map(lambda tasks: ("split", tasks)),
+    ),
+    max_size=30,
+)
+
+
+def random_step(rng: Random) -> Any:
+    """Mostly an operation."""
+    chance = rng.random()
+    if chance < 0.8:
+        return random_operation(rng)
+    if chance < 0.92:
+        return "snapshot"
+    return rng.choice(["restore", "successor", ("split", rng.randint(1, 4))])
+
+
+class Run:
+    """Both side by side."""
+
+    def __init__(self) -> None:
+        self.real, self.model = Real(MemoryBackend, in_place=True), Model()
+        self.saved = self.real.backend.snapshot()
+        self.saved_model = copy.deepcopy(self.model)
+
+    def step(self, step: Any) -> None:
+        """One step."""
+        match step:
+            case "snapshot":
+                self.saved = self.real.backend.snapshot()
+                self.saved_model = copy.deepcopy(self.model)
+            case "restore":
+                self.real.backend.restore(self.saved)
+                self.model = copy.deepcopy(self.saved_model)
+            case "successor":
+                self.real = Real(MemoryBackend, in_place=True)
+                self.step("restore")
+            case ("split", int(tasks)):
+                self.rescale(tasks)
+            case (key, operation):
+                self.real.do(key, copy.deepcopy(operation))
+                self.model.do(key, copy.deepcopy(operation))
+
+    def rescale(self, tasks: int) -> None:
+        """To so many tasks, by key groups, and back; each key is where the grouping sends it."""
+        parts = split(self.saved, tasks, self.real.codec)
+        for index, part in enumerate(parts):
+            task = Real(MemoryBackend)
+            task.backend.restore(part)
+            for entries in task.contents().values():
+                assert all(owner(key_of([key]), tasks) == index for key in entries)
+        groups = by_group(merge(parts, self.real.codec), self.real.codec)
+        self.saved = merge(groups, self.real.codec)
+
+
+@settings(max_examples=80, derandomize=True)
+@given(STEPS)
+def test_states_are_what_plain_dicts_would_be(steps: list[Any]) -> None:
+    run = Run()
+    for step in steps:
+        run.step(step)
+        assert run.real.contents() == run.model.contents()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_holds_for_long_runs(seed: int) -> None:
+    """So many steps that snapshots have many chunks, and full ones come between."""
+    rng, run = Random(seed), Run()
+    for _ in range(400):
+        run.step(random_step(rng))
+    assert run.real.contents() == run.model.contents()
+    run.step("successor")
+    assert run.real.contents() == run.model.contents()
+
+
+@settings(max_examples=60, derandomize=True)
+@given(
+    st.one_of(st.sampled_from(KEYS), st.text(), st.integers(), st.lists(st.text(), max_size=3)),
+    st.integers(1, 300),
+    st.integers(1, 300),
+)
+def test_a_key_is_in_a_group_of_the_task_that_its_tuples_go_to(
+    value: Any, tasks: int, groups: int
+) -> None:
+    key = key_of([value])
+    index = slot(stable_hash([value]), tasks)  # as fields grouping does it
+    assert owner(key, tasks) == index
+    assert key_group(key, groups) in groups_of(index, tasks, groups)
+
+
+@settings(max_examples=30, derandomize=True)
+@given(st.integers(1, 300), st.integers(1, 300))
+def test_the_groups_of_all_tasks_are_all_groups(tasks: int, groups: int) -> None:
+    ranges = [groups_of(index, tasks, groups) for index in range(tasks)]
+    assert ranges[0].start == 0
+    assert ranges[-1].stop == groups
+    for left, right in pairwise(ranges):
+        assert right.start in (left.stop, left.stop - 1)
+
+
+@settings(max_examples=30, derandomize=True)
+@given(
+    st.lists(st.one_of(KEYED_OPERATIONS, st.floats(0.0, TTL_SECS), st.just("save")), max_size=40)
+)
+def test_what_has_lived_its_time_is_never_seen(steps: list[Any]) -> None:
+    """Against the same operations on plain dicts that forget each entry when its time comes."""
+    clock = Clock()
+    real = Real(MemoryBackend, TTL_SECS, clock)
+    written: dict[Any, tuple[float, Any]] = {}
+    for step in steps:
+        match step:
+            case float(secs):
+                clock.now += secs
+            case "save":
+                saved = real.backend.snapshot()
+                real = Real(MemoryBackend, TTL_SECS, clock)
+                real.backend.restore(saved)
+            case (key, ("put", value)):
+                real.do(key, ("put", value))
+                written[key] = (clock.now + TTL_SECS, value)
+            case (key, ("clear_value",)):
+                real.do(key, ("clear_value",))
+                written.pop(key, None)
+        alive = {key: value for key, (until, value) in written.items() if clock.now < until}
+        assert real.contents()["value"] == alive
+
+
+def test_a_snapshot_after_a_small_change_is_small_work() -> None:
+    real = Real(MemoryBackend)
+    for number in range(2000):
+        real.do(f"key {number}", ("put", number))
+    full = real.backend.snapshot()
+    real.do("key 5", ("put", "changed"))
+    changed = real.backend.snapshot()
+    assert changed[-200:].find(b"changed") > 0
+    assert len(changed) - len(full) < 200
+    assert len(decode(changed, "memory", "count").chunks) == 2
+
+
+def test_what_is_changed_in_place_after_reading_is_saved() -> None:
+    real = Real(MemoryBackend)
+    real.do("key", ("put", [1]))
+    real.do("key", ("append", [1]))
+    real.do("key", ("put_entry", "x", [1]))
+    real.backend.snapshot()
+    real.value.for_key("key").get().append(2)
+    real.list.for_key("key").get()[0].append(2)
+    real.map.for_key("key")["x"].append(2)
+    successor = Real(MemoryBackend)
+    successor.backend.restore(real.backend.snapshot())
+    expected = {"value": {"key": [1, 2]}, "sum": {}, "list": {"key": [[1, 2]]},
+                "map": {"key": {"x": [1, 2]}}}  # fmt: skip
+    assert successor.contents() == expected
