@@ -76,8 +76,8 @@ def _in_cycles(topology: TopologySpec) -> set[str]:
     reads = {name: topology.producers_of(name) for name in left}
     read = {name: {each for each in left if name in reads[each]} for name in left}
     # Whoever reads nobody, or is read by nobody, of those that are left is in no circle.
-    while outside := {name for name in left if not (reads[name] & left and read[name] & left)}:
-        left -= outside
+    while acyclic := {name for name in left if not (reads[name] & left and read[name] & left)}:
+        left -= acyclic
     return left
 
 

@@ -84,6 +84,10 @@ _FINISH: Out = (Finish(),)
 _WAKE: Out = (Wake(),)
 
 
+def _is_read(topology: TopologySpec, component: str) -> bool:
+    return any(component in topology.producers_of(each.name) for each in topology.components)
+
+
 class InstanceCore:
     """State of one instance: both threads' decisions around one component driver."""
 
@@ -129,11 +133,7 @@ class InstanceCore:
         self._story = Story()
         self._topology = topology
         self._environment = environment = replace(environment, send=self.send)
-        self._is_read = any(
-            each.component == packing.instances[identity.task].component
-            for component in topology.components
-            for each in component.inputs
-        )
+        self._is_read = _is_read(topology, packing.instances[identity.task].component)
         """Whether somebody waits for our barriers."""
         self.instance = build(topology, packing, identity.task, environment)
         self._states: OwnStates | None = None
@@ -407,18 +407,22 @@ class InstanceCore:
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         """All instances have saved their state."""
-        if self._states is None or completed.epoch != self.driver.outbox.epoch:
-            return
-        self._states.completed(completed.checkpoint)
-        self._hook(self.instance.adapter.post_save, "post_save", completed.checkpoint)
-        if isinstance(self.driver, SpoutDriver):
-            self.driver.checkpoint_completed(completed.checkpoint)
+        if self._states is not None and completed.epoch == self.driver.outbox.epoch:
+            self._is_completed(self._states, completed.checkpoint)
 
-    def _hook(self, call: Callable[[str], None], name: str, checkpoint: int) -> None:
+    def _is_completed(self, states: OwnStates, checkpoint: int) -> None:
+        """Tell the component, once."""
+        if not states.completed(checkpoint):
+            return
+        if isinstance(self.driver, SpoutDriver):
+            self.driver.checkpoint_completed(checkpoint)
+        self._call_component(self.instance.adapter.post_save, checkpoint)
+
+    def _call_component(self, call: Callable[[str], None], checkpoint: int) -> None:
         try:
             call(str(checkpoint))
         except Exception:
-            self.driver.user_error(f"{name} of checkpoint {checkpoint}")
+            self.driver.user_raised(call.__name__)
 
     def _begin_epoch(self, states: OwnStates, epoch: int, restore: messages.Json) -> None:
         """A new plan: the topology goes back to a checkpoint, and begins to run from there."""
@@ -430,7 +434,9 @@ class InstanceCore:
             self.driver.outbox.discard()
         else:
             try:
-                self._go_back(checkpoint, states.go_back(checkpoint))
+                saved = states.go_back(checkpoint)
+                self._is_completed(states, checkpoint)  # nobody may have told us
+                self._go_back(checkpoint, saved)
             except HeronError as error:
                 self.driver.outbox.discard()
                 reason = str(error)[:REASON_MAX]
@@ -450,12 +456,11 @@ class InstanceCore:
         if is_fresh and saved is None:
             return
         if isinstance(driver, SpoutDriver):
-            driver.checkpoint_completed(checkpoint)  # nobody may have told us
             driver.go_back()
             if not self.instance.keeps_state:
                 driver.outbox.discard()
                 return
-        self._hook(self.instance.adapter.pre_restore, "pre_restore", checkpoint)
+        self._call_component(self.instance.adapter.pre_restore, checkpoint)
         self.close_component()
         who = self.identity
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)

@@ -13,6 +13,7 @@ class OwnStates:
         self._load = load
         self._by_checkpoint: dict[int, bytes] = {}
         self._begun = 0
+        self._completed = 0
 
     def begin(self, checkpoint: int) -> bool:
         """A checkpoint is triggered; False if it was before: one that is repeated, or late."""
@@ -24,11 +25,18 @@ class OwnStates:
         """This one was saved just now."""
         self._by_checkpoint[checkpoint] = state
 
-    def completed(self, checkpoint: int) -> None:
-        """Nothing older will be gone back to, unless this one cannot be read elsewhere."""
-        self._by_checkpoint = {
-            number: state for number, state in self._by_checkpoint.items() if number >= checkpoint
-        }
+    def completed(self, checkpoint: int) -> bool:
+        """Nothing older will be gone back to, unless this one cannot be read elsewhere; False if
+        that was known, or this process has not saved it."""
+        is_new = self._completed < checkpoint <= self._begun
+        if is_new:
+            self._completed = checkpoint
+            self._by_checkpoint = {
+                number: state
+                for number, state in self._by_checkpoint.items()
+                if number >= checkpoint
+            }
+        return is_new
 
     def go_back(self, checkpoint: int) -> bytes | None:
         """The state of a checkpoint; None for checkpoint 0. HeronError if it cannot be had."""

@@ -1,6 +1,7 @@
 """A topology's nodes in the state store: written, read, removed."""
 
 import logging
+import shutil
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -143,5 +144,6 @@ def forget(store: StateStore, name: str) -> None:
     ):
         store.delete(path(name))
     store.delete(topology_path(name))
+    shutil.rmtree(Home.of_user().states(name), ignore_errors=True)
     # Last: whoever asks for something after this sees that the topology has ended.
     Requests(store, name).remove_all()

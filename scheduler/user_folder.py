@@ -38,6 +38,11 @@ class Home:
         """Where a topology that is submitted as a query of Spark goes on, unless told otherwise."""
         return os.path.join(self.path, "checkpoints", name)
 
+    def states(self, name: str) -> str:
+        """Where a topology keeps the states of its checkpoints, unless its config says otherwise:
+        beside its logs."""
+        return os.path.join(self.topology(name), "checkpoints")
+
     @property
     def archives(self) -> str:
         """The folder in which archives of `heronpy package` are unpacked."""

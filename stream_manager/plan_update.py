@@ -76,6 +76,8 @@ class PlanUpdate:
             raise ProtocolError("a physical plan with other components than the topology's")
         if (plan.restore is None) is not (self._gates is None):
             raise ProtocolError("a physical plan of a topology with another reliability mode")
+        if self._gates is not None and plan.packing != self._state.packing:
+            raise ProtocolError("a physical plan that moves state, which belongs to its tasks")
 
     def _peers_replaced(self, containers: list[int], out: Out) -> None:
         """They died with tuples and acks that nobody can name: all trees of our spouts may miss

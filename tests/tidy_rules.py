@@ -19,6 +19,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",
     "tests/process/topologies/dying.py": "a spout with a pace, so that its end comes in the middle",
+    "tests/process/topologies/exact.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/topologies/surviving.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/aurora_stand_in/__main__.py": "a stand-in for Aurora, which polls its tasks",
     "tests/unit/heron_tester/tested_topologies.py": "the tester patches time.sleep: no time passes",

@@ -24,6 +24,10 @@ Step = (
 """Messages go to all stream managers."""
 
 
+SIZE_BYTES_MAX = 1 << 40
+"""Of one state, as it is counted: sums of thousands of them have to fit into a message."""
+
+
 class Stage(Enum):
     """How far a checkpoint is."""
 
@@ -134,7 +138,7 @@ class Checkpoints:
             return []
         if message.task in pending.left:
             pending.left.remove(message.task)
-            pending.size_bytes += message.size_bytes
+            pending.size_bytes += min(message.size_bytes, SIZE_BYTES_MAX)
         if pending.left:
             return []
         pending.stage, pending.secs = Stage.COMPLETING, now - pending.since

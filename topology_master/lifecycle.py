@@ -30,7 +30,7 @@ from topology_master.termination import Ended, Finish, Phase, Termination
 Out = list[events.Instruction]
 
 ANOTHER_TRY = "another try"
-"""To go back: the first one is an event."""
+"""To go back: the first one of a checkpoint is an event."""
 NAMED_MAX = 5
 """Of the instances that a checkpoint waits for, so many are named."""
 
@@ -179,10 +179,11 @@ class Lifecycle:
 
     def _begin_epoch(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
         """All go back to a checkpoint, by a plan with an epoch that is new."""
+        before = once.restore.checkpoint
         self.plan.restore = once.begin_epoch()
         self.termination.go_back(self.plan.packing)
-        if self.plan.epoch > 1 and why != ANOTHER_TRY:
-            number = self.plan.restore.checkpoint
+        number = self.plan.restore.checkpoint
+        if self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
             what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
             self.incidents.record(now, EventKind.RESTORE, what, why)
         self._publish(out)

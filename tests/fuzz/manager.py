@@ -11,6 +11,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core import story
 from heron_core.errors import ProtocolError
+from heron_core.plans import EPOCH_MAX
 from heron_core.wire import messages
 from heron_core.wire.batch import check_batch
 from heron_core.wire.frames import (
@@ -22,6 +23,7 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from heron_core.wire.merged import split
+from heron_core.wire.packets import check_barrier
 from heron_io.transport import CONTROL, DATA, identity
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -39,15 +41,22 @@ ROUNDS_MAX = 1000
 
 
 def manager_steps(rng: Random) -> list[Any]:
-    """A mode of back-pressure, then what arrives."""
-    steps: list[Any] = [("mode", some(rng, (keys.STAGE, keys.STAGE, keys.SPOUT, keys.DROP)))]
+    """A mode of back-pressure, or that checkpoints are taken; then what arrives."""
+    mode = some(rng, (keys.STAGE, keys.STAGE, keys.SPOUT, keys.DROP, keys.EFFECTIVELY_ONCE))
+    steps: list[Any] = [("mode", mode)]
     if rng.randrange(4):
-        steps.extend(_beginning())
+        steps.extend(_beginning(mode))
     steps.extend(_step(rng) for _ in range(rng.randrange(1, STEPS_MAX)))
     return steps
 
 
-def _beginning() -> list[Any]:
+def _plan(mode: str, epoch: int = world.EPOCH) -> messages.Plan:
+    if mode != keys.EFFECTIVELY_ONCE:
+        return messages.Plan(world.plan(epoch))
+    return messages.Plan(world.plan(epoch, restore={"checkpoint": 0, "members": None}))
+
+
+def _beginning(mode: str) -> list[Any]:
     registrations = [
         (
             "control",
@@ -59,7 +68,7 @@ def _beginning() -> list[Any]:
     ]
     return [
         ("connected",),
-        ("master", messages.encode(messages.Plan(world.plan()))),
+        ("master", messages.encode(_plan(mode))),
         *registrations,
     ]
 
@@ -97,8 +106,11 @@ class Fake:
     """The server around the core: what it sends is encoded, peers refuse while they are full."""
 
     def __init__(self, mode: str) -> None:
+        self.mode = mode
+        exactly = mode == keys.EFFECTIVELY_ONCE
         config = {
-            keys.BACKPRESSURE_MODE: mode,
+            keys.BACKPRESSURE_MODE: keys.STAGE if exactly else mode,
+            keys.RELIABILITY_MODE: mode if exactly else keys.ATLEAST_ONCE,
             keys.BACKPRESSURE_HIGH_BYTES: HIGH_BYTES,
             keys.BACKPRESSURE_LOW_BYTES: LOW_BYTES,
         }
@@ -148,6 +160,8 @@ class Fake:
         head = parse_header(frames[0])
         if head.kind == Kind.DATA:
             check_batch(head, frames)
+        elif head.kind == Kind.BARRIER:
+            check_barrier(head, frames)
         else:
             assert head.kind in (Kind.ACKED, Kind.FAILED, Kind.EXPIRED)
 
@@ -209,6 +223,12 @@ def _still_works(fake: Fake) -> None:
     assert not core.blocked_peers(), "the peer's queue does not empty"
     if not set(LOCAL) <= core.state.queues.keys():
         return  # a plan that was changed at random has moved them elsewhere
+    if fake.mode == keys.EFFECTIVELY_ONCE:
+        if core.epoch == EPOCH_MAX:
+            return
+        # All go back, so that nothing is held back any more.
+        plan = _plan(fake.mode, max(core.epoch + 1, world.EPOCH))
+        fake.handle(events.FromMaster(plan))
     for task in LOCAL:
         hello = messages.RegisterInstance(task, INCARNATION, 1)
         fake.handle(events.FromInstanceControl(task, INCARNATION, hello))

@@ -14,6 +14,8 @@ from . import world
 from .mutate import mutated_message, some
 
 STEPS_MAX = 30
+CHECKPOINTS = "checkpoints"
+"""A step that lets the topology take them, from the beginning."""
 SENDERS = (b"one", b"two", b"three")
 
 
@@ -27,6 +29,8 @@ def master_steps(rng: Random) -> list[Any]:
             if type(each) is messages.RegisterStreamManager
         ]
         steps = [(SENDERS[at], messages.encode(each)) for at, each in enumerate(registers)]
+    if rng.randrange(2):
+        steps.append(CHECKPOINTS)
     for _ in range(rng.randrange(1, STEPS_MAX)):
         if rng.randrange(5) == 0:
             steps.append(some(rng, (0.01, 0.6, 3.0)))
@@ -41,8 +45,9 @@ def master_steps(rng: Random) -> list[Any]:
 class Fake:
     """The server around the core."""
 
-    def __init__(self) -> None:
-        self.core = TopologyMaster(world.topology(), world.PACKING, Options("RUNNING"))
+    def __init__(self, checkpoints: bool) -> None:
+        self.options = Options("RUNNING", checkpoints=checkpoints, checkpoint_interval_secs=0.5)
+        self.core = TopologyMaster(world.topology(), world.PACKING, self.options)
         self.now = 0.0
         self.sent: list[events.Send] = []
 
@@ -67,8 +72,14 @@ class Fake:
                     json.dumps(update)
                 case events.StoreStatistics(statistics):
                     kept = json.loads(json.dumps(statistics))
-                    options = Options("RUNNING")
-                    TopologyMaster(world.topology(), world.PACKING, options, statistics=kept)
+                    self.successor(statistics=kept)
+                case events.StoreCheckpoints(checkpoints):
+                    kept = json.loads(json.dumps(checkpoints))
+                    self.successor(checkpoints=kept)
+
+    def successor(self, **stored: Any) -> None:
+        """A master that takes over understands what this one has stored."""
+        TopologyMaster(world.topology(), world.PACKING, self.options, **stored)
 
     def passes(self, secs: float) -> None:
         """Time goes by."""
@@ -78,11 +89,11 @@ class Fake:
 
 def run_master(steps: list[Any]) -> None:
     """Nothing raises, nobody unknown gets into the state, and a command is answered after it."""
-    fake = Fake()
+    fake = Fake(CHECKPOINTS in steps)
     for step in steps:
         if isinstance(step, float):
             fake.passes(step)
-        else:
+        elif step != CHECKPOINTS:
             fake.receive(*step)
         fake.core.validate()
     _still_works(fake)

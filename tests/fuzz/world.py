@@ -31,6 +31,7 @@ from heron_core.topology import (
 from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 from heron_core.wire.merged import merge
+from heron_core.wire.packets import encode_barrier
 from heron_core.wire.values import array_of, packer
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import Instance, build
@@ -206,6 +207,11 @@ def frames_to_managers() -> tuple[Frames, ...]:
     cause = messages.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
+    found += [
+        encode_barrier(EPOCH, task, 0, checkpoint)
+        for task in (SPOUT, SPLIT, SPLIT + SIBLING)
+        for checkpoint in (1, 2)
+    ]
     found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
     found += [merge(found[:2]), merge(found)]
     return tuple(found)
@@ -295,10 +301,21 @@ def control_messages() -> tuple[messages.Message, ...]:
         ),
         messages.HeartbeatAck(),
         *(messages.Command(name, {"component": "split"}) for name in
-          ("stats", "activate", "deactivate", "drain", "nonsense")),
+          ("stats", "activate", "deactivate", "drain", "checkpoint", "nonsense")),
         messages.Command("update", {"packing": packing_to_json(SCALED)}),
         messages.Command("cancel", {"reason": "enough"}),
         messages.Plan(plan(EPOCH + 2, packing=packing_to_json(SCALED),
                            stream_managers={"1": "tcp://a:1", "2": "tcp://b:2", "3": "tcp://c"})),
         messages.Reply(True, {}),
+        messages.TriggerCheckpoint(1, EPOCH),
+        messages.CheckpointCompleted(1, EPOCH),
+        *(messages.CheckpointStored(task, 1, 100) for task in PACKING.instances),
+        messages.CheckpointFailed(SPLIT, 1, "no space is left"),
+        *(messages.Restored(task, 100 + task, 1) for task in PACKING.instances),
+        messages.Restored(SPLIT, 7, 0),
+        messages.RestoreFailed(SPLIT, 1, "it is damaged"),
+        *(
+            messages.Plan(plan(EPOCH + at, restore={"checkpoint": at, "members": members}))
+            for at, members in ((0, None), (0, {"1": 101}), (1, None))
+        ),
     )  # fmt: skip

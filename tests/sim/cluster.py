@@ -32,8 +32,6 @@ PATIENCE_SECS = 0.4
 """A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
 IDLE_CHECK_ROUNDS = 4
 TRACE_LINES = 60
-LONGER = 3
-"""So much more is emitted where checkpoints are taken: some of them have to be complete."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +61,10 @@ class Cluster:
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         self.clock = Clock(rng.choice((1e-5, 1e-4)))
         self.habits = Habits(Random(rng.random()))
-        config = random_config(rng)
-        if effectively_once:
-            config |= checkpoint_config(Random(f"checkpoints {seed}"))
-        self.habits.tracked = config[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
-        self.habits.failing_share = rng.choice((0.0, 0.05)) if self.habits.tracked else 0.0
-        self.habits.holding_share = rng.choice((0.0, 0.3))
-        self.habits.children_max = rng.choice((1, 1, 2))
+        config = random_config(rng) | (checkpoint_config(seed) if effectively_once else {})
+        self._choose_habits(config)
         self.topology: TopologySpec = random_topology(rng, self.habits, config)
-        if effectively_once:
-            self.topology = counting(self.topology)
-            self.habits.idents *= LONGER
+        self.topology = counting(self.topology, self.habits) if effectively_once else self.topology
         containers = min(
             config[keys.STMGRS], sum(each.parallelism for each in self.topology.components)
         )
@@ -122,6 +113,13 @@ class Cluster:
         for instance in self.instances.values():
             if rng.random() < 0.2:
                 instance.speed = rng.choice((0.0, 0.02, 0.2))
+
+    def _choose_habits(self, config: dict[str, Any]) -> None:
+        habits, rng = self.habits, self.rng
+        habits.tracked = config[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
+        habits.failing_share = rng.choice((0.0, 0.05)) if habits.tracked else 0.0
+        habits.holding_share = rng.choice((0.0, 0.3))
+        habits.children_max = rng.choice((1, 1, 2))
 
     def number(self) -> int:
         """A number that no process had before."""

@@ -20,6 +20,8 @@ from sim.topologies import HABITS, Habits, SimBolt, SimSpout
 if TYPE_CHECKING:
     from sim.cluster import Cluster
 
+LONGER = 3
+"""So much more is emitted where checkpoints are taken: some of them have to be complete."""
 HELD_MAX = 3
 """Tuples that a bolt holds back, in its state."""
 
@@ -52,8 +54,9 @@ class SimStates:
         self.fails_to = ""
 
 
-def checkpoint_config(rng: Random) -> dict[str, Any]:
+def checkpoint_config(seed: int) -> dict[str, Any]:
     """Checkpoints, some of them in a hurry."""
+    rng = Random(f"checkpoints {seed}")
     return {
         keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE,
         keys.CHECKPOINT_INTERVAL_SECS: rng.choice((0.005, 0.02, 0.1)),
@@ -63,8 +66,9 @@ def checkpoint_config(rng: Random) -> dict[str, Any]:
     }
 
 
-def counting(topology: TopologySpec) -> TopologySpec:
-    """The same topology of components that keep their state."""
+def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
+    """The same topology of components that keep their state, and with more to do."""
+    habits.idents *= LONGER
     kinds = {True: CountingSpout, False: CountingBolt}
     components = tuple(
         replace(each, class_path=f"{__name__}.{kinds[each.is_spout].__name__}")

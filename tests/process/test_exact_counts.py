@@ -1,0 +1,91 @@
+"""Effectively once in real processes: whatever is killed, every count is exact."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from heron_core.stats import CheckpointStats
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running
+from tests.process.test_recovery import processes, title_of
+
+TOPOLOGY = TOPOLOGIES / "exact.py"
+KEYS = 97
+MASTER = "heron: topology master (Exact)"
+CONTAINERS = ("heron: container 0 (Exact)", "heron: container 1 (Exact)")
+
+
+def kill(running: Running, *victims: str) -> dict[str, int]:
+    """Kill -9; title -> pid of all who were not killed, nor are children of theirs."""
+    before = processes(running)
+    dying = {before[victim].pid for victim in victims}
+    dying |= {child.pid for victim in victims for child in before[victim].children()}
+    for victim in victims:
+        before[victim].kill()
+    return {title: each.pid for title, each in before.items() if each.pid not in dying}
+
+
+def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
+    """The machine room of a bank: instance, stream manager, master, containers, all of them."""
+    running = place.start("run", TOPOLOGY, "--containers", 2, "-o", f"exact.folder={place.path}")
+    with Master(place.store_url, "Exact") as master:
+
+        def checkpoints() -> CheckpointStats | None:
+            stats = master.stats()
+            return None if stats is None else stats.checkpoints
+
+        def goes_on_after(number: int) -> bool:
+            now = checkpoints()
+            return now is not None and now.released and now.completed > number
+
+        def goes_back_and_on(epoch: int) -> None:
+            """The topology has a newer epoch, and completes a checkpoint that began in it."""
+
+            def latest() -> int | None:
+                stats = master.stats()
+                is_newer = stats is not None and stats.epoch > epoch
+                return stats.checkpoints.latest if is_newer and stats.checkpoints else None
+
+            number = running.until(latest, "the topology goes back")
+            running.until(lambda: goes_on_after(number), "it goes on")
+
+        def epoch() -> int:
+            stats = running.until(master.stats, "the master answers")
+            return stats.epoch
+
+        running.until(lambda: goes_on_after(0), "a checkpoint is complete")
+        for victim in ("heron: count[0]", "heron: numbers[1]", "heron: stream manager 1"):
+            before = epoch()
+            survivors = kill(running, title_of(running, victim))
+            goes_back_and_on(before)
+            now = processes(running)
+            assert {title: now[title].pid for title in survivors} == survivors
+        before_death = running.until(checkpoints, "the master answers")
+        kill(running, MASTER)
+        running.until(lambda: goes_on_after(before_death.latest), "the next master goes on")
+        for victims in (CONTAINERS[1:], CONTAINERS):
+            before = epoch()
+            kill(running, *victims)
+            goes_back_and_on(before)
+    (place.path / "enough").touch()
+    finished = running.wait()
+    assert finished.code == 0, finished.err
+    assert counted(place.path) == emitted(place.path)
+    assert "goes back to checkpoint" in finished.err
+    place.nothing_is_left()
+
+
+def counted(folder: Path) -> Counter[int]:
+    """What all tasks of the counting bolt have counted."""
+    total: Counter[int] = Counter()
+    for each in folder.glob("counted-*"):
+        total.update({int(key): number for key, number in json.loads(each.read_text()).items()})
+    return total
+
+
+def emitted(folder: Path) -> Counter[int]:
+    """Each number of each spout, by two ways."""
+    total: Counter[int] = Counter()
+    for each in folder.glob("emitted-*"):
+        for number in range(json.loads(each.read_text())):
+            total[number % KEYS] += 2
+    return total

@@ -1,0 +1,84 @@
+"""Keyed counts on a diamond, effectively once: each number comes to its count by two ways.
+
+Config: `exact.folder`; a spout that finds the file `enough` there ends, and writes how many numbers
+it has emitted into `emitted-TASK`; a task of the counting bolt writes what it has counted into
+`counted-TASK`.
+"""
+
+import json
+import os
+import time
+
+from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+
+KEYS = 97
+PACE_SECS = 0.001
+
+
+def write(config, name, value):
+    """A file that is there as a whole."""
+    path = os.path.join(config["exact.folder"], name)
+    with open(f"{path}.part", "w") as file:
+        json.dump(value, file)
+    os.replace(f"{path}.part", path)
+
+
+class Numbers(Spout, StatefulComponent):
+    outputs = ["key"]
+
+    def init_state(self, stateful_state):
+        self.state = stateful_state
+
+    def initialize(self, config, context):
+        self.config, self.task = config, context.get_task_id()
+        self.at = self.state.get("at") or 0
+
+    def pre_save(self, checkpoint_id):
+        self.state.put("at", self.at)
+
+    def next_tuple(self):
+        if self.at % 10 == 0:
+            time.sleep(PACE_SECS)
+            if os.path.exists(os.path.join(self.config["exact.folder"], "enough")):
+                write(self.config, f"emitted-{self.task}", self.at)
+                self.finish()
+                return
+        self.emit([self.at % KEYS])
+        self.at += 1
+
+
+class Pass(Bolt):
+    outputs = ["key"]
+
+    def process(self, tup):
+        self.emit([tup.values[0]])
+
+
+class Count(Bolt, StatefulComponent):
+    outputs = []
+
+    def init_state(self, stateful_state):
+        self.state = stateful_state
+
+    def initialize(self, config, context):
+        self.config, self.task = config, context.get_task_id()
+
+    def process(self, tup):
+        key = tup.values[0]
+        self.state.put(key, (self.state.get(key) or 0) + 1)
+
+    def on_finish(self):
+        keys = [key for _, key in self.state.enumerate()]
+        write(self.config, f"counted-{self.task}", {key: self.state.get(key) for key in keys})
+
+
+class Exact(Topology):
+    config = {
+        "topology.reliability.mode": "EFFECTIVELY_ONCE",
+        "topology.stateful.checkpoint.interval.seconds": 0.2,
+    }
+    numbers = Numbers.spec(par=2)
+    left = Pass.spec(par=2, inputs=[numbers])
+    right = Pass.spec(inputs=[numbers])
+    count = Count.spec(par=2, inputs={left: Grouping.fields("key"), right: Grouping.fields("key")})

@@ -1,0 +1,221 @@
+"""Aligned barriers: an instance gets one, in exactly the right position of its data."""
+
+from dataclasses import replace
+
+import pytest
+from manager_support import Manager, packing_of, physical, topology_of
+from manager_support import batch as full_batch
+
+from heron_core import config as keys
+from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, header, header_of
+from heron_core.wire.merged import split
+from heron_core.wire.packets import check_barrier, checkpoint_of, encode_barrier
+from stream_manager import events
+from stream_manager.core import StreamManager
+from stream_manager.gates import DATA, Gate
+from stream_manager.options import Options
+
+A, B, C = 1, 2, 3
+
+
+def batch(source: int, name: str) -> Frames:
+    return [header(Kind.DATA, 1, source, 9, 1), name.encode()]
+
+
+class Passing:
+    """A gate, and what has passed it: names of batches and numbers of barriers."""
+
+    def __init__(self, *sources: int) -> None:
+        self.gate = Gate(frozenset(sources))
+        self.passed: list[str | int] = []
+
+    def data(self, source: int, *names: str) -> None:
+        for name in names:
+            self._take(self.gate.take(source, DATA, batch(source, name)))
+
+    def barrier(self, source: int, number: int) -> None:
+        self._take(self.gate.take(source, number, encode_barrier(1, source, 9, number)))
+
+    def give_up(self) -> None:
+        self._take(self.gate.give_up())
+
+    def _take(self, passed: object) -> None:
+        for number, frames in passed:  # type: ignore[attr-defined]
+            self.passed.append(number if frames is None else frames[1].decode())
+        self.gate.validate()
+
+
+def test_what_comes_behind_a_barrier_waits_for_those_of_the_others() -> None:
+    passing = Passing(A, B)
+    passing.data(A, "a1")
+    passing.barrier(A, 1)
+    passing.data(A, "a2", "a3")
+    passing.data(B, "b1")
+    assert passing.passed == ["a1", "b1"]
+    assert passing.gate.held_tuples == 2
+    passing.barrier(B, 1)
+    passing.data(B, "b2")
+    assert passing.passed == ["a1", "b1", 1, "a2", "a3", "b2"]
+    assert passing.gate.held_bytes == 0
+
+
+def test_a_single_source_is_never_held_back() -> None:
+    passing = Passing(A)
+    passing.barrier(A, 1)
+    passing.data(A, "a1")
+    passing.barrier(A, 2)
+    assert passing.passed == [1, "a1", 2]
+
+
+def test_a_source_that_is_two_checkpoints_ahead_keeps_its_order() -> None:
+    passing = Passing(A, B)
+    passing.barrier(A, 1)
+    passing.data(A, "a1")
+    passing.barrier(A, 2)
+    passing.data(A, "a2")
+    passing.barrier(B, 1)
+    passing.data(B, "b1")
+    passing.barrier(B, 2)
+    assert passing.passed == [1, "a1", "b1", 2, "a2"]
+
+
+def test_a_later_barrier_gives_up_one_that_its_source_never_sent() -> None:
+    # The master died when it had triggered checkpoint 1 at some spouts.
+    passing = Passing(A, B, C)
+    passing.barrier(A, 1)
+    passing.data(A, "a1")
+    passing.barrier(A, 2)
+    passing.data(A, "a2")
+    passing.barrier(B, 2)
+    assert passing.passed == ["a1"]
+    passing.barrier(B, 1)  # late, and of no use any more
+    passing.barrier(C, 2)
+    assert passing.passed == ["a1", 2, "a2"]
+
+
+def test_an_alignment_that_is_given_up_lets_all_pass_and_ignores_the_rest_of_it() -> None:
+    passing = Passing(A, B)
+    passing.barrier(A, 1)
+    passing.data(A, "a1")
+    passing.give_up()
+    passing.barrier(B, 1)
+    passing.data(B, "b1")
+    assert passing.passed == ["a1", "b1"]
+    passing.barrier(A, 2)
+    passing.barrier(B, 2)
+    assert passing.passed[-1] == 2
+
+
+def test_going_back_forgets_what_was_held_back() -> None:
+    passing = Passing(A, B)
+    passing.barrier(A, 1)
+    passing.data(A, "a1")
+    passing.gate.reset()
+    passing.data(A, "a2")
+    passing.data(B, "b1")
+    assert passing.passed == ["a2", "b1"]
+
+
+# --- in a stream manager: spouts 1 here and 2 elsewhere feed 3 here and 4 elsewhere -------------
+
+EDGES = {"one": (), "two": (), "reads": ("one", "two"), "far": ("one",)}
+PACKED = packing_of({1: "one", 3: "reads"}, {2: "two", 4: "far"})
+
+
+def data(epoch: int, destination: int) -> Frames:
+    return full_batch(destination, size=40, epoch=epoch)
+
+
+def exactly(manager: Manager, epoch: int, members: dict[int, int] | None) -> None:
+    plan = PhysicalPlan(
+        "t", epoch, TopologyState.RUNNING, PACKED, {1: "tcp://1", 2: "tcp://2"}, Restore(0, members)
+    )
+    manager.handle(events.FromMaster(messages.Plan(physical_to_json(plan))))
+
+
+@pytest.fixture
+def manager() -> Manager:
+    topology = topology_of(EDGES, **{keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
+    made = Manager(topology, PACKED, planned=False)
+    options = replace(Options.of(topology.config), aligned_bytes_max=200, pipelined_bytes=0)
+    made.core = StreamManager(topology, PACKED, made.identity, options)
+    for task in (1, 3):
+        register = messages.RegisterInstance(task, 70 + task, 5)
+        made.handle(events.FromInstanceControl(task, 70 + task, register))
+    exactly(made, 1, None)
+    return made
+
+
+def delivered(out: list[events.Instruction]) -> list[Frames]:
+    return [each for x in out if isinstance(x, events.ToLocal) for each in split(x.frames)]
+
+
+def to_peer(out: list[events.Instruction]) -> list[Frames]:
+    return [each for x in out if isinstance(x, events.ToPeer) for _, each in x.waiting]
+
+
+def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager) -> None:
+    local = [data(1, 3), data(1, 4), encode_barrier(1, 1, 0, 7)]
+    out = manager.handle(*(events.FromInstance(1, 71, each) for each in local))
+    assert [header_of(each).kind for each in to_peer(out)] == [Kind.DATA, Kind.BARRIER]
+    assert checkpoint_of(to_peer(out)[1]) == 7
+    assert [header_of(each).kind for each in delivered(out)] == [Kind.DATA]
+    out = manager.handle(events.FromPeer(encode_barrier(1, 2, 1, 7)))
+    (barrier,) = delivered(out)
+    check_barrier(header_of(barrier), barrier)
+    assert (header_of(barrier).destination, checkpoint_of(barrier)) == (3, 7)
+
+
+def test_too_much_behind_a_barrier_gives_the_checkpoint_up_and_the_master_hears_why(
+    manager: Manager,
+) -> None:
+    manager.handle(events.FromInstance(1, 71, encode_barrier(1, 1, 0, 7)))
+    out = [
+        each for _ in range(8) for each in manager.handle(events.FromInstance(1, 71, data(1, 3)))
+    ]
+    (failed,) = [
+        each.message
+        for each in out
+        if isinstance(each, events.ToMaster) and isinstance(each.message, messages.CheckpointFailed)
+    ]
+    assert (failed.task, failed.checkpoint) == (3, 7)
+    assert manager.core.statistics()["waiting_tuples"][3] == 8
+    assert manager.core.statistics()["waiting_bytes"][3] > 200
+
+
+def test_nothing_of_before_passes_once_the_topology_goes_back(manager: Manager) -> None:
+    manager.handle(events.FromInstance(1, 71, encode_barrier(1, 1, 0, 7)))
+    manager.handle(events.FromInstance(1, 71, data(1, 3)))
+    exactly(manager, 2, None)
+    old = [data(1, 3), encode_barrier(1, 1, 0, 8)]
+    out = manager.handle(*(events.FromInstance(1, 71, each) for each in old))
+    assert not delivered(out)
+    assert manager.core.statistics()["fenced"] == 2
+    out = manager.handle(events.FromInstance(1, 71, data(2, 3)))
+    assert [header_of(each).epoch for each in delivered(out)] == [2]
+
+
+def test_triggers_go_to_those_whom_no_barrier_reaches(manager: Manager) -> None:
+    out = manager.handle(events.FromMaster(messages.TriggerCheckpoint(7, 1)))
+    orders = [each for each in out if isinstance(each, events.ToLocalControl)]
+    assert [(each.task, each.message) for each in orders] == [(1, messages.TriggerCheckpoint(7, 1))]
+    out = manager.handle(events.FromMaster(messages.CheckpointCompleted(7, 1)))
+    assert {each.task for each in out if isinstance(each, events.ToLocalControl)} == {1, 3}
+
+
+def test_a_new_master_is_told_again_who_has_its_state(manager: Manager) -> None:
+    restored = messages.Restored(3, 73, 1)
+    manager.handle(events.FromInstanceControl(3, 73, restored))
+    out = manager.handle(events.MasterConnected())
+    assert events.ToMaster(restored) in out
+    # Of a process that was replaced nobody hears any more.
+    manager.handle(events.FromInstanceControl(3, 99, messages.RegisterInstance(3, 99, 6, "died")))
+    assert events.ToMaster(restored) not in manager.handle(events.MasterConnected())
+
+
+def test_a_plan_of_another_reliability_mode_is_refused(manager: Manager) -> None:
+    manager.handle(events.FromMaster(physical(PACKED, 2)))
+    assert manager.core.epoch == 1
+    assert manager.core.statistics()["malformed"] == 1

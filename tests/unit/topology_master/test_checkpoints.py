@@ -1,0 +1,293 @@
+"""Effectively once, the master's part: numbers, completion, going back, and what users are told."""
+
+from dataclasses import replace
+from typing import Any
+
+from test_master_core import FIRST, LAST, PACKED, SPOUT, TOPOLOGY
+
+from heron_core import config as keys
+from heron_core.plans import Restore, TopologyState, physical_from_json
+from heron_core.wire import messages
+from topology_master import events
+from topology_master.core import TopologyMaster
+from topology_master.options import Options
+
+TASKS = (SPOUT, FIRST, LAST)
+EXACT = TOPOLOGY.with_config({keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
+OPTIONS = replace(
+    Options.of(EXACT.config),
+    checkpoint_interval_secs=1.0,
+    checkpoint_timeout_secs=3.0,
+    checkpoints_retained=2,
+    silent_secs=600.0,
+)
+
+
+class Made:
+    """A master, its clock, and what the state store has of it."""
+
+    def __init__(self, before: "Made | None" = None, options: Options = OPTIONS) -> None:
+        self.stored_plan = before.stored_plan if before else {}
+        self.checkpoints: dict[str, Any] = before.checkpoints if before else {}
+        previous = physical_from_json(self.stored_plan) if self.stored_plan else None
+        self.core = TopologyMaster(
+            EXACT, PACKED, options, previous, checkpoints=self.checkpoints, wall_clock_secs=1e6
+        )
+        self.now = 100.0
+        self.out: list[events.Instruction] = []
+        self.receive(*(self._registration(container) for container in (1, 2)))
+
+    def _registration(self, container: int, address: str = "") -> messages.RegisterStreamManager:
+        where = address or f"tcp://{container}"
+        return messages.RegisterStreamManager(container, 1, where, "host", 7, 0)
+
+    def receive(self, *received: Any, sender: bytes = b"1") -> None:
+        for message in received:
+            self._handle(events.Received(sender, message))
+
+    def _handle(self, event: events.Event) -> None:
+        out = self.core.handle(event, self.now)
+        self.core.validate()
+        for each in out:
+            if isinstance(each, events.StorePlan):
+                self.stored_plan = each.plan
+            elif isinstance(each, events.StoreCheckpoints):
+                self.checkpoints = each.checkpoints
+        self.out += out
+
+    def wait(self, secs: float = 0.0, stored: bool = True) -> list[events.Instruction]:
+        """Time passes; what was decided since the last wait."""
+        for _ in range(int(secs / 0.02) + 1):
+            self.now += 0.02
+            self._handle(events.Timer(stored))
+        out, self.out = self.out, []
+        return out
+
+    def restored(self, incarnation: int = 70, epoch: int | None = None) -> None:
+        epoch = self.core.epoch if epoch is None else epoch
+        self.receive(*(messages.Restored(task, incarnation + task, epoch) for task in TASKS))
+
+    def complete(self, number: int) -> None:
+        self.wait()
+        self.receive(*(messages.CheckpointStored(task, number, 100) for task in TASKS))
+
+    @property
+    def restore(self) -> Restore:
+        restore = physical_from_json(self.stored_plan).restore
+        assert restore is not None
+        return restore
+
+    @property
+    def events(self) -> list[str]:
+        newest = self.core.stats(None, self.now).events
+        return [f"{each.what}: {each.why}".removesuffix(": ") for each in newest]
+
+
+def sent(out: list[events.Instruction], kind: type) -> list[Any]:
+    return [
+        each.message
+        for each in out
+        if isinstance(each, events.Send) and isinstance(each.message, kind)
+    ]
+
+
+def running() -> Made:
+    """A master whose instances all run by epoch 1."""
+    made = Made()
+    made.wait()
+    made.restored()
+    made.wait()
+    return made
+
+
+def test_nobody_goes_on_before_all_have_their_state() -> None:
+    made = Made()
+    assert not sent(made.wait(stored=False), messages.Plan)  # not before the plan is stored
+    (first, _) = sent(made.wait(), messages.Plan)
+    assert first.plan["restore"] == {"checkpoint": 0, "members": None}
+    made.receive(messages.Restored(SPOUT, 71, 1), messages.Restored(FIRST, 72, 1))
+    assert not sent(made.wait(3), messages.Plan)
+    made.receive(messages.Restored(LAST, 73, 1))
+    (released, _) = sent(made.wait(), messages.Plan)
+    assert released.plan["epoch"] == 1
+    assert released.plan["restore"]["members"] == {"1": 71, "2": 72, "3": 73}
+
+
+def test_a_checkpoint_is_stored_before_it_is_triggered_and_before_it_counts() -> None:
+    made = running()
+    out = made.wait(1.1, stored=False)
+    assert made.checkpoints == {"latest": 1, "completed": []}
+    assert not sent(out, messages.TriggerCheckpoint)
+    assert sent(made.wait(), messages.TriggerCheckpoint) == [messages.TriggerCheckpoint(1, 1)] * 2
+    made.receive(*(messages.CheckpointStored(task, 1, 100) for task in TASKS))
+    out = made.wait(stored=False)
+    assert [each["number"] for each in made.checkpoints["completed"]] == [1]
+    assert not sent(out, messages.CheckpointCompleted)
+    assert (
+        sent(made.wait(), messages.CheckpointCompleted) == [messages.CheckpointCompleted(1, 1)] * 2
+    )
+    stats = made.core.stats(None, made.now).checkpoints
+    assert stats is not None
+    assert (stats.completed, stats.size_bytes, stats.failed) == (1, 300, 0)
+
+
+def test_old_checkpoints_are_discarded_when_newer_ones_are_complete() -> None:
+    made = running()
+    for number in (1, 2, 3):
+        made.wait(1.1)
+        made.complete(number)
+    out = made.wait()
+    assert [each.checkpoint for each in out if isinstance(each, events.DiscardCheckpoint)] == [1]
+
+
+def test_a_failed_checkpoint_leaves_the_one_before_and_its_reason_is_told_once() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    for number in (2, 3):
+        made.wait(1.1)
+        made.receive(messages.CheckpointFailed(LAST, number, "no space is left"))
+    assert [each["number"] for each in made.checkpoints["completed"]] == [1]
+    assert made.events == ["checkpoint 2 failed: last[0]: no space is left"]
+    made.wait(1.1)
+    made.complete(4)
+    assert made.events[-1] == "checkpoints work again"
+    out = made.wait()
+    assert [each.checkpoint for each in out if isinstance(each, events.DiscardCheckpoint)] == [2, 3]
+
+
+def test_a_checkpoint_that_takes_too_long_names_who_is_late() -> None:
+    made = running()
+    made.wait(1.1)
+    made.receive(messages.CheckpointStored(SPOUT, 1, 100))
+    made.wait(3)
+    assert made.events == ["checkpoint 1 failed: not stored in time by first[0], last[0]"]
+    made.receive(*(messages.CheckpointStored(task, 1, 100) for task in TASKS))
+    assert made.checkpoints["completed"] == []
+
+
+def test_a_process_that_comes_later_has_all_go_back() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.wait()
+    made.receive(messages.Restored(FIRST, 99, 0))
+    (held, _) = sent(made.wait(), messages.Plan)
+    assert (held.plan["epoch"], held.plan["restore"]) == (2, {"checkpoint": 1, "members": None})
+    made.receive(messages.Restored(SPOUT, 71, 1))  # of the epoch before: late
+    made.receive(messages.Restored(SPOUT, 71, 2), messages.Restored(LAST, 73, 2))
+    assert made.restore.members is None
+    made.receive(messages.Restored(FIRST, 99, 2))
+    assert made.restore == Restore(1, {1: 71, 2: 99, 3: 73})
+    made.receive(messages.Restored(FIRST, 99, 2))  # said again
+    assert made.core.epoch == 2
+    assert made.events == [
+        "the topology goes back to checkpoint 1: another process serves first[0]"
+    ]
+
+
+def test_a_new_stream_manager_has_all_go_back_and_what_was_under_way_is_given_up() -> None:
+    made = running()
+    made.wait(1.1)
+    made.receive(made._registration(2, "tcp://other"), sender=b"2-2")
+    made.wait(1)  # the one before does not answer
+    assert made.restore == Restore(0)
+    made.receive(*(messages.CheckpointStored(task, 1, 100) for task in TASKS))
+    assert made.checkpoints["completed"] == []
+
+
+def test_what_is_complete_and_not_yet_told_is_gone_back_to() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.receive(messages.Restored(FIRST, 99, 0))
+    assert made.restore == Restore(1)
+    assert [each["number"] for each in made.checkpoints["completed"]] == [1]
+
+
+def test_a_checkpoint_that_cannot_be_read_is_tried_again_and_then_an_older_one() -> None:
+    made = running()
+    for number in (1, 2):
+        made.wait(1.1)
+        made.complete(number)
+    made.wait()
+    made.receive(messages.Restored(FIRST, 99, 0))
+    tried = []
+    for _ in range(4):
+        made.wait()
+        tried.append(made.restore.checkpoint)
+        made.receive(messages.RestoreFailed(FIRST, made.core.epoch, "it is damaged"))
+        made.wait(1.1)
+    assert tried == [2, 2, 2, 1]
+    made.restored(incarnation=80)
+    assert made.restore.checkpoint == 1
+    assert [each["number"] for each in made.checkpoints["completed"]] == [1]
+    assert made.events == [
+        "the topology goes back to checkpoint 2: another process serves first[0]",
+        "checkpoint 2 cannot be restored: it is damaged",
+        "the topology goes back to checkpoint 1: another try",
+        "checkpoint 1 cannot be restored: it is damaged",
+    ]
+
+
+def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
+    before = running()
+    before.wait(1.1)
+    before.complete(1)
+    before.wait(1.1)  # number 2 is triggered, and nobody will hear what becomes of it
+    made = Made(before)
+    made.restored(epoch=1)  # the stream managers say again what they know
+    made.wait()
+    assert made.core.epoch == 1
+    assert made.restore.members == {1: 71, 2: 72, 3: 73}
+    made.wait(1.1)
+    assert made.checkpoints["latest"] == 3
+    # An instance that died while there was no master.
+    made.receive(messages.Restored(LAST, 55, 0))
+    assert made.core.epoch == 2
+    assert made.restore == Restore(1)
+
+
+def test_nothing_is_checkpointed_once_bolts_finish_and_going_back_is_to_before_that() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.receive(messages.SpoutFinished(SPOUT, True))
+    for _ in range(2):
+        made.wait(0.02)
+        number = made.core.probe_round
+        reports = [messages.QuiescenceReport(task, number, 5, 5, True, 1) for task in TASKS]
+        made.receive(*reports)
+    assert sent(made.out, messages.FinishBolts)
+    latest = made.checkpoints["latest"]
+    made.wait(3)
+    assert made.checkpoints["latest"] == latest
+    made.receive(messages.Restored(LAST, 55, 0))
+    assert made.core.phase.value == "running"
+    assert made.restore == Restore(1)
+
+
+def test_a_checkpoint_can_be_asked_for() -> None:
+    made = Made(options=replace(OPTIONS, checkpoint_interval_secs=600))
+    made.wait()
+    made.restored()
+    made.wait()
+    made.receive(messages.Command("checkpoint", {}), sender=b"cli")
+    (reply,) = sent(made.wait(0.1), messages.Reply)
+    assert reply == messages.Reply(True, {"number": 1})
+    assert made.checkpoints["latest"] == 1
+
+
+def test_an_update_is_refused() -> None:
+    made = running()
+    made.receive(messages.Command("update", {"packing": made.stored_plan["packing"]}))
+    (reply,) = sent(made.wait(), messages.Reply)
+    assert "runs in EFFECTIVELY_ONCE, and cannot be updated" in reply.data["error"]
+
+
+def test_a_paused_topology_takes_none() -> None:
+    made = running()
+    made.receive(messages.Command("deactivate", {}))
+    made.wait(3)
+    assert made.core.state == TopologyState.PAUSED
+    assert made.checkpoints == {}
