@@ -28,7 +28,7 @@ class Count(Bolt):
         self.counts = Counter()
 
     def process(self, tup):
-        word = tup.values[0]
+        word = tup["word"]
         self.counts[word] += 1
         if self.counts[word] % 100 == 0:
             print(word, self.counts[word])

@@ -10,6 +10,14 @@ from heron_core.errors import HeronError
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it (128 + SIGINT)."""
 
+KINDS_OF_NUMBERS = {
+    "a valid float range": "a number",
+    "a valid integer range": "a whole number",
+    "a valid float": "a number",
+    "a valid integer": "a whole number",
+}
+"""What click calls the types of its values -> words for users; longer ones first."""
+
 
 def main() -> None:
     """Run the command line; every expected error is one line on stderr and an exit code."""
@@ -51,6 +59,8 @@ def _print_error(error: click.ClickException) -> None:
     context = getattr(error, "ctx", None)
     cure = f" (see {context.command_path} --help)" if context else ""
     text = " ".join(error.format_message().split()).rstrip(".")
+    for theirs, ours in KINDS_OF_NUMBERS.items():
+        text = text.replace(theirs, ours)
     click.echo(f"heronpy: {text}{cure}", err=True)
 
 

@@ -160,13 +160,22 @@ def instance_table(
     return table_of(columns, width)
 
 
-def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of text, with all its columns."""
+def plain_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None = None,
+    first: Sequence[str] = (),
+) -> str:
+    """A table of text. Where not all columns fit into `width`, those of `first` are chosen before
+    the others, in this order; the first of them is always shown."""
+    ranks = {heading: rank for rank, heading in enumerate(dict.fromkeys((*first, *headings)))}
     columns = [
-        Column(heading, 0, tuple(Cell(row[at]) for row in rows))
+        Column(heading, ranks[heading], tuple(Cell(row[at]) for row in rows))
         for at, heading in enumerate(headings)
     ]
-    return str(table_of(columns, None))
+    if width is None:
+        return str(Table(tuple(columns)))
+    return str(table_of(columns, width))
 
 
 def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> Cell:

@@ -44,8 +44,8 @@ def config_layer(config: Config) -> dict[str, Any]:
 
 def configured(topology: TopologySpec, source: Source, options: TopologyOptions) -> TopologySpec:
     """The topology with its name and all layers of its config; TopologyError if that is wrong."""
-    name = options.override_name or source.name or topology.name
     original = source.name or topology.name
+    name = original if options.override_name is None else options.override_name
     topology = replace(
         topology,
         name=name,

@@ -9,13 +9,14 @@ from types import FrameType
 from typing import Any
 
 from heron_cli.live_view import Screen, Stopwatch, screen
-from heron_cli.run_result import Ending, shortfall_line, waiting_text
+from heron_cli.run_result import Ending, shortfall_line, waiting_text, without_outcome
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
+from heron_io.disk_space import shortage
 from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
 from heron_io.state_store.opening import open_store
@@ -38,7 +39,7 @@ WAITING_NOTE_SECS = 2.0
 """Between two lines that say whom the end waits for."""
 STATS_WAIT_SECS = 1.0
 DRAIN_SECS = 5.0
-"""How long Ctrl-C waits for what is in flight; a second Ctrl-C does not wait."""
+"""How long Ctrl-C waits for tuples in flight; a second Ctrl-C does not wait."""
 CONSOLE_BYTES = 65536
 STOPPED_BY_USER = 130
 
@@ -57,8 +58,10 @@ class ForegroundRun:
     stats: TopologyStats | None = None
     _ask_at: float = 0.0
     _ended: bool = False
-    _killed: bool = False
-    """The scheduler was killed."""
+    _lost: bool = False
+    """The scheduler has not left how it ended."""
+    _status: int = 0
+    """What waitpid said of the scheduler, once it has ended."""
     _interrupts: int = 0
     _handlers: dict[int, Any] = field(default_factory=dict)
 
@@ -155,15 +158,17 @@ class ForegroundRun:
 
     def _scheduler_gone(self) -> bool:
         if not self._ended:
-            pid, _ = os.waitpid(self.scheduler.pid, os.WNOHANG)
+            pid, self._status = os.waitpid(self.scheduler.pid, os.WNOHANG)
             self._ended = pid != 0
         return self._ended
 
     def _drain(self) -> None:
-        """Pause the spouts and give what is in flight a moment to arrive."""
+        """Pause the spouts, and give tuples in flight a moment to be processed."""
         before = self._interrupts
         if before:
-            self.screen.note("stopping: what is in flight may arrive (Ctrl-C again: at once)")
+            self.screen.note(
+                "stopping: tuples in flight are processed first (Ctrl-C again: at once)"
+            )
         self._ask_at = 0.0
         asked = False
         deadline = self.clock.secs + DRAIN_SECS
@@ -194,8 +199,10 @@ class ForegroundRun:
         self._show_lines(0.0)
         self.screen.close()
         self.client.close()
-        if not self._outcome:  # the scheduler was killed: what it would have removed is still there
-            self._killed = True
+        if (
+            not self._outcome
+        ):  # the scheduler was killed, or could not do all that it does at its end
+            self._lost = True
             forget(self.store, self.launch.topology.name)
         self.store.close()
 
@@ -208,9 +215,9 @@ class ForegroundRun:
             )
         if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
-        if self._killed:
+        if self._lost:
             logs = self.launch.home.logs(name)
-            raise HeronError(f"{name} failed: its scheduler was killed (logs: {logs})")
+            raise HeronError(without_outcome(name, self._status, logs, shortage(logs)))
         if outcome.get("state") == TopologyState.KILLED:
             how = "Ctrl-C" if self._interrupts else f"-t, after {self.clock.secs:.1f} s"
             change_outcome(self.launch.home, name, reason=f"stopped by {how}")

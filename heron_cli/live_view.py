@@ -107,9 +107,9 @@ class PlainScreen:
 
 
 def progress_line(stats: TopologyStats, elapsed_secs: float) -> str:
-    """All in one line: headline, throughput, and what holds it up."""
+    """All in one line: headline, throughput, what holds it up, and errors of user code."""
     words = [headline(stats, elapsed_secs), f"{short(processed_per_sec(stats))}/s"]
-    return GAP.join((*words, *stuck_lines(stats), *cause_lines(stats)))
+    return GAP.join((*words, *stuck_lines(stats), *cause_lines(stats), *error_lines(stats)))
 
 
 class LiveView:

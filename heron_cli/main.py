@@ -16,22 +16,32 @@ COMMANDS = {
         "Start a topology in the background; it survives the shell.",
     ),
     "list": ("heron_cli.commands.list_topologies", "List the running topologies."),
-    "stats": ("heron_cli.commands.stats", "Show the numbers of a running topology."),
+    "stats": ("heron_cli.commands.stats", "Show the metrics of a topology."),
     "tail": ("heron_cli.commands.tail", "Show the logs of a topology's processes."),
-    "activate": ("heron_cli.commands.control", "Let a paused topology's spouts emit again."),
-    "deactivate": ("heron_cli.commands.control", "Pause a topology: its spouts emit nothing."),
+    "activate": (
+        "heron_cli.commands.control",
+        "Activate a deactivated topology: its spouts emit again.",
+    ),
+    "deactivate": (
+        "heron_cli.commands.control",
+        "Deactivate a topology: its spouts stop emitting.",
+    ),
+    "checkpoint": (
+        "heron_cli.commands.control",
+        "Take a checkpoint of a running topology now.",
+    ),
     "kill": (
         "heron_cli.commands.control",
-        "End a topology: spouts, then what is in flight, then all.",
+        "End a topology when its tuples in flight are processed.",
     ),
     "update": (
         "heron_cli.commands.update",
-        "Scale a running topology: other numbers of instances.",
+        "Change the number of instances or containers of a running topology.",
     ),
     "restart": ("heron_cli.commands.restart", "Restart a topology's containers, or one of them."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
     "package": ("heron_cli.commands.package", "Put a project and its packages into one archive."),
-    "worker_uptime": ("heron_cli.commands.workers", "Show since when the containers are up."),
+    "worker_uptime": ("heron_cli.commands.workers", "Show the uptime of the containers."),
     "slot_usage": (
         "heron_cli.commands.workers",
         "Show how many containers each topology has on each host.",
@@ -43,9 +53,9 @@ COMMANDS = {
     ),
     "update_virtualenv": (
         "heron_cli.commands.update_virtualenv",
-        "Of sparse: says how packages get to a topology.",
+        "A command of sparse: print how to install packages.",
     ),
-    "jar": ("heron_cli.commands.package", "Of sparse: the same as package."),
+    "jar": ("heron_cli.commands.package", "A command of sparse: the same as package."),
     "completion": (
         "heron_cli.commands.completion",
         "Print the script that completes heronpy in a shell.",

@@ -3,7 +3,8 @@
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,21 @@ def ask(topology: RunningTopology, kind: Kind, arguments: Mapping[str, Any]) -> 
     requests = Requests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
     shown = Shown()
+    with goes_on(f"the {kind} of {topology.name} goes on: see `heronpy stats {topology.name}`"):
+        operation = _followed(topology, kind, requests, number, shown)
+    shown.clear()
+    if operation is None:
+        raise HeronError(f"{topology.name} has ended meanwhile")
+    shown.show_notes(operation)
+    if operation.state is State.FAILED:
+        raise HeronError(operation.reason)
+    return operation
+
+
+def _followed(
+    topology: RunningTopology, kind: Kind, requests: Requests, number: int, shown: "Shown"
+) -> Operation | None:
+    """The operation when it is over; None if it went with its topology."""
     asked_at = time.monotonic()
     while (operation := requests.get(number)) is not None and not operation.is_over:
         shown.show(operation)
@@ -58,12 +74,6 @@ def ask(topology: RunningTopology, kind: Kind, arguments: Mapping[str, Any]) -> 
             raise not_taken_up(topology, kind)
         _check_alive(topology)
         time.sleep(POLL_SECS)
-    shown.clear()
-    if operation is None:
-        raise HeronError(f"{topology.name} has ended meanwhile")
-    shown.show_notes(operation)
-    if operation.state is State.FAILED:
-        raise HeronError(operation.reason)
     return operation
 
 
@@ -81,7 +91,9 @@ def ask_to_end(topology: RunningTopology, wait_secs: float) -> None:
             shown.show_notes(operation)
         return store.get(topology_path(name)) is None or not is_alive(scheduler)
 
-    if not wait_until(has_ended, wait_secs + GONE_SECS):
+    with goes_on(f"the kill of {name} goes on"):
+        is_over = wait_until(has_ended, wait_secs + GONE_SECS)
+    if not is_over:
         operation = requests.get(number)
         if operation is not None and operation.state is State.PENDING:
             raise not_taken_up(topology, Kind.KILL)
@@ -92,13 +104,16 @@ def ask_to_end(topology: RunningTopology, wait_secs: float) -> None:
         forget(store, name)
 
 
-def follow(steps: Steps) -> None:
-    """Carry out an operation here, because no process of the topology's own can."""
+def follow(steps: Steps) -> Mapping[str, Any]:
+    """Carry out an operation here, because no process of the topology's own can; its result."""
     shown = Shown()
     try:
-        for progress in steps:
-            shown.show_progress(progress)
+        while True:
+            shown.show_progress(next(steps))
             time.sleep(POLL_SECS)
+    except StopIteration as end:
+        result: Mapping[str, Any] = end.value
+        return result
     finally:
         shown.clear()
 
@@ -132,7 +147,9 @@ def _check_alive(topology: RunningTopology) -> None:
 
 def gone(name: str) -> HeronError:
     """The error of a topology whose scheduler was killed."""
-    return HeronError(f"the scheduler of {name} is gone: `heronpy kill {name}` removes the rest")
+    return HeronError(
+        f"the scheduler of {name} was killed: `heronpy kill {name}` removes what is left"
+    )
 
 
 def not_taken_up(topology: RunningTopology, kind: Kind) -> HeronError:
@@ -150,6 +167,16 @@ def _scheduler_of(topology: RunningTopology) -> str:
 
 def _is_here(topology: RunningTopology) -> bool:
     return (topology.scheduler or {}).get("host") == socket.gethostname()
+
+
+@contextmanager
+def goes_on(text: str) -> Iterator[None]:
+    """Whoever interrupts the command is told what goes on without it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\n{text}", err=True)
+        raise
 
 
 class Shown:

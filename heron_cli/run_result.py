@@ -1,11 +1,13 @@
 """What a run has come to: whether all went well, and what the last lines say. Pure."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heron_cli.component_table import component_table
 from heron_cli.number_text import counted, short, whole
 from heron_cli.stats_text import error_lines, event_lines, processed
+from heron_core.exit_codes import describe_end
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 
@@ -86,6 +88,16 @@ class Ending:
             f"{counted_whole(total, 'tuple')} processed, {rate}/s. Logs: {self.logs}"
         )
         return lines
+
+
+def without_outcome(name: str, wait_status: int, logs: str, shortage: str) -> str:
+    """Why a run failed whose scheduler has not left how it ended; `shortage` of its disk, if any,
+    is the likeliest reason."""
+    if os.WIFSIGNALED(wait_status):
+        how = f"its scheduler {describe_end(os.waitstatus_to_exitcode(wait_status))}"
+    else:
+        how = "its scheduler could not write down how it ended"
+    return f"{name} failed: {how} ({shortage or f'logs: {logs}'})"
 
 
 def waiting_text(stats: TopologyStats) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from heron_cli.number_text import counted, duration, short, whole
-from heron_core.stats import PauseStats, TopologyStats
+from heron_core.stats import CheckpointStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
@@ -102,3 +102,22 @@ def event_lines(events: Sequence[TopologyEvent], most: int) -> list[str]:
     """The newest events, the newest last."""
     newest = events[-most:] if most > 0 else ()
     return [f"{event_time(each)}  {event_text(each)}" for each in newest]
+
+
+def checkpoint_line(checkpoints: CheckpointStats) -> str:
+    """The newest checkpoint, and what is wrong with them."""
+    parts = ["no checkpoint yet"]
+    if checkpoints.completed:
+        size, secs = checkpoints.size_bytes or 0, checkpoints.secs or 0.0
+        age = checkpoints.age_secs or 0.0
+        parts = [
+            f"checkpoint {checkpoints.completed}: {size:,} bytes in {secs:.2f} s, {age:.0f} s ago"
+        ]
+    if not checkpoints.released:
+        back = checkpoints.restored
+        parts.append(f"going back to {f'checkpoint {back}' if back else 'the start'}")
+    if checkpoints.failure:
+        parts.append(f"the last one failed: {checkpoints.failure}")
+    if checkpoints.waiting_for:
+        parts.append(f"waiting for {', '.join(checkpoints.waiting_for)}")
+    return "; ".join(parts)

@@ -38,6 +38,19 @@ METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
+WINDOW_LENGTH_COUNT = "topology.bolts.window.length.count"
+WINDOW_LENGTH_MS = "topology.bolts.window.length.duration.ms"
+WINDOW_SLIDE_COUNT = "topology.bolts.window.sliding.interval.count"
+WINDOW_SLIDE_MS = "topology.bolts.window.sliding.interval.duration.ms"
+WINDOW_LATENESS_MS = "topology.bolts.window.allowed.lateness.ms"
+TIMESTAMP_FIELD = "topology.bolts.tuple.timestamp.field.name"
+TIMESTAMP_LAG_MS = "topology.bolts.tuple.timestamp.max.lag.ms"
+TIMESTAMP_AHEAD_MS = "topology.bolts.tuple.timestamp.max.ahead.ms"
+LATE_STREAM = "topology.bolts.late.tuple.stream"
+WATERMARK_INTERVAL_MS = "topology.bolts.watermark.event.interval.ms"
+WATERMARK_IDLE_MS = "topology.bolts.watermark.idle.ms"
+WATERMARK_END_AFTER_MS = "topology.bolts.watermark.end.after.ms"
+WATERMARK_SOURCES = "topology.bolts.watermark.sources"
 
 CHECKPOINT_INTERVAL_SECS = "topology.stateful.checkpoint.interval.seconds"
 CHECKPOINT_TIMEOUT_SECS = "topology.checkpoint.timeout.secs"
@@ -48,6 +61,9 @@ STATE_BACKEND = "topology.state.backend"
 STATE_FOLDER = "topology.state.folder"
 
 ENVIRONMENT = "topology.environment"
+
+OF_STREAMS = "streams"
+OF_TASKS = "tasks"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
@@ -193,6 +209,11 @@ def backpressure_mode(config: Mapping[str, Any]) -> str:
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
     return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
+
+
+def watermark_sources(config: Mapping[str, Any]) -> str:
+    """What a window bolt takes the least watermark of: its streams (Storm), or their tasks."""
+    return _one_of(config, WATERMARK_SOURCES, OF_STREAMS, OF_TASKS)
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     UPDATE = "update"
     ACTIVATE = "activate"
     DEACTIVATE = "deactivate"
+    CHECKPOINT = "checkpoint"
 
 
 class State(StrEnum):
@@ -44,6 +45,7 @@ EXCLUSIVE: Mapping[Kind, str] = {
     Kind.DEACTIVATE: "state",
     Kind.UPDATE: "update",
     Kind.RESTART: "restart",
+    Kind.CHECKPOINT: "checkpoint",
 }
 """Requests with the same word here are carried out one after the other, in the order in which they
 were asked. A kill waits for nothing, not even for another kill, which may have more patience."""

@@ -23,6 +23,18 @@ class Rectangle(NamedTuple):
     width: float
     height: float
 
+    def covers(self, point: Point) -> bool:
+        """Whether the point lies in it."""
+        x, y = point
+        right, bottom = self.left + self.width, self.top + self.height
+        return self.left < x < right and self.top < y < bottom
+
+    def overlaps(self, other: "Rectangle") -> bool:
+        """Whether they have a common area."""
+        beside = self.left >= other.left + other.width or other.left >= self.left + self.width
+        apart = self.top >= other.top + other.height or other.top >= self.top + self.height
+        return not (beside or apart)
+
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
@@ -55,7 +67,7 @@ class ArrowShape:
 
 @dataclass(frozen=True, slots=True)
 class LabelShape:
-    """Lines of text around a middle, on a background that covers the arrow beneath."""
+    """Lines of text around a middle, beside their arrow."""
 
     x: float
     y: float

@@ -3,27 +3,18 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from heron_graph.drawing import ARROW_LENGTH, ArrowShape, Point, Segment, point_at
+from heron_graph.drawing import ArrowShape, Point, Segment
 
 BEND = 0.5
 """How far the control points of a curve reach, as a share of its width."""
-LABEL_ROOM = 10.0
 TURN = 22.0
 """Radius of a backward arrow's corners, and its distance from the box."""
-BISECTIONS = 20
 
 
-def forward_arrow(
-    points: Sequence[Point], share: float, label_width: float
-) -> tuple[ArrowShape, Point]:
-    """A curve through `points`, level at each; and the middle of its label, `share` along the
-    first curve, but clear of the boxes at both ends."""
+def forward_arrow(points: Sequence[Point]) -> tuple[ArrowShape, Segment]:
+    """A curve through `points`, level at each; and its first piece, where its label stands."""
     segments = tuple(_curve(*each) for each in pairwise(points))
-    (left, _), (right, _) = points[0], points[1]
-    half = label_width / 2 + LABEL_ROOM
-    wanted = left + (right - left) * share
-    x = min(max(wanted, left + half), right - half - ARROW_LENGTH)
-    return ArrowShape(segments), (x, _height_at(segments[0], x))
+    return ArrowShape(segments), segments[0]
 
 
 def _curve(start: Point, end: Point) -> Segment:
@@ -31,21 +22,12 @@ def _curve(start: Point, end: Point) -> Segment:
     return (start, (start[0] + reach, start[1]), (end[0] - reach, end[1]), end)
 
 
-def _height_at(segment: Segment, x: float) -> float:
-    """y of a curve that only goes to the right, where it passes x."""
-    low, high = 0.0, 1.0
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if point_at(segment, middle)[0] < x else (low, middle)
-    return point_at(segment, low)[1]
-
-
-def backward_arrow(start: Point, end: Point, y: float) -> tuple[ArrowShape, Point]:
+def backward_arrow(start: Point, end: Point, y: float) -> tuple[ArrowShape, Segment]:
     """Out to the right, down, back at the height `y` below everything, up, and in from the left;
-    and the middle of its level stretch."""
+    and its level stretch, where its label stands."""
     right, left = start[0] + 2 * TURN, end[0] - 2 * TURN
     corners = [start, (right, start[1]), (right, y), (left, y), (left, end[1]), end]
-    return ArrowShape(_rounded(corners)), ((left + right) / 2, y)
+    return ArrowShape(_rounded(corners)), _straight((right, y), (left, y))
 
 
 def _rounded(corners: Sequence[Point]) -> tuple[Segment, ...]:

@@ -4,13 +4,11 @@ from heron_graph.coordinates import (
     BETWEEN_BOXES,
     MARGIN,
     PORT,
-    Labels,
     Rectangles,
     rectangles_of,
 )
 from heron_graph.drawing import (
     TITLE_SIZE,
-    ArrowShape,
     BoxShape,
     Drawing,
     LabelShape,
@@ -20,11 +18,8 @@ from heron_graph.drawing import (
 )
 from heron_graph.edge_routing import backward_arrow, forward_arrow
 from heron_graph.graph import Graph, Node
+from heron_graph.label_placement import GAP, placed_labels
 from heron_graph.layers import Layers, Pair, layers_of
-
-BETWEEN_LABELS = 6.0
-NEAR, FAR = 0.3, 0.7
-"""Where on an arrow its label stands: away from the end that it shares with other arrows."""
 
 
 def layout(graph: Graph) -> Drawing:
@@ -34,23 +29,25 @@ def layout(graph: Graph) -> Drawing:
     rectangles = rectangles_of(graph, layers, labels)
     boxes = tuple(_box(each, rectangles[each.name]) for each in graph.nodes)
     ports = _Ports(layers, rectangles)
-    arrows, shown = _forward(layers, labels, rectangles, ports)
-    bottom = max(
-        [each.y + each.height for each in boxes] + [each.y + each.height / 2 for each in shown]
-    )
+    arrows = {
+        pair: forward_arrow([ports.source(pair), *_waypoints(path, rectangles), ports.target(pair)])
+        for pair, path in layers.paths.items()
+    }
+    bottom = max(each.y + each.height for each in boxes)
+    room = max((_height(lines) for lines in labels.values()), default=0.0) + 2 * GAP
     for pair in layers.backward:
-        arrow, middle = backward_arrow(
-            ports.source(pair), ports.target(pair), bottom + BETWEEN_BOXES
-        )
-        label = LabelShape(*middle, labels[pair])
-        arrows.append(arrow)
-        shown.append(label)
-        bottom = middle[1] + label.height / 2
+        bottom += max(BETWEEN_BOXES, room)
+        arrows[pair] = backward_arrow(ports.source(pair), ports.target(pair), bottom)
+    shown = placed_labels(arrows, labels, [rectangles[each.name] for each in graph.nodes])
+    bottom = max([bottom, *(each.y + each.height / 2 for each in shown)])
     width = max(x + w for x, _, w, _ in rectangles.values()) + MARGIN
     title = text_width(graph.name, TITLE_SIZE) + 2 * MARGIN
-    return Drawing(
-        max(width, title), bottom + MARGIN / 2, graph.name, boxes, tuple(arrows), tuple(shown)
-    )
+    curves = tuple(arrow for arrow, _ in arrows.values())
+    return Drawing(max(width, title), bottom + MARGIN / 2, graph.name, boxes, curves, tuple(shown))
+
+
+def _height(lines: tuple[str, ...]) -> float:
+    return LabelShape(0, 0, lines).height
 
 
 def _box(node: Node, rectangle: Rectangle) -> BoxShape:
@@ -92,43 +89,10 @@ class _Ports:
         return self._points[pair, 1]
 
 
-def _forward(
-    layers: Layers, labels: Labels, rectangles: Rectangles, ports: _Ports
-) -> tuple[list[ArrowShape], list[LabelShape]]:
-    arrows, by_column = [], dict[int, list[LabelShape]]()
-    column_of = {name: at for at, column in enumerate(layers.columns) for name in column}
-    for pair, path in layers.paths.items():
-        starts = sum(each[0] == pair[0] for each in layers.paths)
-        ends = sum(each[1] == pair[1] for each in layers.paths)
-        size = LabelShape(0, 0, labels[pair])
-        arrow, middle = forward_arrow(
-            [ports.source(pair), *_waypoints(path, rectangles), ports.target(pair)],
-            FAR if starts >= ends else NEAR,
-            size.width,
-        )
-        arrows.append(arrow)
-        by_column.setdefault(column_of[pair[0]], []).append(LabelShape(*middle, labels[pair]))
-    shown = [label for found in by_column.values() for label in _labels_apart(found)]
-    return arrows, shown
-
-
 def _waypoints(path: tuple[str, ...], rectangles: Rectangles) -> list[Point]:
     """Both ends of the level stretch through each column between."""
     found: list[Point] = []
     for name in path[1:-1]:
         x, y, width, height = rectangles[name]
         found += [(x, y + height / 2), (x + width, y + height / 2)]
-    return found
-
-
-def _labels_apart(labels: list[LabelShape]) -> list[LabelShape]:
-    """Labels between the same two columns, moved down where one would cover another."""
-    found: list[LabelShape] = []
-    for each in sorted(labels, key=lambda label: label.y):
-        top = each.y - each.height / 2
-        for other in found:
-            apart = abs(each.x - other.x) >= (each.width + other.width) / 2
-            if not apart:
-                top = max(top, other.y + other.height / 2 + BETWEEN_LABELS)
-        found.append(LabelShape(each.x, top + each.height / 2, each.lines))
     return found

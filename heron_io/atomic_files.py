@@ -1,7 +1,8 @@
 """Files that are there as a whole or not at all, whatever ends the writer."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 def replace_whole(path: str, parts: Iterable[bytes], beside: str) -> None:
@@ -30,6 +31,16 @@ def write_synced(path: str, parts: Iterable[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError:
+        remove(path)
+        raise
+
+
+@contextmanager
+def removed_if_it_fails(path: str) -> Iterator[None]:
+    """Whoever writes the file within fails, or is interrupted: it is not left half written."""
+    try:
+        yield
+    except BaseException:
         remove(path)
         raise
 

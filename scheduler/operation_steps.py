@@ -21,7 +21,7 @@ from heron_core.plans import (
     physical_from_json,
 )
 from heron_core.state_tree import execution_path, master_path, packing_path, physical_path
-from heron_core.stats import UpdateStats
+from heron_core.stats import TopologyStats, UpdateStats
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.protocol import StateStore
 
@@ -36,7 +36,7 @@ BACK_SECS = 120.0
 NAMED_MAX = 5
 UPDATE_STEPS = {
     "containers": "waiting for added containers",
-    "drain": "waiting until what is in flight is processed",
+    "drain": "waiting until tuples in flight are processed",
     "instances": "waiting for instances",
 }
 WAITING_FOR_MASTER = "waiting for the topology master"
@@ -102,20 +102,43 @@ class OperationSteps:
                 return self.update(packing_from_json(request.arguments["packing"]))
             case Kind.ACTIVATE | Kind.DEACTIVATE:
                 return self.change_state(request.kind)
+            case Kind.CHECKPOINT:
+                return self.checkpoint()
 
     # --- activate and deactivate ----------------------------------------------------------------
 
     def change_state(self, command: str) -> Steps:
         """Let the spouts emit, or not."""
+        answer = yield from self._answer(command)
+        return {"changed": bool(answer["changed"])}
+
+    def _answer(self, command: str) -> Steps:
+        """What the topology master answers, as soon as there is one."""
         late_at = self.clock() + SILENT_SECS
         while True:
             try:
-                answer = self.client.ask(command, wait_secs=ANSWER_SECS)
-                return {"changed": bool(answer["changed"])}
+                return self.client.ask(command, wait_secs=ANSWER_SECS)
             except NoAnswer:
                 if self.clock() > late_at:
                     raise
             yield Progress(WAITING_FOR_MASTER)
+
+    # --- checkpoint -----------------------------------------------------------------------------
+
+    def checkpoint(self) -> Steps:
+        """Have a checkpoint taken, and wait until it is complete; HeronError if it fails."""
+        number = int((yield from self._answer(Kind.CHECKPOINT))["number"])
+        while True:
+            answer = yield from self._answer("stats")
+            found = TopologyStats.from_json(answer).checkpoints
+            if found is None:
+                raise HeronError(f"{self.name} takes no checkpoints")
+            if found.completed >= number:
+                size, secs = found.size_bytes, found.secs
+                return {"number": found.completed, "size_bytes": size, "secs": secs}
+            if found.latest >= number and found.failure:
+                raise HeronError(f"checkpoint {number} failed: {found.failure}")
+            yield Progress(f"waiting for {', '.join(found.waiting_for) or 'its beginning'}")
 
     # --- kill -----------------------------------------------------------------------------------
 

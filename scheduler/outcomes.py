@@ -10,8 +10,8 @@ from typing import Any
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
-from heron_core.plans import PackingPlan, TopologyState
-from heron_core.state_tree import execution_path
+from heron_core.plans import PackingPlan, TopologyState, packing_from_json
+from heron_core.state_tree import execution_path, packing_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import from_json
 from heron_io.run_records import LAST_NUMBERS_FILE
@@ -45,12 +45,12 @@ def time_text() -> str:
 
 def write_outcome(submission: Submission, outcome: Outcome) -> None:
     """Leave how the run ended; a full disk must not keep the rest from being cleaned up."""
-    known = _known(submission)
+    known, packing = _known(submission)
     state, reason = STATES_OF_CODES.get(outcome.code), outcome.reason
     if state is None and known.get("state") == TopologyState.ENDED:
         # Its work was done before somebody ended the processes.
         state, reason = TopologyState.ENDED, known.get("reason", "")
-    facts = {**_facts(known), **_sizes(submission.packing)}
+    facts = {**_facts(known), **_sizes(packing)}
     _write(
         submission.home,
         submission.topology.name,
@@ -66,15 +66,26 @@ def write_outcome(submission: Submission, outcome: Outcome) -> None:
 def write_lost_outcome(home: Home, name: str, state: Mapping[str, Any], packing: Any) -> None:
     """Of a topology whose scheduler was killed: nobody else says that it has ended. `state` and
     `packing` are what is left of it in the state store."""
+    if not outcome_of(home, name):
+        write_killed_outcome(home, name, state, packing, "its scheduler was killed")
+
+
+def write_killed_outcome(
+    home: Home, name: str, state: Mapping[str, Any], packing: Any, reason: str
+) -> None:
+    """Of a topology that somebody ends and that has no scheduler of ours to say so, on the machine
+    where it was submitted; one that had ended by itself before was not killed."""
+    if not os.path.isdir(home.topology(name)):
+        return
     sizes: dict[str, int] = {}
     if isinstance(packing, dict):
         containers = packing.get("containers", ())
         number = sum(len(each["instances"]) for each in containers)
         sizes = {"containers": len(containers), "instances": number}
-    if os.path.isdir(home.topology(name)) and not outcome_of(home, name):
-        reason = "its scheduler was killed"
-        outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
-        _write(home, name, {**outcome, **_facts(state), **sizes})
+    outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
+    if state.get("state") in (TopologyState.ENDED, TopologyState.FAILED):
+        outcome.update({key: state[key] for key in outcome if key in state})
+    _write(home, name, {**outcome, **_facts(state), **sizes})
 
 
 def change_outcome(home: Home, name: str, **changes: Any) -> None:
@@ -92,14 +103,18 @@ def _write(home: Home, name: str, outcome: Mapping[str, Any]) -> None:
         log.error("how the run ended could not be written: %s", error)
 
 
-def _known(submission: Submission) -> dict[str, Any]:
-    """What the state store knows of the topology; nothing if it cannot be reached."""
+def _known(submission: Submission) -> tuple[dict[str, Any], PackingPlan]:
+    """What the state store knows of the topology: its state, and its packing plan after the last
+    update; no state, and the first plan, if it cannot be reached."""
+    name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
-            return store.get(execution_path(submission.topology.name)) or {}
+            state, packing = store.get(execution_path(name)), store.get(packing_path(name))
+            newest = submission.packing if packing is None else packing_from_json(packing)
+            return state or {}, newest
     except HeronError as error:
         log.warning("the topology's state could not be read: %s", error)
-        return {}
+        return {}, submission.packing
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ all queues are old, and to send less would only make messages smaller.
 
 WEIGHT_TUPLES = 32
 """A report of so many tuples counts as much as all before it."""
+QUICK_SECS = 0.001
+"""For a tuple: who needs less is done with a small message before a report of it could arrive."""
 LONG_CALL_SECS = 1.0
 """Who reports nothing for longer works on something slow; what comes before may be the wait for a
 core."""
@@ -28,6 +30,11 @@ class ConsumerRate:
     def is_known(self) -> bool:
         """Whether the instance has ever reported."""
         return self._secs_per_tuple is not None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether its reports say that it needs very little time for a tuple."""
+        return self._secs_per_tuple is not None and self._secs_per_tuple < QUICK_SECS
 
     def handed(self, now: float) -> None:
         """The instance was handed a message."""

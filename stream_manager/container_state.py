@@ -82,7 +82,10 @@ class ContainerState:
     def _add(self, instance: InstancePlan) -> None:
         task = instance.task
         self.former.pop(task, None)
-        self.queues[task] = InstanceQueue(self.options.window_bytes, self.options.pipelined_bytes)
+        options = self.options
+        self.queues[task] = InstanceQueue(
+            options.window_bytes, options.pipelined_bytes, options.at_once_bytes
+        )
         if self._is_spout(instance):
             self.trees[task] = Trees(self.options.expiry_buckets)
 

@@ -37,6 +37,9 @@ class Options:
     pipelined_bytes: int = 64 * 1024
     """What an instance that is busy is handed at once or more: some milliseconds of work, in which
     the next is handed over. Less than that waits until it has processed what it has."""
+    at_once_bytes: int = 1024
+    """A quick instance that has less than this is handed what comes at once: at low load, a few
+    small messages, no tuple waits for the report of the one before."""
     heartbeat_secs: float = 1.0
     master_silent_secs: float = 3.0
     """After three unanswered heartbeats the master is looked up again."""

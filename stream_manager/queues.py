@@ -4,10 +4,11 @@ A queue counts bytes and tuples. What was handed to an instance and not yet repo
 bounded, in bytes and in time; the rest waits here, where it is counted and named as a cause when it
 grows.
 
-Idle: at once; busy: merged. An instance that has processed everything is handed what is there at
-once. As long as it works, what comes for it waits, until that is enough to be worth a message
-(options.pipelined_bytes): so many small messages become few large ones, and an instance that
-works off large ones never waits for the next.
+Idle: at once; busy: merged. An instance that has processed everything, or is quick and has little
+left (options.at_once_bytes), is handed what is there at once. As long as it works on more, what
+comes for it waits, until that is enough to be worth a message (options.pipelined_bytes): so many
+small messages become few large ones, and an instance that works off large ones never waits for the
+next.
 """
 
 from collections import deque
@@ -29,9 +30,10 @@ PEER_BURST = 16
 class InstanceQueue:
     """What is on its way to one local instance."""
 
-    def __init__(self, window_bytes: int, pipelined_bytes: int) -> None:
+    def __init__(self, window_bytes: int, pipelined_bytes: int, at_once_bytes: int = 0) -> None:
         self._window_bytes = window_bytes
         self._pipelined_bytes = pipelined_bytes
+        self._at_once_bytes = at_once_bytes
         self.incarnation: int | None = None
         """Random number of the process that serves the task now; None: not there yet."""
         self.superseded: set[int] = set()
@@ -55,9 +57,10 @@ class InstanceQueue:
         """Whether the instance may be handed now what waits."""
         if self.incarnation is None:
             return False
-        return not self.handed or (
-            self.handed_bytes < self._window_bytes and self.is_worth_a_message
-        )
+        if not self.handed or self.handed_bytes >= self._window_bytes:
+            return not self.handed
+        has_little = self.handed_bytes < self._at_once_bytes and self._rate.is_quick
+        return has_little or self.is_worth_a_message
 
     @property
     def is_ready(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Set
 
 from heron_core.plans import PhysicalPlan, Restore
-from heron_core.wire.messages import Json
+from heron_core.wire.messages import Json, RegisterStreamManager
 from topology_master.checkpoints import Checkpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
@@ -22,6 +22,15 @@ class EffectivelyOnce:
         """`stored`, `previous`: the checkpoints and the plan that a master before this one left."""
         self.checkpoints = Checkpoints(options, stored, wall_clock_secs)
         self.recovery = Recovery(previous.restore if previous else None)
+        self._processes: dict[int, int] = {}
+        """container -> incarnation of its stream manager, as this master knows it"""
+
+    def is_new_process(self, who: RegisterStreamManager) -> bool:
+        """Whether a stream manager, which has no plan yet, is not the one that registered for its
+        container before."""
+        is_known = self._processes.get(who.container) == who.incarnation
+        self._processes[who.container] = who.incarnation
+        return not is_known and not who.epoch
 
     @property
     def restore(self) -> Restore:

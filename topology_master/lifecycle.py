@@ -118,8 +118,13 @@ class Lifecycle:
             cost = LOST_QUEUES if self.effectively_once is None else ""
             self.incidents.container_replaced(who.container, who.predecessor, now, cost)
         self.plan.follow(who.epoch)
+        epoch = self.plan.epoch
         if who.container in self.plan.containers and self.is_complete:
             self._plan_for(who.container if was_complete else None, now, out)
+        once = self.effectively_once
+        if once is not None and once.is_new_process(who) and self.plan.epoch == epoch > 0:
+            # Its address may be that of the one before, whose queues are gone all the same.
+            self._go_back(once, f"another process serves container {who.container}", now, out)
         self.advance_update(now, out)
         if self.termination.finishing:
             # Its predecessor may have died with the order, or with the answers.

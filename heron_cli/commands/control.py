@@ -1,21 +1,27 @@
 """`heronpy activate`, `deactivate` and `kill`."""
 
+import socket
+
 import click
 
-from heron_cli.operations import ask, ask_to_end, follow, self_running
+from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, self_running
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
-from scheduler.operation_steps import drain
+from heron_core.state_tree import packing_path
+from heron_io.processes import user_name
+from scheduler.operation_steps import OperationSteps, drain
+from scheduler.outcomes import write_killed_outcome
 from scheduler.registration import forget, is_alive
+from scheduler.user_folder import Home
 
 
 @click.command("activate")
 @target_options()
 def activate_command(target: Target) -> None:
-    """Let the spouts of the paused topology NAME emit again.
+    """Activate the deactivated topology NAME: its spouts emit again.
 
     \b
     heronpy activate wordcount
@@ -26,12 +32,33 @@ def activate_command(target: Target) -> None:
 @click.command("deactivate")
 @target_options()
 def deactivate_command(target: Target) -> None:
-    """Pause the topology NAME: its spouts emit nothing, what is in flight is processed.
+    """Deactivate the topology NAME: its spouts stop emitting; tuples in flight are processed.
 
     \b
     heronpy deactivate wordcount
     """
     _change(target, Kind.DEACTIVATE, "paused")
+
+
+@click.command("checkpoint")
+@target_options()
+def checkpoint_command(target: Target) -> None:
+    """Take a checkpoint of the topology NAME now, and wait until it is complete.
+
+    \b
+    heronpy checkpoint wordcount
+    """
+    name = target.name()
+    with target.running(name) as topology:
+        cluster = self_running(topology, target.store_options.config_path)
+        if cluster is None:
+            done = ask(topology, Kind.CHECKPOINT, {}).result
+        else:
+            containers = ClusterContainers(cluster, name)
+            steps = OperationSteps(topology.store, name, topology.client, containers)
+            done = follow(steps.checkpoint())
+    size = f"{done['size_bytes']:,} bytes in {done['secs']:.2f} s"
+    click.echo(f"checkpoint {done['number']} of {name} is complete: {size}")
 
 
 def _change(target: Target, kind: Kind, word: str) -> None:
@@ -55,7 +82,7 @@ wait_option = click.option(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long what is in flight of a topology to be killed may take to be processed.",
+    help="How long tuples in flight may take to be processed.",
 )
 
 
@@ -64,7 +91,7 @@ wait_option = click.option(
 @wait_option
 @ignored("--timeout", metavar="MS")
 def kill_command(target: Target, wait_secs: float) -> None:
-    """End the topology NAME: first its spouts, then what is in flight, then all processes.
+    """End the topology NAME: stop its spouts, process the tuples in flight, end all processes.
 
     \b
     heronpy kill wordcount
@@ -84,6 +111,13 @@ def end(topology: RunningTopology, wait_secs: float, config_path: str | None = N
         if wait_secs and topology.state.get("state") not in over:
             follow(drain(topology.client, wait_secs))
         cluster.end(topology.name)
+        write_killed_outcome(
+            Home.of_user(),
+            topology.name,
+            topology.state,
+            topology.store.get(packing_path(topology.name)),
+            f"killed by {user_name()} on {socket.gethostname()}",
+        )
     elif is_alive(topology.scheduler):
         ask_to_end(topology, wait_secs)
         return

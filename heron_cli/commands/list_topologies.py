@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from heron_cli.component_table import plain_table
+from heron_cli.component_table import GAP, plain_table
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.running_topology import running_names
 from heron_cli.stored_nodes import node, of_each, packing
+from heron_cli.terminal import stdout_width
 from heron_core.state_tree import execution_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
 from scheduler.outcomes import ended_names, outcome_of
@@ -20,6 +21,11 @@ from scheduler.user_folder import Home
 NOTHING_RUNS = "No topologies found."
 LOST = "LOST"
 """State of a topology whose scheduler was killed together with everything: only nodes are left."""
+FIRST_COLUMNS = ("name", "state", "ended", "reason", "instances", "containers", "submitted")
+"""Those that a narrow terminal shows sooner than the others."""
+REASON_CHARS_MIN = 16
+"""A shorter piece of a reason says nothing."""
+ELLIPSIS = "…"
 UNREADABLE = "UNREADABLE"
 """State of a topology with a malformed node in the state store, which stderr names."""
 
@@ -45,7 +51,7 @@ def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> Non
     if as_json:
         click.echo(json.dumps(found, indent=1))
     else:
-        click.echo(summaries_text(found))
+        click.echo(summaries_text(found, stdout_width()))
 
 
 def summaries(store: StateStore) -> list[dict[str, Any]]:
@@ -70,12 +76,28 @@ def _end(state: Mapping[str, Any]) -> dict[str, str]:
     return {"ended": state.get("ended_at", ""), "reason": state.get("reason", "")}
 
 
-def summaries_text(found: list[dict[str, Any]]) -> str:
-    """The same as a table."""
+def summaries_text(found: list[dict[str, Any]], width: int | None = None) -> str:
+    """The same as a table; in a terminal of `width` characters reasons are cut, and columns that
+    do not fit are left out."""
     if not found:
         return NOTHING_RUNS
-    headings = [key for key in found[0] if any(each[key] != "" for each in found)]
-    return plain_table(headings, [[str(each[key]) for key in headings] for each in found])
+    headings = [key for key in found[0] if any(each.get(key, "") != "" for each in found)]
+    rows = [{key: str(each.get(key, "")) for key in headings} for each in found]
+    if width is not None and "reason" in headings:
+        room = max(REASON_CHARS_MIN, width - _width_of(rows, ("name", "state", "ended")))
+        rows = [{**each, "reason": _cut(each["reason"], room)} for each in rows]
+    cells = [list(each.values()) for each in rows]
+    return plain_table(headings, cells, width, FIRST_COLUMNS)
+
+
+def _width_of(rows: list[dict[str, str]], headings: tuple[str, ...]) -> int:
+    """Of these columns, each with the gap that follows it."""
+    widths = (max(len(key), *(len(each.get(key, "")) for each in rows)) for key in headings)
+    return sum(width + len(GAP) for width in widths)
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + ELLIPSIS
 
 
 def _summary(store: StateStore, name: str) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _package(
         try:
             number = write_archive(output, manifest, chosen.root, wheels)
         except OSError as error:
-            raise HeronError(f"{output} cannot be written: {error}") from None
+            raise HeronError(f"{output} cannot be written: {error.strerror or error}") from None
         packages = len(os.listdir(wheels)) if wheels else 0
     names = ", ".join(each.name for each in chosen.entries)
     click.echo(f"{output}: {number - packages} files, {packages} packages; topologies: {names}")

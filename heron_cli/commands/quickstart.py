@@ -37,7 +37,7 @@ def quickstart_command(name: str) -> None:
                 file.write(text.replace(PLACEHOLDER, project))
             click.echo(f"    {'create':<10} {path}")
     except OSError as error:
-        raise HeronError(f"{error.filename} cannot be written: {error.strerror}") from None
+        raise HeronError(f"{error.filename or name} cannot be written: {error.strerror}") from None
     click.echo(f"Done.\n\nTry running your topology locally with:\n\n\tcd {name}\n\theronpy run")
     click.echo("\nand its test with:\n")
     if importlib.util.find_spec("pytest") is None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +15,11 @@ from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
+from heron_core.exit_codes import INCOMPLETE
 from heron_core.topology import TopologySpec
+
+if TYPE_CHECKING:
+    from heron_core.stats import TopologyStats
 
 
 @click.command("run", cls=SparseCommand)
@@ -91,12 +96,22 @@ def run_command(
     if spark.compiles:
         from heron_spark.backend import run_here
 
-        return run_here(spec, spark.options(seconds or None))
+        return ending_code(*run_here(spec, spark.options(seconds or None)))
     packing = spark.packing(spec)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper, insecure))
         run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name))
         return run.until_end(seconds or None, until_done)
+
+
+def ending_code(code: int, stats: "TopologyStats") -> int:
+    """The exit code of a query that has ended with `code`; its last line, if it is incomplete."""
+    from heron_cli.run_result import shortfall_line
+
+    incomplete = shortfall_line(stats)
+    if incomplete:
+        click.secho(incomplete, fg="red", bold=True, err=True)
+    return code or (INCOMPLETE if incomplete else 0)
 
 
 def _show(spec: TopologySpec, spark: SparkOptions, form: str) -> None:

@@ -1,8 +1,6 @@
 """`heronpy stats`: the numbers of one topology, or a line for each that runs."""
 
 import json
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +9,12 @@ import click
 
 from heron_cli.commands.list_topologies import NOTHING_RUNS, summaries, summaries_text
 from heron_cli.component_table import component_table, instance_table, plain_table
+from heron_cli.operations import gone
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.run_result import shortfall_line
-from heron_cli.running_topology import ended_text
+from heron_cli.running_topology import RunningTopology, ended_text
 from heron_cli.stats_text import (
+    checkpoint_line,
     dropped_lines,
     error_lines,
     event_lines,
@@ -22,10 +22,13 @@ from heron_cli.stats_text import (
     start_error_lines,
     stuck_lines,
 )
+from heron_cli.terminal import stdout_width
 from heron_core.errors import HeronError, UsageError
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
+from heron_io.master_client import NoAnswer
 from scheduler.outcomes import last_numbers_of, outcome_of
+from scheduler.registration import is_alive
 from scheduler.user_folder import Home
 
 EVENTS_SHOWN = 10
@@ -49,9 +52,9 @@ class Numbers:
 @click.option("--all", "every", is_flag=True, help="The instances of every component too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def stats_command(target: Target, component: str | None, every: bool, as_json: bool) -> None:
-    """Show the numbers of the topology NAME: as its master has them now, or had them at its end.
+    """Show the metrics of the topology NAME, or its last ones if it has ended.
 
-    Without NAME, of the only one that runs; when several run, one line for each.
+    Without NAME, those of the only running topology; if several run, one line for each.
 
     \b
     heronpy stats wordcount
@@ -106,12 +109,22 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
         waiting = str((topology.scheduler or {}).get("waiting", ""))
-        stats = topology.client.stats(component)
+        stats = _stats(topology, component)
         _check_component(stats, name, component)
         instances = {} if component is None else {component: stats.instances or ()}
         for each in stats.components if every else ():
             instances[each] = topology.client.stats(each).instances or ()
     return Numbers(stats, instances, waiting)
+
+
+def _stats(topology: RunningTopology, component: str | None) -> TopologyStats:
+    """What its master says; HeronError that names the cure if nobody can."""
+    try:
+        return topology.client.stats(component)
+    except NoAnswer:
+        if not is_alive(topology.scheduler):
+            raise gone(topology.name) from None
+        raise
 
 
 def _check_component(stats: TopologyStats, name: str, component: str | None) -> None:
@@ -134,11 +147,11 @@ def _overview(target: Target, as_json: bool) -> None:
         row = (str(len(found)), *map(str, total.values()))
         click.echo(plain_table(("topologies", *total), [row]))
         click.echo("\n# Topology summary")
-        click.echo(summaries_text(found))
+        click.echo(summaries_text(found, stdout_width()))
 
 
 def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
-    stats, width = numbers.stats, _width()
+    stats, width = numbers.stats, stdout_width()
     if outcome:
         click.echo(f"{name} has ended: {ended_text(outcome)}")
     if stats is None:
@@ -146,6 +159,8 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         return
     if not outcome:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
+    if stats.checkpoints is not None:
+        click.echo(checkpoint_line(stats.checkpoints))
     click.echo(component_table(stats, width, rates=not outcome))
     for component, rows in numbers.instances.items():
         click.echo(f"\n# Instances of {component}")
@@ -162,11 +177,6 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         click.echo(line)
     if outcome and (incomplete := shortfall_line(stats)):
         click.secho(incomplete, fg="red", bold=True)
-
-
-def _width() -> int | None:
-    """Of the terminal; a file or a program gets all columns."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def metrics_text(metrics: Mapping[str, Any], totals: Mapping[str, Any]) -> str:

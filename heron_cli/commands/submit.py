@@ -1,7 +1,7 @@
 """`heronpy submit`: a topology in the background; it survives the shell."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +9,7 @@ import click
 from heron_cli.configure import config_layer, configured, reconfigured
 from heron_cli.dry_run import show_plan
 from heron_cli.loading import load_in_child
+from heron_cli.operations import goes_on
 from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
 from heron_cli.options.source import SourceOptions, with_source_options
@@ -22,10 +23,11 @@ from heron_cli.options.state_store import (
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
-from heron_core.plans import PackingPlan, TopologyState
+from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path
 from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
+from heron_io.disk_space import shortage
 from heron_io.polling import wait_until
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import SelfRunning, Supervised
@@ -59,7 +61,7 @@ sparse_options = stacked(
     "--deactivated",
     "deactivated",
     is_flag=True,
-    help="Start it paused; `heronpy activate` lets it go.",
+    help="Start it inactive; `heronpy activate` starts its spouts.",
 )
 @click.option(
     "--wait",
@@ -68,12 +70,12 @@ sparse_options = stacked(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --force: how long what is in flight of the old one may take to be processed.",
+    help="With --force: how long tuples in flight of the old one may take to be processed.",
 )
 @click.option(
     "--wait-for-room",
     is_flag=True,
-    help="Wait as long as the cluster has no room, and say what is missing.",
+    help="Wait while the cluster has no room, and say what is missing.",
 )
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option
@@ -130,26 +132,61 @@ def submit_command(
         runs_here=cluster is None and spark.is_local,
     )
     spec = configured(load_in_child(request).result(), source, topology_options)
+    where = SubmitTarget(cluster, spark, zookeeper or source.environment.zookeeper, insecure)
     if dry_run:
-        url = store_url(None) if cluster is None else cluster.store_url
-        submission, backend = _submission(spec, spark.packing(spec), url, cluster, spark)
-        show_plan(submission, backend, dry_run_format)
+        show_plan(*where.submission(spec, store_url(None)), dry_run_format)
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
-    packing = spark.packing(spec)
-    address = zookeeper or source.environment.zookeeper
-    url = store_url(address) if cluster is None else cluster.store_url
-    check_private(url, insecure)
-    if force:
-        _kill_old(spec.name, url, wait_secs, cluster)
-    submission, backend = _submission(spec, packing, url, cluster, spark)
-    submission = replace(submission, waits_for_room=wait_for_room)
-    what, logs = backend.describe(submission), backend.logs(submission)
-    _start(submission, backend)
-    click.echo(f"{spec.name} runs: {len(packing.instances)} instances, {what}, logs in {logs}")
+    _submit(spec, where, wait_secs if force else None, wait_for_room)
     _after(spec, hooked)
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitTarget:
+    """Where the topology is to run, and where its state is to be."""
+
+    cluster: "Cluster | None"
+    spark: SparkOptions
+    zookeeper: str | None
+    insecure: bool
+
+    def store_url(self) -> str:
+        """Of its state store; UsageError if that is open to strangers."""
+        url = store_url(self.zookeeper) if self.cluster is None else self.cluster.store_url
+        check_private(url, self.insecure)
+        return url
+
+    def submission(self, spec: TopologySpec, url: str) -> "tuple[Submission, Backend]":
+        """What is started there, and by whom."""
+        from scheduler.clusters.backends import backend_of
+        from scheduler.clusters.config import check_fits
+        from scheduler.submission import Submission
+        from scheduler.user_folder import Home
+
+        packing, cluster = self.spark.packing(spec), self.cluster
+        if cluster is None:
+            backend = self.spark.backend(spec.name)
+        else:
+            check_fits(cluster, packing)
+            backend, url = backend_of(cluster), cluster.store_url
+        return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
+
+
+def _submit(
+    spec: TopologySpec, where: SubmitTarget, kill_secs: float | None, waits_for_room: bool
+) -> None:
+    """Start it; one of the same name is killed first, within `kill_secs`, unless that is None."""
+    url = where.store_url()
+    submission, backend = where.submission(spec, url)
+    submission = replace(submission, waits_for_room=waits_for_room)
+    if kill_secs is not None:
+        _kill_old(spec.name, url, kill_secs, where.cluster)
+    what, logs = backend.describe(submission), backend.logs(submission)
+    _start(submission, backend)
+    number = len(submission.packing.instances)
+    click.echo(f"{spec.name} runs: {number} instances, {what}, logs in {logs}")
 
 
 def _before(spec: TopologySpec, source: Source | None) -> TopologySpec:
@@ -179,24 +216,6 @@ def _above(cluster: "Cluster | None", source: Source) -> Source:
     return replace(source, environment=replace(environment, options=options))
 
 
-def _submission(
-    spec: TopologySpec,
-    packing: PackingPlan,
-    url: str,
-    cluster: "Cluster | None",
-    spark: SparkOptions,
-) -> "tuple[Submission, Backend]":
-    from scheduler.clusters.backends import backend_of
-    from scheduler.clusters.config import check_fits
-    from scheduler.submission import Submission
-    from scheduler.user_folder import Home
-
-    if cluster is not None:
-        check_fits(cluster, packing)
-    backend = spark.backend(spec.name) if cluster is None else backend_of(cluster)
-    return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
-
-
 def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
     from heron_cli.commands.control import end
     from heron_cli.running_topology import running, running_names
@@ -216,16 +235,18 @@ def _start(submission: "Submission", backend: "Backend") -> None:
     from scheduler.registration import deploy, register
 
     register(submission, backend)
-    ready_secs = submission.ready_secs(backend.ready_secs)
+    scheduler = None
     if isinstance(backend, SelfRunning):
         deploy(submission, backend)
-        _wait_until_ready(submission, ready_secs, None)
-        return
-    assert isinstance(backend, Supervised)
-    child = start(submission, backend)
-    # The daemon holds a lifeline of its own; ours must not end it.
-    os.close(child.lifeline)
-    _wait_until_ready(submission, ready_secs, child.pid)
+    else:
+        assert isinstance(backend, Supervised)
+        child = start(submission, backend)
+        scheduler = child.pid
+        # The daemon holds a lifeline of its own; ours must not end it.
+        os.close(child.lifeline)
+    name = submission.topology.name
+    with goes_on(f"{name} is starting: `heronpy kill {name}` ends it"):
+        _wait_until_ready(submission, submission.ready_secs(backend.ready_secs), scheduler)
 
 
 def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: int | None) -> None:
@@ -247,9 +268,10 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
         if wait_until(is_ready, ready_secs):
             return
     where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
+    full = shortage(submission.home.path)
     raise HeronError(
         f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
-        f"left running: look at {where}, end it with `heronpy kill {name}`"
+        f"left running: {full or f'look at {where}'}, end it with `heronpy kill {name}`"
     )
 
 

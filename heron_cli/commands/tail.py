@@ -85,6 +85,11 @@ def tail_command(
             f"there are no logs of {name} here: it has ended, and what ran on a cluster left its "
             "logs there (on YARN: `yarn logs -applicationId ID`)"
         )
+    if not logs and not follow:
+        raise UsageError(
+            f"{name} has no log in whose name --pattern {pattern!r} has a match (logs: "
+            f"{', '.join(each.file for each in find())})"
+        )
     for log in logs:
         for line in log.last(lines):
             click.echo(line)

@@ -26,9 +26,9 @@ json_option = click.option(
 @json_option
 @with_store_options
 def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
-    """Show since when the containers of all running topologies are up.
+    """Show the uptime of the containers (Storm's workers) of all running topologies.
 
-    That is since when the container's stream manager is registered with the topology's master.
+    It is the time since a container's stream manager registered with the topology master.
 
     \b
     heronpy worker_uptime

@@ -19,6 +19,7 @@ parent's watches do not run in it. Descriptors are close-on-exec. A fork made by
 Python's back is not seen and would keep the parent's ephemeral nodes alive.
 """
 
+import errno
 import fcntl
 import logging
 import os
@@ -43,6 +44,14 @@ from heron_io.state_store.protocol import (
 DIRECTORY_ATTEMPTS = 3  # a neighbour that removes the parent in between does so once
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+_FORBIDDEN = ": only a user who may write there can use it (HERONPY_HOME names another folder)"
+CURES = {
+    errno.ENOSPC: ": free some space on that disk",
+    errno.EDQUOT: ": free some space of your quota",
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.EROFS: _FORBIDDEN,
+}
 VALUE_SUFFIX = ".json"
 EPHEMERAL_SUFFIX = ".ephemeral"
 
@@ -70,7 +79,7 @@ class FileStore:
     def get(self, path: str) -> Any | None:
         """See StateStore."""
         self._check(path)
-        with _translated(path):
+        with _translated(self._root + path):
             data = self._read(path)
         return None if data is None else decode_value(self._name_of(path), data)
 
@@ -110,7 +119,7 @@ class FileStore:
             check_path(path)
         self._check_open()
         directory = self._directory(path)
-        with _translated(path):
+        with _translated(self._root + path):
             names = _list(directory)
             found = {name.removesuffix(VALUE_SUFFIX) for name in names}
             for name in names:
@@ -123,7 +132,7 @@ class FileStore:
     def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
         """See StateStore; a thread of the store looks for changes every 50 ms."""
         self._check(path)
-        with _translated(path):
+        with _translated(self._root + path):
             return self._watches.add(path, self._name_of(path), callback)
 
     def on_session(self, callback: SessionListener) -> None:
@@ -207,7 +216,7 @@ class FileStore:
 
     @contextmanager
     def _changing(self, path: str) -> Iterator[None]:
-        with _translated(path):
+        with _translated(self._root + path):
             descriptor = self._open_lock()
             self._descriptors.add(descriptor)
             try:
@@ -319,10 +328,8 @@ def _translated(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = f"{error.strerror} ({error.filename})" if error.filename else error.strerror
-        raise StateStoreError(
-            f"{path}: {reason}; check that directory's permissions and space"
-        ) from error
+        cure = CURES.get(error.errno or 0, "")
+        raise StateStoreError(f"{error.filename or path}: {error.strerror}{cure}") from error
 
 
 def _make_directories(directory: str) -> None:

@@ -64,6 +64,10 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
     own_check = getattr(kind, "load_problem", None)
     if own_check is not None and (problem := own_check(config, runs_here)):
         yield f"{label}: {problem}"
+    outputs_check = getattr(kind, "outputs_problem", None)
+    streams = [each.name for each in spec.outputs]
+    if outputs_check is not None and (problem := outputs_check(config, streams)):
+        yield f"{label}: {problem}"
     if runs_here:
         yield from _package_problems(label, kind)
         yield from _import_problems(label, kind)

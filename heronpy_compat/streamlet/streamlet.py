@@ -143,6 +143,28 @@ class Streamlet:
         """As `join`, with None in place of a missing left or right value."""
         return self._joined("OUTER", join_streamlet, window_config, join_function)
 
+    def key_by(self, key_function: Function) -> Any:
+        """The same elements by key, for windows and joins (KeyedStreamlet); heronpy has none.
+
+        Without `with_event_time` windows go by processing time.
+        """
+        return self._timed().key_by(key_function)
+
+    def with_event_time(
+        self, timestamp_function: Function, lag_ms: int = 0, idle_ms: int | None = None
+    ) -> Any:
+        """The same elements with a time (TimedStreamlet), for `key_by` and `window`.
+
+        `timestamp_function(element)` gives milliseconds since 1970; an element may be `lag_ms`
+        behind the latest one before it; a source that sends nothing for `idle_ms` is not waited
+        for.
+        """
+        return self._timed(timestamp_function, lag_ms, idle_ms)
+
+    def _timed(self, *arguments: Any) -> Any:
+        module = import_module("heronpy_compat.streamlet.timedstreamlet")
+        return module.TimedStreamlet(self, *arguments)
+
     def _joined(
         self, kind: str, other: "Streamlet", window_config: WindowConfig, function: Fold
     ) -> "Streamlet":

@@ -13,22 +13,31 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from heron_io.polling import wait_until
 from heron_io.processes import signal_process
 
 PR_SET_CHILD_SUBREAPER = 36
+PF_EXITING = 0x4
+FLAGS_FIELD = 6
+"""In /proc/PID/stat (proc(5)), counted from the state on, which follows the name."""
 KILLED_WAIT_SECS = 2.0
 """For killed processes to end at the very end; one in an uninterruptible call is left to init."""
 
 
 def to_kill(
-    children: Iterable[int], own: Collection[int], earlier: Collection[int], someone_died: bool
+    children: Iterable[int],
+    own: Collection[int],
+    earlier: Collection[int],
+    someone_died: bool,
+    is_exiting: Callable[[int], bool],
 ) -> set[int]:
-    """Pure: the children that came to us by the death of a process: not started by us, and not
-    there before."""
-    return set(children) - set(own) - set(earlier) if someone_died else set()
+    """The children that came to us by the death of a process: not started by us, and not there
+    before. They may come before the process can be reaped: then it `is_exiting`."""
+    newcomers = set(children) - set(own) - set(earlier)
+    died = bool(newcomers) and (someone_died or any(map(is_exiting, own)))
+    return newcomers if died else set()
 
 
 class Orphans:
@@ -51,7 +60,7 @@ class Orphans:
         died = died or not self._killed.isdisjoint(reaped)
         self._killed.difference_update(reaped)
         children = children_of_this_process()
-        lost = to_kill(children, own, self._earlier, died)
+        lost = to_kill(children, own, self._earlier, died, is_exiting)
         self._earlier = children - set(own) - lost - self._killed
         for pid in lost - self._killed:
             signal_process(pid, signal.SIGKILL)
@@ -75,6 +84,16 @@ class Orphans:
             except ChildProcessError:
                 pass
         return left
+
+
+def is_exiting(pid: int) -> bool:
+    """Whether a child that nobody has reaped is about to end, or has ended (Linux)."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            flags = int(file.read().rpartition(")")[2].split()[FLAGS_FIELD])
+    except OSError:
+        return True
+    return bool(flags & PF_EXITING)
 
 
 def children_of_this_process() -> set[int]:

@@ -24,6 +24,7 @@ from typing import Any
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.validation import choices
+from heron_io.atomic_files import removed_if_it_fails
 from scheduler.packaging.extraction import (
     BYTES_MAX,
     CHUNK_BYTES,
@@ -180,6 +181,7 @@ def write_archive(
     replaced = {MANIFEST: _json_bytes(manifest.to_json()), **_without_passwords(contents)}
     partial = f"{path}.part"
     with (
+        removed_if_it_fails(partial),
         open(partial, "wb") as file,
         # No name and no time: gzip would write both into its header.
         gzip.GzipFile("", "wb", level, fileobj=file, mtime=0) as zipped,

@@ -5,6 +5,7 @@ are processes, and one that dies comes back as a service's instance does.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,8 @@ def test_word_count_and_its_whole_life(aurora: AuroraPlace) -> None:
     assert aurora.calls()[-1] == ["job", "restart", f"{spec}/1", *BATCH]
 
     killed = aurora.heronpy("kill", name, "--cluster", "west").succeeded()
+    listed = aurora.heronpy("list", "--all", "--cluster", "west").succeeded().out
+    assert re.search(rf"{name} +ENDED ", listed), "its work was done before"
     assert killed.out == f"{name} is killed\n"
     assert aurora.calls()[-1] == ["job", "killall", spec, *BATCH]
     assert aurora.node(topology_path(name)) is None

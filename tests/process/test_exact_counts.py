@@ -42,8 +42,9 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
 
             def latest() -> int | None:
                 stats = master.stats()
-                is_newer = stats is not None and stats.epoch > epoch
-                return stats.checkpoints.latest if is_newer and stats.checkpoints else None
+                if stats is None or stats.checkpoints is None or stats.epoch <= epoch:
+                    return None
+                return stats.checkpoints.latest
 
             number = running.until(latest, "the topology goes back")
             running.until(lambda: goes_on_after(number), "it goes on")
@@ -53,6 +54,8 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
             return stats.epoch
 
         running.until(lambda: goes_on_after(0), "a checkpoint is complete")
+        asked = place.heronpy("checkpoint", "Exact")
+        assert "of Exact is complete" in asked.succeeded().out
         for victim in ("heron: count[0]", "heron: numbers[1]", "heron: stream manager 1"):
             before = epoch()
             survivors = kill(running, title_of(running, victim))

@@ -1,8 +1,9 @@
-"""Window bolts on real time, at least once."""
+"""Window bolts in real processes: by the clock, at least once; by the time of the events."""
 
+import runpy
 from collections import Counter
 
-from tests.process.process_support import TOPOLOGIES, Place
+from tests.process.process_support import EXAMPLES, TOPOLOGIES, Place
 
 NUMBERS = 120
 
@@ -24,3 +25,24 @@ def test_every_number_is_in_its_windows_and_acked(place: Place) -> None:
     sliding = Counter(number for row in rows if row[0] == "recent" for number in row[1])
     assert set(sliding) == set(range(NUMBERS))
     assert min(sliding.values()) >= 1
+
+
+def test_windows_by_event_time_do_not_depend_on_the_clock(place: Place) -> None:
+    """Each event counts in the minute in which it happened, but for those ten minutes late."""
+    example = EXAMPLES / "click_through_rate.py"
+    finished = place.heronpy("run", example).succeeded()
+    parts = runpy.run_path(str(example))
+    counts: dict[tuple[int, str], list[int]] = {}
+    latest = late = 0
+    for ad, kind, time_ms in parts["events"](parts["EVENTS"], 1):
+        latest = max(latest, time_ms)
+        if time_ms < latest - parts["LATE_MS"] / 2:
+            late += 1
+            continue
+        minute = (time_ms - parts["START_MS"]) // parts["MINUTE_MS"]
+        counts.setdefault((minute, ad), [0, 0])[kind == "click"] += 1
+    lines = [line.removeprefix("table[0] | ").split() for line in finished.out.splitlines()
+             if line.startswith("table[0] | ")]  # fmt: skip
+    rows = {(int(row[0]), row[1]): [int(row[2]), int(row[3])] for row in lines[1:-1]}
+    assert rows == counts
+    assert lines[-1] == [str(late), "events", "came", "too", "late"]

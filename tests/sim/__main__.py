@@ -15,11 +15,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
     parser.add_argument("--seeds", type=int, default=500, help="how many (500)")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first one (0)")
+    parser.add_argument("--effectively-once", action="store_true", help="with checkpoints")
     arguments = parser.parse_args()
     failed = []
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         try:
-            run_seed(seed)
+            run_seed(seed, arguments.effectively_once)
         except KeyboardInterrupt:
             raise
         except BaseException:

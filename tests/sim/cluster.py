@@ -45,6 +45,7 @@ class Manners:
     consumed_bytes: int
     window_bytes: int
     pipelined_bytes: int
+    at_once_bytes: int
     """What a busy instance is handed at once, or else it waits to be merged; 0 hands over all."""
     master_silent_secs: float
     drain_secs: float
@@ -83,6 +84,7 @@ class Cluster:
             consumed_bytes=rng.choice((100, 1000)),
             window_bytes=rng.choice((300, 1000, 5000)),
             pipelined_bytes=self.chance.choice((0, 150, 100_000)),
+            at_once_bytes=self.chance.choice((0, 1000)),
             master_silent_secs=rng.choice((0.7, 1.5)),
             drain_secs=rng.choice((0.2, 3.0, 60.0)),
         )

@@ -60,6 +60,7 @@ class Manager:
             manager_options.Options.of(cluster.topology.config),
             window_bytes=cluster.manners.window_bytes,
             pipelined_bytes=cluster.manners.pipelined_bytes,
+            at_once_bytes=cluster.manners.at_once_bytes,
             master_silent_secs=cluster.manners.master_silent_secs,
         )
         self.core = stream_manager.StreamManager(

@@ -1,7 +1,9 @@
 """What only the file store can get wrong: files, permissions, and the locks on them."""
 
+import errno
 import fcntl
 import os
+import re
 import subprocess
 import sys
 import time
@@ -120,8 +122,22 @@ def test_a_stuck_writer_is_reported(
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     # The path given leads through a file.
     (tmp_path / "file").write_text("")
-    with pytest.raises(StateStoreError, match=r"Not a directory.*file/state"):
+    with pytest.raises(StateStoreError, match=r"file/state: Not a directory$"):
         FileStore(str(tmp_path / "file" / "state"))
+
+
+def test_a_full_disk_is_named_with_the_file_that_it_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileStore(str(tmp_path / "state"))
+
+    def refuse(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", refuse)
+    where = re.escape(f"{tmp_path}/state/topologies/words")
+    with pytest.raises(StateStoreError, match=f"^{where}: No space left on device: free some"):
+        store.put("/topologies/words", {})
 
 
 def test_no_descriptor_is_left_open(file_backend: Backend) -> None:

@@ -1,19 +1,39 @@
-"""Bolts that process whole windows of tuples, by processing time (heronpy.api.bolt.window_bolt).
+"""Bolts that process whole windows of tuples (heronpy.api.bolt.window_bolt).
 
-A window ends with each tick, so `initialize` asks the context for ticks. Where Heron's code and its
-documentation differ, this follows the documentation: a window holds what arrived within its
-duration (Heron hands tuples of the window before out once more), and a tuple is
+By processing time, as in heronpy; or, with `topology.bolts.tuple.timestamp.field.name` in the
+config, by the time of the events (docs/WINDOWS.md), which heronpy does not have.
+
+By processing time a window ends with each tick, so `initialize` asks the context for ticks. Where
+Heron's code and its documentation differ, this follows the documentation: a window holds what
+arrived within its duration (Heron hands tuples of the window before out once more), and a tuple is
 acked as soon as no later window can hold it.
 """
 
 import time
 from collections import deque, namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.event_windows.aggregates import WholeWindow
+from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
+from heron_core.algorithms.event_windows.operator import WindowOperator
+from heron_core.algorithms.event_windows.values import Result
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
+from heronpy_compat.api.bolt.event_time import (
+    MILLISECONDS,
+    EventClock,
+    EventTimeSettings,
+    field_of,
+    request_ticks,
+)
+from heronpy_compat.api.bolt.window_runner import (
+    AnchoredAggregate,
+    WindowRunner,
+    late_stream_problem,
+)
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.api.topology_context import TopologyContext
@@ -23,6 +43,8 @@ WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1
 
 SAVED_TUPLES = "tuples"
 """The key of the state under which the tuples of the open window are saved."""
+SAVED_WINDOWS = "windows"
+"""The key for the open windows of event time."""
 
 
 class _WindowBolt(Bolt, StatefulComponent):
@@ -32,6 +54,8 @@ class _WindowBolt(Bolt, StatefulComponent):
     """Seconds since 1970."""
     window_duration: int
     current_tuples: deque[Any]
+    _runner: WindowRunner | None = None
+    """Of windows by event time."""
 
     WINDOW_DURATION_SECS: str
 
@@ -41,15 +65,28 @@ class _WindowBolt(Bolt, StatefulComponent):
         `initialize` of its own may bring it."""
         if cls.initialize.__module__ != __name__:
             return None
-        return _duration_problem(config, cls.WINDOW_DURATION_SECS)
+        return _duration_problem(config, cls.WINDOW_DURATION_SECS) or _time_problem(config)
+
+    @classmethod
+    def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
+        """A late stream that is not declared, found when the topology is loaded."""
+        return late_stream_problem(config.get(keys.LATE_STREAM), streams)
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state; the tuples saved in it are in the first window."""
         self.saved_state = stateful_state
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Save the tuples of the open window."""
-        self.saved_state.put(SAVED_TUPLES, list(self.current_tuples))
+        """Save the tuples of the open window, or of all open ones."""
+        if self._runner is None:
+            self.saved_state.put(SAVED_TUPLES, list(self.current_tuples))
+        else:
+            self.saved_state.put(SAVED_WINDOWS, self._runner.operator.snapshot())
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        if self._runner is not None:
+            self._runner.advance_watermark(watermark_ms)
 
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
         """Process the tuples of one window; do not ack them.
@@ -60,6 +97,38 @@ class _WindowBolt(Bolt, StatefulComponent):
         raise NotImplementedError(
             f"{type(self).__name__} must define processWindow(self, window_info, tuples)"
         )
+
+    def _begin(
+        self, config: dict[str, Any], context: TopologyContext, windows: Assigner, slide_secs: int
+    ) -> None:
+        """The rest of `initialize`, by the one time or by the other."""
+        self.current_tuples = self._restored()
+        if config.get(keys.TIMESTAMP_FIELD) is None:
+            self._request_ticks(config, context, slide_secs)
+            return
+        name = _name(self, context)
+        settings = EventTimeSettings.of(config)
+        assert settings.field is not None
+        clock = EventClock(
+            name, settings, context, self.window_clock, field_of(name, settings.field)
+        )
+        operator = WindowOperator(
+            windows, AnchoredAggregate(WholeWindow()), lateness_ms=settings.lateness_ms
+        )
+        self._numbers = count()
+        self._runner = WindowRunner(self, operator, clock, settings, self._show)
+        request_ticks(context, settings)
+        state = getattr(self, "saved_state", None)
+        if state is not None and state.get(SAVED_WINDOWS) is not None:
+            operator.restore(state.get(SAVED_WINDOWS))
+
+    def _process_event(self, runner: WindowRunner, tup: Any) -> None:
+        runner.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
+
+    def _show(self, result: Result, anchors: list[Any]) -> None:
+        start, end = (each // MILLISECONDS for each in result.window)
+        events, _ = result.value
+        self.processWindow(WindowContext(start, end), [tup for _, _, tup in events])
 
     def _request_ticks(
         self, config: dict[str, Any], context: TopologyContext, interval_secs: int
@@ -109,6 +178,14 @@ def _duration_problem(config: Mapping[str, Any], key: str) -> str | None:
     return None
 
 
+def _time_problem(config: Mapping[str, Any]) -> str | None:
+    try:
+        EventTimeSettings.of(config)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _name(bolt: _WindowBolt, context: Any) -> str:
     return type(bolt).__name__ if context is None else str(context.get_component_id())
 
@@ -142,23 +219,32 @@ class SlidingWindowBolt(_WindowBolt):
                 f" ({self.slide_interval}) must not be longer than {self.WINDOW_DURATION_SECS}"
                 f" ({self.window_duration})"
             )
-        self._request_ticks(config, context, self.slide_interval)
-        self.current_tuples = self._restored()
-        """(tuple, when it arrived), the oldest first."""
+        windows = Sliding(self.window_duration * MILLISECONDS, self.slide_interval * MILLISECONDS)
+        self._begin(config, context, windows, self.slide_interval)
+        # `current_tuples` are (tuple, when it arrived), the oldest first.
         self._unseen = len(self.current_tuples)
         """How many of the newest no window has held yet: a late tick must not skip them."""
 
     def process(self, tup: Any) -> None:
         """Hold the tuple until it is too old."""
+        if self._runner is not None:
+            self._process_event(self._runner, tup)
+            return
         self.current_tuples.append((tup, self.window_clock()))
         self._unseen += 1
 
     def process_tick(self, tup: Any) -> None:
         """A window ends."""
+        if self._runner is not None:
+            self._runner.tick()
+            return
         self._end_window(self.window_clock())
 
     def on_finish(self) -> None:
         """The last window, if anything arrived since the one before; then nothing is held."""
+        if self._runner is not None:
+            self._runner.finish()
+            return
         if self._unseen:
             self._end_window(self.window_clock())
         while self.current_tuples:
@@ -195,15 +281,21 @@ class TumblingWindowBolt(_WindowBolt):
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
         """Read the window's size and ask for a tick at the end of each."""
         self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
-        self._request_ticks(config, context, self.window_duration)
-        self.current_tuples = self._restored()
+        windows = Tumbling(self.window_duration * MILLISECONDS)
+        self._begin(config, context, windows, self.window_duration)
 
     def process(self, tup: Any) -> None:
         """Hold the tuple until the window ends."""
+        if self._runner is not None:
+            self._process_event(self._runner, tup)
+            return
         self.current_tuples.append(tup)
 
     def process_tick(self, tup: Any) -> None:
         """The window ends."""
+        if self._runner is not None:
+            self._runner.tick()
+            return
         tuples = list(self.current_tuples)
         self._run_window(self.window_clock(), tuples, tuples)
         while self.current_tuples:
@@ -211,5 +303,7 @@ class TumblingWindowBolt(_WindowBolt):
 
     def on_finish(self) -> None:
         """The last window, if it has tuples."""
-        if self.current_tuples:
+        if self._runner is not None:
+            self._runner.finish()
+        elif self.current_tuples:
             self.process_tick(None)

@@ -102,6 +102,8 @@ def test_names() -> None:
     assert found.name == "other"
     assert found.config["topology.original_name"] == "lines"
     assert "topology.original_name" not in settled(TopologyOptions()).config
+    with pytest.raises(TopologyError, match="topology name '' must be a word"):
+        settled(TopologyOptions(override_name=""))
 
 
 @pytest.mark.parametrize("word", ["topology.debug", "=1", " =1"])
@@ -142,7 +144,7 @@ def test_a_misspelt_key_is_refused_wherever_it_is_given() -> None:
 
 def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     own = {
-        "topology.worker.childopts": "-Xmx1g", "topology.bolts.window.length.count": 3,
+        "topology.worker.childopts": "-Xmx1g", "topology.bolts.message.id.field.name": 3,
         "topology.ras.constraints": [], "topology.mine": 1, "mine": 2, "table.path": 3,
         keys.MAX_SPOUT_PENDING: 10,
     }  # fmt: skip
@@ -150,7 +152,7 @@ def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err.splitlines() == [
         (
             "note: these keys of Storm or Heron do nothing here: topology.worker.childopts,"
-            " topology.bolts.window.length.count, topology.ras.constraints"
+            " topology.bolts.message.id.field.name, topology.ras.constraints"
         ),
         "note: nobody knows these keys, only components see them: topology.mine",
         "note: wat is a key for your components only",

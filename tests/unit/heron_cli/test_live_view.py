@@ -98,6 +98,15 @@ def test_into_a_file_it_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str
     assert lines[0].startswith("words  RUNNING  10 s  1 of 2 containers  13.2M processed  1.12M/s")
 
 
+def test_a_spout_that_only_raises_says_so_in_a_log_file_too() -> None:
+    """`heronpy run > log`: nothing is processed, and each line says why."""
+    trace = "Traceback\n  File\nRuntimeError: emitted 2 values for the 1 fields ['n'] (wrong.py:4)"
+    raising = component("spout", errors=8570, callback_errors=8570, last_error=trace)
+    line = progress_line(replace(STATS, components={"n": raising}), 10.0)
+    assert line.endswith("n: 8570 errors, last: RuntimeError: emitted 2 values for the 1 fields "
+                         "['n'] (wrong.py:4)")  # fmt: skip
+
+
 def test_an_event_is_new_once() -> None:
     """The master tells all that it has each time."""
     new = NewEvents()

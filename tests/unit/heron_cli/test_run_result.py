@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from view_support import STATS, component
 
-from heron_cli.run_result import Ending, shortfall_line, waiting_text
+from heron_cli.commands.run import ending_code
+from heron_cli.run_result import Ending, shortfall_line, waiting_text, without_outcome
 from heron_cli.stats_text import processed
+from heron_core.exit_codes import INCOMPLETE
 
 GOOD = replace(
     STATS,
@@ -66,3 +69,28 @@ def test_a_stop_says_whom_it_waits_for() -> None:
         "waiting for count[0] (in one call for 6 s), 2.40M deliveries in flight"
     )
     assert waiting_text(replace(STATS, waiting_for=())) == ""
+
+
+def test_a_scheduler_that_is_killed_is_named_with_its_signal() -> None:
+    told = without_outcome("words", 9, "/logs", "")
+    assert told == "words failed: its scheduler was killed by signal 9 (SIGKILL) (logs: /logs)"
+
+
+def test_on_a_full_disk_a_run_that_cannot_write_says_so() -> None:
+    """It was told that its scheduler had been killed, which had ended in order."""
+    told = without_outcome("words", 0, "/logs", "the disk of /logs is full (12 KiB free): free it")
+    assert told.startswith("words failed: its scheduler could not write down how it ended")
+    assert told.endswith("(the disk of /logs is full (12 KiB free): free it)")
+
+
+def test_a_query_on_spark_with_failed_tuples_ends_with_that_line_and_code_3(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    raising = component("bolt", executed=10, failed=4, failed_for_good=4, errors=4)
+    stats = replace(GOOD, state="RUNNING", drained=False, components={"b": raising})
+    assert ending_code(0, stats) == INCOMPLETE
+    assert "INCOMPLETE: 4 tuples failed for good" in capsys.readouterr().err
+    assert ending_code(130, stats) == 130
+    capsys.readouterr()
+    assert ending_code(0, GOOD) == 0
+    assert capsys.readouterr().err == ""

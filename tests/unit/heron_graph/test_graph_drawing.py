@@ -15,7 +15,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_graph.dot import to_dot
-from heron_graph.edge_routing import forward_arrow
+from heron_graph.drawing import Rectangle, sampled
 from heron_graph.graph import Edge, Graph, Node, graph_of
 from heron_graph.layers import layers_of
 from heron_graph.layout import layout
@@ -102,13 +102,19 @@ def test_arrows_begin_and_end_at_their_boxes() -> None:
         assert boxes[target].y < end_y < boxes[target].y + boxes[target].height
 
 
-def test_a_label_lies_on_its_arrow_and_clear_of_the_boxes() -> None:
-    """Of an arrow from (0, 0) to (200, 100): in its middle at (100, 50); a wide label for a place
-    near the end stays before it."""
-    _, middle = forward_arrow([(0, 0), (200, 100)], 0.5, 20)
-    assert middle == pytest.approx((100, 50), abs=0.1)
-    _, (x, _) = forward_arrow([(0, 0), (200, 100)], 0.9, 80)
-    assert x + 40 < 200
+@pytest.mark.parametrize("name", EVERY)
+def test_no_label_of_a_drawing_lies_on_an_arrow_a_box_or_another_label(name: str) -> None:
+    """A line through a text makes it hard to read."""
+    drawing = layout(EVERY[name])
+    assert len(drawing.labels) == len(drawing.arrows)
+    texts = [Rectangle(x.x - x.width / 2, x.y - x.height / 2, x.width, x.height)
+             for x in drawing.labels]  # fmt: skip
+    boxes = [Rectangle(each.x, each.y, each.width, each.height) for each in drawing.boxes]
+    for at, label in enumerate(texts):
+        assert not any(label.overlaps(each) for each in (*boxes, *texts[:at]))
+        crossing = [x for each in drawing.arrows for x in sampled(each.segments, 200)
+                    if label.covers(x)]  # fmt: skip
+        assert not crossing, f"{name}: an arrow crosses {drawing.labels[at].lines}"
 
 
 TOPOLOGY = TopologySpec(

@@ -301,7 +301,7 @@ def test_a_state_that_cannot_be_read_is_reported_and_nothing_goes_on() -> None:
 def test_a_state_that_cannot_be_saved_names_its_key_and_the_barrier_goes_on() -> None:
     bolt = Process(Count)
     bolt.begin(1)
-    bolt.component.state.put("socket", (x for x in ()))
+    bolt.component.state.put("socket", (each for each in "ab"))
     (failed,) = bolt.receive(barrier(5))
     assert (failed.task, failed.checkpoint) == (ME, 5)
     assert "socket" in failed.reason

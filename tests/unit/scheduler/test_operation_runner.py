@@ -45,6 +45,13 @@ class FakeMaster:
         }
     )  # fmt: skip
     registered: dict[int, dict[str, Any]] = field(default_factory=dict)
+    checkpoints: dict[str, Any] = field(
+        default_factory=lambda: {
+            "completed": 3, "latest": 3, "failed": 0, "failure": "", "restored": 0,
+            "released": True, "secs": 0.5, "size_bytes": 100, "age_secs": 1.0,
+            "waiting_for": ["words[0]"],
+        }
+    )  # fmt: skip
 
     def ask(
         self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
@@ -98,11 +105,15 @@ class FakeMaster:
             "errors": {},
             "quiet": self.quiet,
             "update": self.update,
+            "checkpoints": self.checkpoints,
             "registered": self.registered,
             "containers": sorted(self.registered),
             "containers_expected": sorted(self.registered),
             "components": {},
         }
+
+    def on_checkpoint(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {"number": self.checkpoints["latest"] + 1}
 
     def end_update(self, running: PackingPlan, reason: str = "") -> None:
         """What the master does at the end of an update."""
@@ -200,6 +211,24 @@ def test_changes_of_the_state_come_in_the_order_in_which_they_were_asked(world: 
     assert not world.master.paused
 
 
+def test_a_checkpoint_is_asked_for_and_waited_for(world: World) -> None:
+    checkpoint = world.ask(Kind.CHECKPOINT)
+    world.poll(2)
+    assert checkpoint().progress == "waiting for words[0]"
+    world.master.checkpoints |= {"completed": 4, "latest": 4, "size_bytes": 120}
+    world.poll()
+    assert checkpoint().result == {"number": 4, "size_bytes": 120, "secs": 0.5}
+
+
+def test_a_checkpoint_that_fails_says_why(world: World) -> None:
+    checkpoint = world.ask(Kind.CHECKPOINT)
+    world.poll(2)
+    world.master.checkpoints |= {"latest": 4, "failed": 1, "failure": "no space is left"}
+    world.poll()
+    assert checkpoint().state == State.FAILED
+    assert checkpoint().reason == "checkpoint 4 failed: no space is left"
+
+
 def test_a_master_that_never_answers_is_told(world: World) -> None:
     world.master.answers = False
     paused = world.ask(Kind.DEACTIVATE)
@@ -253,7 +282,7 @@ def test_what_has_ended_is_killed_without_a_drain(world: World) -> None:
 def test_an_update_says_what_it_waits_for_and_is_done(world: World) -> None:
     update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
-    assert update().progress == "waiting until what is in flight is processed: words[0]"
+    assert update().progress == "waiting until tuples in flight are processed: words[0]"
     world.master.end_update(NEW)
     world.poll()
     assert update().state is State.DONE

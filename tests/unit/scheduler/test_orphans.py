@@ -15,7 +15,7 @@ import pytest
 
 from heron_io.polling import wait_until
 from heron_io.processes import SupervisorLink, fork_child
-from scheduler.container.orphans import to_kill
+from scheduler.container.orphans import is_exiting, to_kill
 from scheduler.container.supervisor import Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 
@@ -25,8 +25,23 @@ END_SECS = 60.0
 
 def test_only_what_a_death_has_left_is_killed() -> None:
     # 7 is ours, 8 let go of an instance that lives, 9 comes from one that has just died.
-    assert to_kill({7, 8, 9}, {7}, {8}, someone_died=True) == {9}
-    assert to_kill({7, 8, 9}, {7}, {8}, someone_died=False) == set()
+    assert to_kill({7, 8, 9}, {7}, {8}, someone_died=True, is_exiting=lambda pid: False) == {9}
+    assert to_kill({7, 8, 9}, {7}, {8}, False, lambda pid: False) == set()
+    # kill -9 of a container: its files are closed, which wakes us, before it can be reaped.
+    assert to_kill({7, 8, 9}, {7}, {8}, False, lambda pid: pid == 7) == {9}
+    assert to_kill({7, 8}, {7}, {8}, False, lambda pid: True) == set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/PID/stat is Linux's")
+def test_a_process_that_ends_is_known_before_it_is_reaped() -> None:
+    """kill -9 of a container: what its bolts had started comes to the scheduler while the container
+    is still there, and must not be taken for a daemon that somebody let go of."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+    assert not is_exiting(child.pid)
+    child.kill()
+    assert wait_until(lambda: is_exiting(child.pid), END_SECS)
+    child.wait()
+    assert is_exiting(child.pid), "it is gone"
 
 
 def parent_of_many(link: SupervisorLink, file: Path) -> int:
@@ -93,4 +108,31 @@ def test_what_a_bolt_has_started_ends_with_it(tmp_path: Path) -> None:
     os.kill(supervisor.pid, signal.SIGHUP)
     assert os.waitpid(supervisor.pid, 0)[1] == 0
     os.close(supervisor.lifeline)
+    assert not any(map(psutil.pid_exists, second.started))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")
+def test_what_a_bolt_has_started_ends_with_its_container(tmp_path: Path) -> None:
+    """kill -9 of a container: the scheduler above it inherits what its bolts had started."""
+    file = tmp_path / "started"
+    bolt = ProcessSpec("bolt", "test: bolt", lambda link: parent_of_many(link, file), 0.3, True)
+
+    def supervised(spec: ProcessSpec, link: SupervisorLink) -> int:
+        return Supervisor([spec], link, 5, END_SECS, kills_orphans=True).run().code
+
+    container = ProcessSpec(
+        "container", "test: container", lambda link: supervised(bolt, link), 2.0, True
+    )
+    scheduler = fork_child(
+        "test: scheduler",
+        lambda lifeline: supervised(container, SupervisorLink(lifeline)),
+        killed_with_parent=True,
+    )
+    first = written(file)
+    os.kill(psutil.Process(first.parent).ppid(), signal.SIGKILL)
+    second = written(file, first.parent)
+    assert wait_until(lambda: not any(map(psutil.pid_exists, first.started)), END_SECS)
+    os.kill(scheduler.pid, signal.SIGTERM)
+    assert os.waitpid(scheduler.pid, 0)[1] == 0
+    os.close(scheduler.lifeline)
     assert not any(map(psutil.pid_exists, second.started))

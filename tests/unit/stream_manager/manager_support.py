@@ -24,7 +24,15 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
-from heron_core.wire.frames import Flag, Frames, Kind, header
+from heron_core.wire.frames import (
+    ROOT_COUNTER_BITS,
+    Flag,
+    Frames,
+    Kind,
+    header,
+    parse_header,
+    u64_array,
+)
 from heron_core.wire.packets import encode_consumed
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -96,7 +104,10 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(
-            Options.of(config), window_bytes=window_bytes, pipelined_bytes=pipelined_bytes
+            Options.of(config),
+            window_bytes=window_bytes,
+            pipelined_bytes=pipelined_bytes,
+            at_once_bytes=0,
         )
         self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
         self.core = StreamManager(topology, packing, self.identity, options)
@@ -209,3 +220,35 @@ def causes_told(instructions: Sequence[events.Instruction]) -> list[tuple[int, i
                 cause = messages.decode(frames[1])
                 found.append((each.container, cause.task, cause.on))
     return found
+
+
+SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
+ROOT = (SPOUT << ROOT_COUNTER_BITS) | 5
+TOPOLOGY = topology_of({"spout": [], "near": ["spout"], "far": ["spout", "near"]})
+PACKED = packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", FAR_TOO: "far"})
+
+
+def manager(planned: bool = True, introduced: bool = True) -> Manager:
+    """The stream manager of container 1 of TOPOLOGY, its instances there."""
+    made = Manager(TOPOLOGY, PACKED, planned)
+    if introduced:
+        made.hello(SPOUT)
+        made.hello(NEAR)
+    return made
+
+
+def results(instructions: Sequence[events.Instruction]) -> list[tuple[Kind, list[int]]]:
+    """What spouts are told: (kind, roots)."""
+    return [
+        (Kind(parse_header(each.frames[0]).kind), list(u64_array(each.frames[1])))
+        for each in of_type(events.ToLocal, instructions)
+        if each.task == SPOUT
+    ]
+
+
+def fill(made: Manager, task: int) -> list[events.Instruction]:
+    """Send until the task's queue is over its mark."""
+    out = []
+    for _ in range((HIGH_BYTES + WINDOW_BYTES) // 100 + 2):
+        out += made.data(batch(task, 100), SPOUT)
+    return out

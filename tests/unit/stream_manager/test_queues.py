@@ -1,13 +1,15 @@
 """Windows and queues: what was handed over, what waits, what a dead process took along."""
 
+import pytest
+
 from heron_core.wire.frames import HEADER, Kind, header
 from heron_core.wire.merged import MERGED_BYTES_MAX
 from stream_manager.queues import PEER_BURST, InstanceQueue, PeerQueue
 
 
-def queue_of(window_bytes: int, pipelined_bytes: int = 0) -> InstanceQueue:
+def queue_of(window_bytes: int, pipelined_bytes: int = 0, at_once_bytes: int = 0) -> InstanceQueue:
     """The queue of a task that process 1 serves."""
-    queue = InstanceQueue(window_bytes, pipelined_bytes)
+    queue = InstanceQueue(window_bytes, pipelined_bytes, at_once_bytes)
     queue.replaced(1)
     return queue
 
@@ -35,6 +37,24 @@ def test_what_comes_for_a_busy_instance_waits_and_is_handed_over_together() -> N
     assert queue.take(0.0) == [], "it is busy, and this is little"
     queue.processed(1, 0.0, 0.0)
     assert queue.take(0.0) == [[b"second"], [b"third"]]
+
+
+@pytest.mark.parametrize(("secs", "waits"), [(0.00001, False), (0.01, True)])
+def test_at_low_load_no_tuple_waits_for_the_report_of_the_one_before(
+    secs: float, waits: bool
+) -> None:
+    # But a slow bolt, which may be paused, or die, is handed one after the other.
+    queue = queue_of(1000, pipelined_bytes=1000, at_once_bytes=100)
+    small = [header(Kind.DATA, 1, 1, 1, 1), b"x"]
+    queue.offer(small)
+    queue.take(0.0)
+    queue.processed(1, secs, 0.0)
+    taken = []
+    for _ in range(10):
+        queue.offer(small)
+        taken.append(len(queue.take(0.0)))
+    assert taken[:2] == ([1, 0] if waits else [1, 1])
+    assert sum(taken) < 10, "more than a few are no low load"
 
 
 def test_a_busy_instance_does_not_wait_for_large_messages() -> None:

@@ -27,7 +27,7 @@ class Made:
     """A master, its clock, and what the state store has of it."""
 
     def __init__(self, before: "Made | None" = None, options: Options = OPTIONS) -> None:
-        self.stored_plan = before.stored_plan if before else {}
+        self.stored_plan: dict[str, Any] = before.stored_plan if before else {}
         self.checkpoints: dict[str, Any] = before.checkpoints if before else {}
         previous = physical_from_json(self.stored_plan) if self.stored_plan else None
         self.core = TopologyMaster(
@@ -39,7 +39,8 @@ class Made:
 
     def _registration(self, container: int, address: str = "") -> messages.RegisterStreamManager:
         where = address or f"tcp://{container}"
-        return messages.RegisterStreamManager(container, 1, where, "host", 7, 0)
+        epoch = self.stored_plan.get("epoch", 0)
+        return messages.RegisterStreamManager(container, 1, where, "host", 7, epoch)
 
     def receive(self, *received: Any, sender: bytes = b"1") -> None:
         for message in received:
@@ -194,6 +195,18 @@ def test_a_new_stream_manager_has_all_go_back_and_what_was_under_way_is_given_up
     assert made.restore == Restore(0)
     made.receive(*(messages.CheckpointStored(task, 1, 100) for task in TASKS))
     assert made.checkpoints["completed"] == []
+
+
+def test_a_new_stream_manager_at_the_same_address_is_noticed() -> None:
+    made = running()
+    made.receive(replace(made._registration(2), incarnation=2, epoch=0), sender=b"2-2")
+    made.wait(1)
+    assert made.core.epoch == 2
+    assert made.restore.members is None
+    made.receive(
+        replace(made._registration(2), incarnation=2, epoch=0), sender=b"2-2"
+    )  # said again
+    assert made.core.epoch == 2
 
 
 def test_what_is_complete_and_not_yet_told_is_gone_back_to() -> None:

@@ -1,0 +1,125 @@
+"""Pairs of events of two streams with the same key that are close in time.
+
+Event l of the left stream and r of the right one are a pair if lower <= time of r - time of l <=
+upper. An event is kept until the watermark says that nothing can come any more that is its pair;
+one that is itself older than the watermark is late.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.algorithms.event_windows.panes import hashable
+from heron_core.algorithms.event_windows.timers import Timers
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK, Dropped, Late
+from heron_core.errors import ComponentError, TopologyError
+
+KEPT_MAX = 1_000_000
+"""Events of both streams that wait for their pairs: about 400 MB of small ones."""
+
+Kept = dict[int, tuple[int, Any]]
+"""Number of an event -> its timestamp and its value, of one key and side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two events that belong together; the pair's own time is that of the later one."""
+
+    key: Hashable
+    timestamp_ms: int
+    left: Any
+    right: Any
+
+
+class IntervalJoin:
+    """Every call returns what came of it, in order."""
+
+    def __init__(self, lower_ms: int, upper_ms: int, kept_max: int = KEPT_MAX) -> None:
+        for bound in (lower_ms, upper_ms):
+            if type(bound) is not int:
+                raise TopologyError(f"the bounds of a join are whole milliseconds, not {bound!r}")
+        if lower_ms > upper_ms:
+            raise TopologyError(f"the bounds of a join: {lower_ms} ms is more than {upper_ms} ms")
+        self._lower_ms, self._upper_ms, self._kept_max = lower_ms, upper_ms, kept_max
+        self._keys: dict[Hashable, tuple[Kept, Kept]] = {}
+        self._timers = Timers()
+        self._numbers = 0
+        self.kept = 0
+        """Events that wait."""
+        self.watermark_ms = NO_WATERMARK
+
+    def add(
+        self, key: Hashable, is_right: bool, timestamp_ms: int, value: Any
+    ) -> list[Pair | Late]:
+        """An event; the pairs come in the order in which their other events came."""
+        if timestamp_ms < self.watermark_ms:
+            return [Late(key, timestamp_ms, value)]
+        if self.kept >= self._kept_max:
+            raise ComponentError(
+                f"{self.kept} events wait for their pairs, the limit: does the watermark advance?"
+            )
+        self._keep(key, is_right, timestamp_ms, value)
+        others = self._keys[key][not is_right] if key in self._keys else {}
+        pairs: list[Pair | Late] = []
+        for other_ms, other in others.values():
+            left, right = ((other_ms, other), (timestamp_ms, value))[:: -1 if not is_right else 1]
+            if self._lower_ms <= right[0] - left[0] <= self._upper_ms:
+                pairs.append(Pair(key, max(left[0], right[0]), left[1], right[1]))
+        return pairs
+
+    def _keep(self, key: Hashable, is_right: bool, timestamp_ms: int, value: Any) -> None:
+        self._numbers += 1
+        kept = self._keys.setdefault(key, ({}, {}))
+        kept[is_right][self._numbers] = (timestamp_ms, value)
+        self.kept += 1
+        # No later pair: of a left event after `upper`, of a right one `lower` before it.
+        reach = -self._lower_ms if is_right else self._upper_ms
+        drop_ms = max(timestamp_ms, min(timestamp_ms + reach, END_OF_TIME - 1)) + 1
+        self._timers.add(drop_ms, (key, is_right, self._numbers))
+
+    def advance_watermark(self, watermark_ms: int) -> list[Dropped]:
+        """No event below it is expected any more; whatever has no later pair is dropped."""
+        dropped: list[Dropped] = []
+        if watermark_ms <= self.watermark_ms:
+            return dropped
+        self.watermark_ms = watermark_ms
+        for _, due in self._timers.due(watermark_ms):
+            for key, is_right, number in due:
+                dropped.append(Dropped(self._keys[key][is_right].pop(number)[1]))
+                self.kept -= 1
+                if not any(self._keys[key]):
+                    del self._keys[key]
+        return dropped
+
+    def complete_open(self) -> list[Dropped]:
+        """What waits has no later pair, though the input may go on."""
+        last = self._timers.last_ms()
+        return [] if last is None else self.advance_watermark(last)
+
+    def finish(self) -> list[Dropped]:
+        """The end of the input."""
+        return self.advance_watermark(END_OF_TIME)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that it remembers; plain data if keys and values are."""
+        events = [
+            [key, is_right, number, timestamp_ms, value]
+            for key, sides in self._keys.items()
+            for is_right, side in enumerate(sides)
+            for number, (timestamp_ms, value) in side.items()
+        ]
+        return {"watermark_ms": self.watermark_ms, "events": sorted(events, key=_number)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Be as the join that gave `snapshot` was."""
+        self._keys.clear()
+        self._timers.clear()
+        self.kept, self.watermark_ms = 0, snapshot["watermark_ms"]
+        for key, is_right, number, timestamp_ms, value in snapshot["events"]:
+            self._numbers = number - 1
+            self._keep(hashable(key), bool(is_right), timestamp_ms, value)
+
+
+def _number(event: list[Any]) -> int:
+    found: int = event[2]
+    return found

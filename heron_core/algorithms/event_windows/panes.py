@@ -1,0 +1,50 @@
+"""What an operator remembers: for each key its open windows and their accumulators."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_core.algorithms.event_windows.values import TimeWindow
+
+Packed = list[Any]
+"""Plain data: numbers, strings and lists."""
+
+
+@dataclass(slots=True)
+class Pane:
+    """One open window of one key."""
+
+    window: TimeWindow
+    number: int
+    """Panes are numbered as they are opened: the order among those that are due together."""
+    unseen: int = 0
+    """Events that can cause a result of their own and have not been shown."""
+    firings: int = 0
+    due_ms: int | None = None
+    """The processing time at which its unseen events are shown."""
+
+    def packed(self) -> Packed:
+        """As plain data."""
+        return [*self.window, self.number, self.unseen, self.firings, self.due_ms]
+
+    @staticmethod
+    def unpacked(packed: Packed) -> "Pane":
+        """Of what `packed` gave."""
+        return Pane(TimeWindow(packed[0], packed[1]), *packed[2:])
+
+
+@dataclass(slots=True)
+class KeyState:
+    """The open windows of one key; a cell that is missing has had no event, or was shown and
+    discarded."""
+
+    panes: dict[TimeWindow, Pane] = field(default_factory=dict)
+    cells: dict[TimeWindow, Any] = field(default_factory=dict)
+
+
+def hashable(key: Any) -> Hashable:
+    """A key that went through a format that knows only lists: tuples again."""
+    if isinstance(key, list):
+        return tuple(map(hashable, key))
+    made: Hashable = key
+    return made

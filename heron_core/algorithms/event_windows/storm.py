@@ -1,0 +1,182 @@
+"""Storm's WindowManager: windows of a number of tuples or of milliseconds, in the order of arrival.
+
+Its windows of time are open at their beginning: (end - length, end], where those of operator.py
+are [start, end). The first end is the earliest timestamp rounded up to the slide; after a window
+without tuples the next end is found in the same way. A window ends as soon as the watermark
+reaches its end. A tuple expires with the first window that begins behind it: that is when Storm
+acks it.
+
+One rule is not Storm's: it stops looking through its queue at a tuple that is ahead of the window
+by more than the lag, so that with two streams of different pace it leaves out what stands behind
+it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+from heron_core.errors import TopologyError
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A length or a slide: of so many tuples, or of so many milliseconds."""
+
+    amount: int
+    is_count: bool
+
+    def __post_init__(self) -> None:
+        if type(self.amount) is not int or self.amount < 1:
+            unit = "tuples" if self.is_count else "milliseconds"
+            raise TopologyError(
+                f"a window of {self.amount!r} {unit}: it takes a whole number from 1"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A window: its tuples, those of them that are in their first one, and those that have expired
+    since the one before. `start_ms` is None if the length is a number of tuples."""
+
+    items: list[Any]
+    new: list[Any]
+    expired: list[Any]
+    start_ms: int | None
+    end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Tuples that no later window holds."""
+
+    items: list[Any]
+
+
+@dataclass(slots=True)
+class _Queued:
+    timestamp_ms: int
+    item: Any
+    is_seen: bool = False
+
+
+Step = Activation | Expired
+
+
+class StormWindows:
+    """The tuples of one task; what is queued is bounded by what may be pending at the spouts."""
+
+    def __init__(self, length: Extent, slide: Extent, by_event_time: bool) -> None:
+        self._length = length
+        self._slide = slide
+        self._by_event_time = by_event_time
+        self._queue: list[_Queued] = []
+        self._expired: list[Any] = []
+        self._since_window = 0
+        self._next_end_ms: int | None = None
+        self._last_end_ms: int | None = None
+        """Of the last window that a number of tuples ended."""
+        self.latest_end_ms = NO_WATERMARK
+        """Of all windows so far."""
+
+    def add(self, timestamp_ms: int, item: Any) -> list[Step]:
+        """A tuple; in processing time it may end a window."""
+        self._queue.append(_Queued(timestamp_ms, item))
+        steps: list[Step] = []
+        if not self._by_event_time and self._slide.is_count:
+            self._since_window += 1
+            if self._since_window == self._slide.amount:
+                self._since_window = 0
+                self._activate(timestamp_ms, steps)
+        return steps
+
+    def advance(self, time_ms: int) -> list[Step]:
+        """The watermark is `time_ms`; by processing time, a slide ends now."""
+        steps: list[Step] = []
+        if self._by_event_time:
+            if self._slide.is_count:
+                for end_ms in self._ends_by_count(time_ms):
+                    self._activate(end_ms, steps)
+            else:
+                self._advance_ends(time_ms, steps)
+        elif not self._slide.is_count:
+            self._activate(time_ms, steps)
+        return steps
+
+    def finish(self) -> list[Step]:
+        """The end of the input: the windows that are left, one more for what none of them holds,
+        then everything has expired. Storm has no such end."""
+        steps = self.advance(END_OF_TIME) if self._by_event_time else []
+        if any(not each.is_seen for each in self._queue):
+            self._activate(max(each.timestamp_ms for each in self._queue), steps)
+        if self._queue:
+            steps.append(Expired([each.item for each in self._queue]))
+            self._queue = []
+        return steps
+
+    def held(self) -> list[Any]:
+        """What has not expired."""
+        return [each.item for each in self._queue]
+
+    def clear(self) -> None:
+        """Forget what is held."""
+        self._queue = []
+
+    def _advance_ends(self, watermark_ms: int, steps: list[Step]) -> None:
+        if self._next_end_ms is None:
+            self._next_end_ms = self._aligned_end(None, watermark_ms)
+        while self._next_end_ms is not None and self._next_end_ms <= watermark_ms:
+            end_ms = self._next_end_ms
+            if self._activate(end_ms, steps):
+                self._next_end_ms = end_ms + self._slide.amount
+                continue
+            following = self._aligned_end(end_ms, watermark_ms)
+            if following is None:
+                return  # the same end is looked at again with the next watermark
+            self._next_end_ms = following
+
+    def _aligned_end(self, after_ms: int | None, watermark_ms: int) -> int | None:
+        """The end of the first window that holds the earliest tuple in (after, watermark]."""
+        times = [
+            each.timestamp_ms for each in self._queue
+            if each.timestamp_ms <= watermark_ms
+            and (after_ms is None or each.timestamp_ms > after_ms)
+        ]  # fmt: skip
+        return -(-min(times) // self._slide.amount) * self._slide.amount if times else None
+
+    def _ends_by_count(self, watermark_ms: int) -> Iterator[int]:
+        """The highest timestamp of each `slide` tuples that came since the last window."""
+        after_ms, times = self._last_end_ms, []
+        for each in list(self._queue):
+            later = after_ms is None or each.timestamp_ms > after_ms
+            if later and each.timestamp_ms <= watermark_ms:
+                times.append(each.timestamp_ms)
+                if len(times) % self._slide.amount == 0:
+                    self._last_end_ms = max(times)
+                    yield self._last_end_ms
+
+    def _activate(self, end_ms: int, steps: list[Step]) -> bool:
+        """A window ends; whether it holds anything. An empty one is not handed out."""
+        due = [each for each in self._queue if each.timestamp_ms <= end_ms]
+        if self._length.is_count:
+            inside = due[-self._length.amount :]
+        else:
+            inside = [each for each in due if end_ms - each.timestamp_ms < self._length.amount]
+        kept = set(map(id, inside))
+        expired = [each.item for each in due if id(each) not in kept]
+        if expired:
+            gone = {id(each) for each in due} - kept
+            self._queue = [each for each in self._queue if id(each) not in gone]
+            self._expired += expired
+            steps.append(Expired(expired))
+        if not inside:
+            return False
+        self.latest_end_ms = max(self.latest_end_ms, end_ms)
+        new = [each.item for each in inside if not each.is_seen]
+        for each in inside:
+            each.is_seen = True
+        start_ms = None if self._length.is_count else end_ms - self._length.amount
+        items = [each.item for each in inside]
+        steps.append(Activation(items, new, self._expired, start_ms, end_ms))
+        self._expired = []
+        return True

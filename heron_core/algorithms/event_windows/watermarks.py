@@ -1,0 +1,72 @@
+"""One watermark out of the timestamps of several sources.
+
+A source's own watermark is the highest timestamp seen from it, less the *lag*: how far behind an
+event may be. All of them together are as far as the slowest one. A source that has sent nothing for
+*idle* milliseconds of processing time is left out until it sends again: what it then sends may be
+late. Without a word from every source that is not idle there is no watermark.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from heron_core.algorithms.event_windows.assigners import checked_ms
+from heron_core.algorithms.event_windows.panes import hashable
+from heron_core.algorithms.event_windows.values import NO_WATERMARK
+
+
+class WatermarkGenerator:
+    """The watermark of all sources; it never goes back."""
+
+    def __init__(
+        self, sources: Iterable[Hashable], lag_ms: int, idle_ms: int | None, now_ms: int
+    ) -> None:
+        """`idle_ms` None: a source is never left out."""
+        self._lag_ms = checked_ms("the lag of a watermark", lag_ms, 0)
+        self._idle_ms = idle_ms
+        self._marks: dict[Hashable, int] = dict.fromkeys(sources, NO_WATERMARK)
+        self._heard_ms = dict.fromkeys(self._marks, now_ms)
+        self._last_heard_ms = now_ms
+        self.watermark_ms = NO_WATERMARK
+
+    def seen(self, source: Hashable, timestamp_ms: int, now_ms: int) -> None:
+        """An event of a source; one that nobody named is a source from now on."""
+        self.received(source, timestamp_ms - self._lag_ms, now_ms)
+
+    def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
+        """A watermark of the source's own, which has come with its data."""
+        self._heard_ms[source] = self._last_heard_ms = now_ms
+        if watermark_ms > self._marks.get(source, NO_WATERMARK):
+            self._marks[source] = watermark_ms
+
+    def advance(self, now_ms: int) -> int:
+        """The watermark now: that of the slowest source that is not idle."""
+        marks = [mark for source, mark in self._marks.items() if not self._is_idle(source, now_ms)]
+        if marks:
+            self.watermark_ms = max(self.watermark_ms, min(marks))
+        return self.watermark_ms
+
+    def raise_to(self, watermark_ms: int) -> None:
+        """Somebody else knows that no event below it is expected, whatever the sources say."""
+        self.watermark_ms = max(self.watermark_ms, watermark_ms)
+
+    def silent_ms(self, now_ms: int) -> int:
+        """For how long no source has sent anything."""
+        return now_ms - self._last_heard_ms
+
+    def slowest(self, now_ms: int) -> Hashable | None:
+        """The source that holds the watermark back; None if all are idle."""
+        active = [each for each in self._marks if not self._is_idle(each, now_ms)]
+        return min(active, key=self._marks.__getitem__, default=None)
+
+    def _is_idle(self, source: Hashable, now_ms: int) -> bool:
+        return self._idle_ms is not None and now_ms - self._heard_ms[source] >= self._idle_ms
+
+    def snapshot(self) -> dict[str, Any]:
+        """What it remembers, as plain data; when a source was heard is not part of it."""
+        return {"watermark_ms": self.watermark_ms, "marks": [*map(list, self._marks.items())]}
+
+    def restore(self, snapshot: Mapping[str, Any], now_ms: int) -> None:
+        """Go on where the other one was; every source has been heard just now."""
+        self.watermark_ms = snapshot["watermark_ms"]
+        for source, mark in snapshot["marks"]:
+            self.received(hashable(source), mark, now_ms)

@@ -1,0 +1,70 @@
+"""Where labels stand: beside their arrow, and clear of boxes, arrows and each other.
+
+Each label takes the best of some positions along its arrow, above and below it; labels that were
+placed before it count as taken.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from heron_graph.drawing import ArrowShape, LabelShape, Point, Rectangle, Segment, point_at, sampled
+from heron_graph.layers import Pair
+
+GAP = 3.0
+"""Between a label and its arrow."""
+STEPS = 60
+"""Points of a curve that are looked at: a few pixels apart."""
+SHARES = tuple(share / 20 for share in range(1, 20))
+"""Positions along an arrow that are tried."""
+COVERED = 1000.0
+"""What it costs to cover a box or a label: more than to cross any number of points of arrows."""
+
+Labelled = Mapping[Pair, tuple[ArrowShape, Segment]]
+"""Edge -> its arrow, and the piece of it beside which its label may stand."""
+
+
+def placed_labels(
+    arrows: Labelled, texts: Mapping[Pair, tuple[str, ...]], boxes: Sequence[Rectangle]
+) -> list[LabelShape]:
+    """A label for each arrow, in their order."""
+    points = [each for arrow, _ in arrows.values() for each in sampled(arrow.segments, STEPS)]
+    taken = list(boxes)
+    found: list[LabelShape] = []
+    for pair, (_, segment) in arrows.items():
+        label, _ = min(
+            _candidates(segment, texts[pair]),
+            key=lambda candidate: _cost(candidate[0], points, taken) + candidate[1],
+        )
+        found.append(label)
+        taken.append(_rectangle(label))
+    return found
+
+
+def _candidates(segment: Segment, lines: tuple[str, ...]) -> list[tuple[LabelShape, float]]:
+    """The label at each position, and what its distance from the middle costs."""
+    size = LabelShape(0, 0, lines)
+    curve = list(sampled((segment,), STEPS))
+    return [
+        (LabelShape(*middle, lines), abs(share - 0.5))
+        for share in SHARES
+        for middle in _beside(point_at(segment, share)[0], curve, size)
+    ]
+
+
+def _beside(x: float, curve: Sequence[Point], size: LabelShape) -> Iterator[Point]:
+    """Above and below the piece of the curve over which a label around x lies."""
+    heights = [y for at, y in curve if abs(at - x) <= size.width / 2]
+    away = size.height / 2 + GAP
+    yield x, min(heights) - away
+    yield x, max(heights) + away
+
+
+def _cost(label: LabelShape, points: Sequence[Point], taken: Sequence[Rectangle]) -> float:
+    own = _rectangle(label)
+    crossed = sum(own.covers(each) for each in points)
+    return crossed + COVERED * sum(own.overlaps(each) for each in taken)
+
+
+def _rectangle(label: LabelShape) -> Rectangle:
+    return Rectangle(
+        label.x - label.width / 2, label.y - label.height / 2, label.width, label.height
+    )

@@ -1,0 +1,206 @@
+"""How a window bolt tells the time of the events: timestamps of its tuples, and their watermark.
+
+The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ahead.ms`, `…idle.ms`,
+`…watermark.sources` and `…allowed.lateness.ms` are this project's.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
+from heron_core.errors import ComponentError, TopologyError
+from heron_core.validation import choices
+from heronpy_compat.api.topology_context import TopologyContext
+
+DEFAULTS: Mapping[str, Any] = {
+    # Storm's: no disorder, and a watermark each second.
+    keys.TIMESTAMP_LAG_MS: 0,
+    keys.WATERMARK_INTERVAL_MS: 1000,
+    keys.WINDOW_LATENESS_MS: 0,
+    # One event of next year would make all others late. A clock that is wrong by its time zone is
+    # within a day.
+    keys.TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
+}
+"""Not in heron_core.config.DEFAULTS: a component's config would then say more than its class."""
+MILLISECONDS = 1000
+TICK_SECS_MIN = 0.01
+"""A trigger of fewer milliseconds is looked at this often: more would cost more than it shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeSettings:
+    """What the config says of event time."""
+
+    field: str | None
+    """The field with an event's milliseconds since 1970; None: by processing time."""
+    lag_ms: int
+    lateness_ms: int
+    interval_ms: int
+    """Processing time between two watermarks; 0: after each tuple."""
+    idle_ms: int | None
+    """A source that is silent for so long is left out; None: never."""
+    end_after_ms: int | None
+    """When no source has sent anything for so long, the open windows are complete; None: never."""
+    ahead_ms: int
+    """How far ahead of the clock a timestamp may be."""
+    late_stream: str | None
+    sources: str
+
+    @staticmethod
+    def of(
+        config: Mapping[str, Any], sources: str = keys.OF_STREAMS, has_time: bool = False
+    ) -> "EventTimeSettings":
+        """Of a merged config; TopologyError naming the key that is wrong.
+
+        `sources` is the default of the key of that name; `has_time`: timestamps do not come from a
+        field, but from the bolt.
+        """
+        merged = {**DEFAULTS, keys.WATERMARK_SOURCES: sources, **config}
+        field, late = merged.get(keys.TIMESTAMP_FIELD), merged.get(keys.LATE_STREAM)
+        for key, value in ((keys.TIMESTAMP_FIELD, field), (keys.LATE_STREAM, late)):
+            if value is not None and (not isinstance(value, str) or not value):
+                raise TopologyError(f"{key} must be a name, not {value!r}")
+        if late is not None and field is None and not has_time:
+            raise TopologyError(
+                f"{keys.LATE_STREAM} is {late!r}, but no tuple is late by processing time: set"
+                f" {keys.TIMESTAMP_FIELD}, too"
+            )
+        idle = merged.get(keys.WATERMARK_IDLE_MS)
+        return EventTimeSettings(
+            field,
+            keys.whole_number(merged, keys.TIMESTAMP_LAG_MS, 0),
+            keys.whole_number(merged, keys.WINDOW_LATENESS_MS, 0),
+            keys.whole_number(merged, keys.WATERMARK_INTERVAL_MS, 0),
+            None if idle is None else keys.whole_number(merged, keys.WATERMARK_IDLE_MS, 1),
+            _end_after_ms(merged),
+            keys.whole_number(merged, keys.TIMESTAMP_AHEAD_MS, 0),
+            late,
+            keys.watermark_sources(merged),
+        )
+
+    @property
+    def tick_secs(self) -> float:
+        """Seconds between two looks at the clock."""
+        return (self.interval_ms or MILLISECONDS) / MILLISECONDS
+
+
+class EventClock:
+    """The watermark of one bolt's instance, by the timestamps of its input."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: EventTimeSettings,
+        context: Any,
+        clock: Callable[[], float],
+        timestamp_of: Callable[[Any], Any],
+    ) -> None:
+        """`clock` gives seconds since 1970, `timestamp_of` the milliseconds of a tuple."""
+        self._name = name
+        self._settings = settings
+        self._clock = clock
+        self._timestamp_of = timestamp_of
+        self._by_task = settings.sources == keys.OF_TASKS
+        self.generator = WatermarkGenerator(
+            _sources(context, self._by_task), settings.lag_ms, settings.idle_ms, self.now_ms()
+        )
+
+    def now_ms(self) -> int:
+        """Processing time."""
+        return int(self._clock() * MILLISECONDS)
+
+    def timestamp_of(self, tup: Any, now_ms: int) -> int:
+        """A tuple's timestamp; ComponentError naming where it comes from if it is none."""
+        value = self._timestamp_of(tup)
+        if type(value) is not int:
+            raise ComponentError(
+                f"{self._origin(tup)}: a timestamp is a whole number of milliseconds since 1970,"
+                f" not {value!r}"
+            )
+        if value > now_ms + self._settings.ahead_ms:
+            raise ComponentError(
+                f"{self._origin(tup)}: timestamp {value} is {value - now_ms} ms ahead of the clock,"
+                f" more than the {self._settings.ahead_ms} of {keys.TIMESTAMP_AHEAD_MS}"
+            )
+        return value
+
+    def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:
+        """Whether nothing has come for so long that the `held` windows or tuples are complete."""
+        limit_ms = self._settings.end_after_ms
+        if limit_ms is None or not held or self.generator.silent_ms(now_ms) < limit_ms:
+            return False
+        logger.warning(
+            "no tuple has come for %d ms (%s), so the %d open windows are complete; if the spouts"
+            " wait for acks of what they hold, raise %s",
+            limit_ms, keys.WATERMARK_END_AFTER_MS, held, keys.MAX_SPOUT_PENDING,
+        )  # fmt: skip
+        return True
+
+    def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
+        """A tuple with a timestamp that was checked."""
+        source: Hashable = (tup.component, tup.task if self._by_task else tup.stream)
+        self.generator.seen(source, timestamp_ms, now_ms)
+
+    def watermark_ms(self, now_ms: int) -> int:
+        """The watermark now."""
+        return self.generator.advance(now_ms)
+
+    def _origin(self, tup: Any) -> str:
+        field = "" if self._settings.field is None else f", field {self._settings.field!r}"
+        return f"bolt {self._name!r}: a tuple of {tup.component}, stream {tup.stream!r}{field}"
+
+
+def _end_after_ms(config: Mapping[str, Any]) -> int | None:
+    """A tracked tuple that waits for more input than comes would fail and come again: at the end
+    of a finite run, say, whose spouts wait for it. So half of the message timeout is the limit."""
+    if config.get(keys.WATERMARK_END_AFTER_MS) is not None:
+        return keys.whole_number(config, keys.WATERMARK_END_AFTER_MS, 1)
+    merged = keys.with_defaults(config)
+    if merged[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
+        return None
+    if not keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS):
+        return None
+    return int(keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS) * MILLISECONDS / 2)
+
+
+def field_of(name: str, field: str) -> Callable[[Any], Any]:
+    """Reads a field; ComponentError naming those that there are, if it is none of the tuple's."""
+
+    def timestamp_of(tup: Any) -> Any:
+        fields = tup.fields
+        if field not in fields:
+            hint = choices("fields", field, fields)
+            raise ComponentError(
+                f"bolt {name!r}: {keys.TIMESTAMP_FIELD} is {field!r}, which is no field of"
+                f" {tup.component}, stream {tup.stream!r}; {hint}"
+            )
+        return tup.values[fields.index(field)]
+
+    return timestamp_of
+
+
+def request_ticks(
+    context: Any, settings: EventTimeSettings, trigger: Trigger = AT_WATERMARK
+) -> None:
+    """Ticks as often as a watermark is due, or the shortest time of the trigger."""
+    waits = [
+        each / MILLISECONDS for each in (trigger.early_ms, trigger.late_ms) if each is not None
+    ]
+    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        context.request_ticks(max(TICK_SECS_MIN, min([settings.tick_secs, *waits])))
+
+
+def _sources(context: Any, by_task: bool) -> list[Hashable]:
+    """(component, stream) or (component, task) of everything that the bolt reads."""
+    found: Any = getattr(context, "get_this_sources", dict)() or {}
+    sources: list[Hashable] = []
+    for each in found:
+        if not by_task:
+            sources.append((each.component_name, each.id))
+        else:
+            tasks = context.get_component_tasks(each.component_name)
+            sources.extend((each.component_name, task) for task in tasks)
+    return sources

@@ -1,0 +1,188 @@
+"""What the stages with event time have in common: their config, their late elements, their keys."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.algorithms.event_windows.aggregates import Aggregate
+from heron_core.algorithms.event_windows.assigners import Assigner
+from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.algorithms.event_windows.values import TimeWindow
+from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
+from heron_core.errors import ComponentError
+from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings, request_ticks
+from heronpy_compat.api.bolt.keyed_window_bolt import EventWindowBolt
+from heronpy_compat.api.component.component_spec import GlobalStreamId
+from heronpy_compat.api.custom_grouping import ICustomGrouping
+from heronpy_compat.api.stream import Grouping, Stream
+from heronpy_compat.streamlet.impl.stage import StageStreamlet
+from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_FIELD, OUTPUT_STREAM
+from heronpy_compat.streamlet.streamlet import Streamlet
+from heronpy_compat.streamlet.window import Window
+
+LATE = "late"
+"""The stream of late elements."""
+STAGE = "event_stage"
+"""The key of an EventStage in a component's config; it travels as cloudpickle."""
+RIGHT_COMPONENT, RIGHT_STREAM = "event_right_component", "event_right_stream"
+"""Where the elements of the right side of a join come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How the elements of one streamlet are read; no key function: one key for everything."""
+
+    timestamp: Callable[[Any], Any] | None
+    key: Callable[[Any], Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventStage:
+    """Everything about a stage that its bolt has to know."""
+
+    left: Side
+    right: Side | None = None
+    lag_ms: int = 0
+    idle_ms: int | None = None
+    lateness_ms: int = 0
+    window: Assigner | None = None
+    trigger: Trigger = AT_WATERMARK
+    aggregate: Aggregate | None = None
+    function: Callable[[Any, Any], Any] | None = None
+    kind: str = "inner"
+    bounds_ms: tuple[int, int] = (0, 0)
+
+
+class FunctionKeyGrouping(ICustomGrouping):
+    """Elements with equal keys go to the same partition, in every process."""
+
+    def __init__(self, key_function: Callable[[Any], Any]) -> None:
+        self._key_function = key_function
+
+    def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
+        """Any of `target_tasks`."""
+        self._tasks = target_tasks
+        self._where = f"key_by of what {component} emits"
+
+    def choose_tasks(self, values: list[Any]) -> list[int]:
+        """The one task of the key."""
+        try:
+            hashed = stable_hash([self._key_function(values[0])])
+        except NotHashable as error:
+            raise ComponentError(f"{self._where}: {error}") from None
+        return [self._tasks[slot(hashed, len(self._tasks))]]
+
+
+class EventStageBolt(EventWindowBolt):
+    """A bolt of a stage with event time."""
+
+    outputs = [Stream([OUTPUT_FIELD], OUTPUT_STREAM), Stream([OUTPUT_FIELD], LATE)]
+
+    def begin(self, config: dict[str, Any], context: Any) -> EventClock:
+        """Read the config and ask for ticks; returns the clock."""
+        self.stage: EventStage = config[STAGE]
+        self._right = (config.get(RIGHT_COMPONENT), config.get(RIGHT_STREAM))
+        self.by_event_time = self.stage.left.timestamp is not None
+        self.settings = EventTimeSettings.of(config, keys.OF_TASKS, has_time=True)
+        request_ticks(context, self.settings, self.stage.trigger)
+        name = type(self).__name__ if context is None else str(context.get_component_id())
+        return EventClock(name, self.settings, context, self.window_clock, self.timestamp)
+
+    def is_right(self, tup: Any) -> bool:
+        """Whether an element is of the right side of a join."""
+        return (tup.component, tup.stream) == self._right
+
+    def side(self, tup: Any) -> Side:
+        """How to read an element."""
+        if self.stage.right is not None and self.is_right(tup):
+            return self.stage.right
+        return self.stage.left
+
+    def timestamp(self, tup: Any) -> Any:
+        """An element's milliseconds since 1970."""
+        function = self.side(tup).timestamp
+        return None if function is None else function(tup.values[0])
+
+    def key(self, tup: Any) -> Hashable:
+        """An element's key; ComponentError if it can be none."""
+        function = self.side(tup).key
+        if function is None:
+            return None
+        key = function(tup.values[0])
+        try:
+            hash(key)
+        except TypeError:
+            raise ComponentError(f"key_by: a key must be hashable, not {key!r}") from None
+        found: Hashable = key
+        return found
+
+    def emit_element(self, element: Any, anchors: list[Any]) -> None:
+        """One element of the stage's streamlet."""
+        self.emit([element], stream=OUTPUT_STREAM, anchors=anchors)
+
+
+class EventStageStreamlet(StageStreamlet):
+    """A streamlet of an EventStageBolt; `late_elements` has what came too late for it."""
+
+    def __init__(self, stage: EventStage, *parents: Streamlet) -> None:
+        super().__init__(*parents)
+        self._stage = stage
+        self._has_late = False
+        if stage.left.key is None:
+            self.set_num_partitions(1)
+
+    def late_elements(self) -> Streamlet:
+        """The elements that came too late, as they came; without this they are logged."""
+        late = LateStreamlet(self)
+        self._has_late = True
+        self._add_child(late)
+        return late
+
+    def _calculate_inputs(self) -> dict[GlobalStreamId, Any]:
+        sides = (self._stage.left, self._stage.right or self._stage.left)
+        return {
+            GlobalStreamId(parent.get_name() or "", parent._output): _grouping_of(side)
+            for parent, side in zip(self._parents, sides, strict=False)
+        }
+
+    def _component_config(self) -> dict[str, Any]:
+        stage, right = self._stage, self._parents[-1]
+        config = {
+            STAGE: stage,
+            RIGHT_COMPONENT: right.get_name(),
+            RIGHT_STREAM: right._output,
+            keys.TIMESTAMP_LAG_MS: stage.lag_ms,
+            keys.WINDOW_LATENESS_MS: stage.lateness_ms,
+        }
+        if stage.idle_ms is not None:
+            config[keys.WATERMARK_IDLE_MS] = stage.idle_ms
+        if self._has_late:
+            config[keys.LATE_STREAM] = LATE
+        return config
+
+
+class LateStreamlet(Streamlet):
+    """The second output of a stage; it adds none."""
+
+    def __init__(self, stage: EventStageStreamlet) -> None:
+        super().__init__()
+        self._stage_streamlet = stage
+        self._output = LATE
+        self.set_num_partitions(stage.get_num_partitions())
+
+    def get_name(self) -> str | None:
+        """That of the stage."""
+        return self._stage_streamlet.get_name()
+
+    def _build_this(self, builder: Any, stage_names: set[str]) -> bool:
+        return True
+
+
+def _grouping_of(side: Side) -> Any:
+    return Grouping.SHUFFLE if side.key is None else Grouping.custom(FunctionKeyGrouping(side.key))
+
+
+def window_of(window: TimeWindow) -> Window:
+    """A window in heronpy's seconds."""
+    return Window(window.start_ms / 1000, window.end_ms / 1000)

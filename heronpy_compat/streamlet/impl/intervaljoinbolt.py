@@ -1,0 +1,84 @@
+"""interval_join: pairs of elements of two streamlets that are close in time."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
+from heron_core.algorithms.event_windows.values import Dropped
+from heronpy_compat.api.bolt.keyed_window_bolt import SAVED_WINDOWS
+from heronpy_compat.api.bolt.window_runner import give_up_late, is_tracked
+from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
+
+
+class IntervalJoinBolt(EventStageBolt):
+    """Emits a pair as soon as both are there; a tracked element is acked when no later one can be
+    its partner."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Make the join."""
+        self._clock = self.begin(config, context)
+        self._join = IntervalJoin(*self.stage.bounds_ms)
+        state = getattr(self, "saved_state", None)
+        saved = None if state is None else state.get(SAVED_WINDOWS)
+        if saved is not None:
+            self._join.restore(saved)
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Save the elements that wait; not their tuples, as sources go back to the checkpoint."""
+        saved = self._join.snapshot()
+        events = [[*event[:-1], (event[-1][0], None)] for event in saved["events"]]
+        self.saved_state.put(SAVED_WINDOWS, {**saved, "events": events})
+
+    def process(self, tup: Any) -> None:
+        """Pair an element."""
+        now_ms = self._clock.now_ms()
+        timestamp_ms = self._clock.timestamp_of(tup, now_ms)
+        held = tup if is_tracked(tup) else None
+        element = tup.values[0]
+        found = self._join.add(self.key(tup), self.is_right(tup), timestamp_ms, (element, held))
+        self._clock.seen(tup, timestamp_ms, now_ms)
+        pairs = [each for each in found if isinstance(each, Pair)]
+        if len(pairs) < len(found):
+            give_up_late(self, self.settings, tup, element)
+        elif held is None:
+            self.ack(tup)
+        for pair in pairs:
+            self._emit_pair(pair)
+        if self.settings.interval_ms == 0:
+            self.process_tick(None)
+
+    def _emit_pair(self, pair: Pair) -> None:
+        (left, left_held), (right, right_held) = pair.left, pair.right
+        assert self.stage.function is not None
+        anchors = [each for each in (left_held, right_held) if each is not None]
+        self.emit_element((pair.key, self.stage.function(left, right)), anchors)
+
+    def process_tick(self, tup: Any) -> None:
+        """Time has passed."""
+        now_ms = self._clock.now_ms()
+        self._ack(self._join.advance_watermark(self._clock.watermark_ms(now_ms)))
+        if self._clock.has_ended(now_ms, self._join.kept, self.logger):
+            self._ack(self._join.complete_open())
+            self._clock.generator.raise_to(self._join.watermark_ms)
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        self._clock.generator.raise_to(watermark_ms)
+        self.process_tick(None)
+
+    def on_finish(self) -> None:
+        """The end of a finite run."""
+        self._ack(self._join.finish())
+
+    def _ack(self, dropped: Iterable[Dropped]) -> None:
+        for each in dropped:
+            _, held = each.accumulator
+            if held is not None:
+                self.ack(held)
+
+
+class IntervalJoinStreamlet(EventStageStreamlet):
+    """What `interval_join` returns."""
+
+    prefix = "intervaljoin"
+    bolt = IntervalJoinBolt

@@ -1,0 +1,181 @@
+"""Streamlets with a time and a key: what windows and joins are made of. heronpy has none.
+
+clicks.with_event_time(lambda click: click["time_ms"], lag_ms=5_000).key_by(
+    lambda click: click["ad"]
+).window(Tumbling(60_000), allowed_lateness_ms=10_000).aggregate(Count())
+
+Neither of these adds a stage; `aggregate`, `reduce` and the joins do.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
+from heron_core.algorithms.event_windows.assigners import Assigner, checked_ms
+from heron_core.algorithms.event_windows.interval_join import IntervalJoin
+from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.errors import ComponentError
+from heronpy_compat.api.bolt.window_runner import checked_aggregate
+from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
+from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet
+from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinStreamlet
+from heronpy_compat.streamlet.impl.stage import checked_function
+from heronpy_compat.streamlet.impl.windowjoinbolt import JOINS, WindowJoinStreamlet
+from heronpy_compat.streamlet.streamlet import Streamlet
+
+Function = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStreamlet:
+    """A streamlet and the time of its elements; without a function, that of their arrival."""
+
+    streamlet: Streamlet
+    timestamp_function: Function | None = None
+    lag_ms: int = 0
+    idle_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.timestamp_function is not None:
+            checked_function("with_event_time", self.timestamp_function)
+        checked_ms("lag_ms", self.lag_ms, 0)
+        if self.idle_ms is not None:
+            checked_ms("idle_ms", self.idle_ms)
+
+    def key_by(self, key_function: Function) -> "KeyedStreamlet":
+        """By the function's result for each element; equal keys meet in one partition."""
+        return KeyedStreamlet(self, checked_function("key_by", key_function))
+
+    def window(
+        self, window: Assigner, trigger: Trigger = AT_WATERMARK, allowed_lateness_ms: int = 0
+    ) -> "WindowedStreamlet":
+        """Windows of all elements together; results are (Window, result), of one partition."""
+        return WindowedStreamlet(self, None, window, trigger, allowed_lateness_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedStreamlet:
+    """A timed streamlet and the keys of its elements."""
+
+    timed: TimedStreamlet
+    key_function: Function
+
+    def window(
+        self, window: Assigner, trigger: Trigger = AT_WATERMARK, allowed_lateness_ms: int = 0
+    ) -> "WindowedStreamlet":
+        """Windows of each key: Tumbling, Sliding, Session or Global of heronpy_compat.windows."""
+        return WindowedStreamlet(
+            self.timed, self.key_function, window, trigger, allowed_lateness_ms
+        )
+
+    def window_join(
+        self,
+        other: "KeyedStreamlet",
+        window: Assigner,
+        join_function: Callable[[Any, Any], Any],
+        kind: str = "inner",
+        allowed_lateness_ms: int = 0,
+    ) -> Streamlet:
+        """(KeyedWindow, join_function(left, right)) of each pair with equal keys in a window.
+
+        `kind` is inner, left, right or outer; the side that is missing is None. Its
+        `late_elements()` has what came too late.
+        """
+        if kind not in JOINS:
+            raise StreamletError(f"a join is {', '.join(JOINS)}, not {kind!r}")
+        stage = replace(
+            self._join_stage(other, "window_join", join_function),
+            window=_checked_window(window), kind=kind, lateness_ms=allowed_lateness_ms,
+        )  # fmt: skip
+        return self._joined(WindowJoinStreamlet, other, stage)
+
+    def interval_join(
+        self,
+        other: "KeyedStreamlet",
+        lower_ms: int,
+        upper_ms: int,
+        join_function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        """(key, join_function(left, right)) of each pair with equal keys of which the right one is
+        from `lower_ms` to `upper_ms` later than the left one."""
+        IntervalJoin(lower_ms, upper_ms)
+        stage = self._join_stage(other, "interval_join", join_function)
+        if stage.left.timestamp is None or (stage.right and stage.right.timestamp is None):
+            raise StreamletError("interval_join needs with_event_time on both sides")
+        stage = replace(stage, bounds_ms=(lower_ms, upper_ms))
+        return self._joined(IntervalJoinStreamlet, other, stage)
+
+    def _join_stage(self, other: Any, what: str, join_function: Any) -> EventStage:
+        if not isinstance(other, KeyedStreamlet):
+            raise StreamletError(f"{what}: its partner must be a streamlet after key_by: {other!r}")
+        if other.timed.streamlet is self.timed.streamlet:
+            raise StreamletError(f"{what}: a streamlet is its own partner; clone() it first")
+        if (self.timed.timestamp_function is None) != (other.timed.timestamp_function is None):
+            raise StreamletError(f"{what}: both sides need with_event_time, or neither")
+        idle = [each for each in (self.timed.idle_ms, other.timed.idle_ms) if each is not None]
+        return EventStage(
+            left=self._side(), right=other._side(),
+            lag_ms=max(self.timed.lag_ms, other.timed.lag_ms), idle_ms=max(idle, default=None),
+            function=checked_function(what, join_function),
+        )  # fmt: skip
+
+    def _side(self) -> Side:
+        return Side(self.timed.timestamp_function, self.key_function)
+
+    def _joined(self, kind: Any, other: "KeyedStreamlet", stage: EventStage) -> Streamlet:
+        parents = (self.timed.streamlet, other.timed.streamlet)
+        return _added(kind(stage, *parents), *parents)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedStreamlet:
+    """A timed streamlet, cut into windows."""
+
+    timed: TimedStreamlet
+    key_function: Function | None
+    assigner: Assigner
+    trigger: Trigger
+    lateness_ms: int
+
+    def __post_init__(self) -> None:
+        _checked_window(self.assigner)
+        checked_ms("allowed_lateness_ms", self.lateness_ms, 0)
+        if not isinstance(self.trigger, Trigger):
+            raise StreamletError(f"window takes a Trigger, not {self.trigger!r}")
+
+    def aggregate(self, aggregate: Aggregate) -> Streamlet:
+        """(KeyedWindow, result) of each window of each key, or (Window, result) without keys.
+
+        `aggregate` has create(), add(accumulator, element), merge(left, right) and
+        result(accumulator). `late_elements()` of what it returns has what came too late.
+        """
+        try:
+            checked_aggregate(aggregate, "aggregate")
+        except ComponentError as error:
+            raise StreamletError(str(error)) from None
+        stage = EventStage(
+            left=Side(self.timed.timestamp_function, self.key_function),
+            lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms, lateness_ms=self.lateness_ms,
+            window=self.assigner, trigger=self.trigger, aggregate=aggregate,
+        )  # fmt: skip
+        parent = self.timed.streamlet
+        return _added(EventWindowStreamlet(stage, parent), parent)
+
+    def reduce(self, reduce_function: Callable[[Any, Any], Any]) -> Streamlet:
+        """As `aggregate`: reduce_function(so far, element), from the first element on."""
+        return self.aggregate(Reduce(checked_function("reduce", reduce_function)))
+
+
+def _added(made: Streamlet, *parents: Streamlet) -> Streamlet:
+    for parent in parents:
+        parent._add_child(made)
+    return made
+
+
+def _checked_window(window: Any) -> Assigner:
+    if not all(hasattr(window, name) for name in ("windows", "cell", "merges")):
+        raise StreamletError(f"a window is Tumbling, Sliding, Session or Global, not {window!r}")
+    found: Assigner = window
+    return found

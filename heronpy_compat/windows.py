@@ -1,0 +1,16 @@
+"""What windows by event time are made of, under one name for users.
+
+from heronpy_compat.windows import Count, KeyedWindowBolt, Session, Sliding, Trigger, Tumbling
+"""
+
+from heron_core.algorithms.event_windows.aggregates import Count as Count
+from heron_core.algorithms.event_windows.aggregates import Reduce as Reduce
+from heron_core.algorithms.event_windows.assigners import Global as Global
+from heron_core.algorithms.event_windows.assigners import Session as Session
+from heron_core.algorithms.event_windows.assigners import Sliding as Sliding
+from heron_core.algorithms.event_windows.assigners import Tumbling as Tumbling
+from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
+from heron_core.algorithms.event_windows.values import Firing as Firing
+from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
+from heronpy_compat.api.bolt.windowed_bolt import TupleWindow as TupleWindow
+from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt as WindowedBolt

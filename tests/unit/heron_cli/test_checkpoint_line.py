@@ -1,0 +1,28 @@
+"""What `stats` says of checkpoints: the newest, and what is wrong with them."""
+
+from dataclasses import replace
+
+from heron_cli.stats_text import checkpoint_line
+from heron_core.stats import CheckpointStats
+
+FIRST = CheckpointStats(
+    completed=0, latest=0, failed=0, failure="", restored=0, released=False, waiting_for=("a[0]",)
+)
+NINTH = CheckpointStats(
+    completed=9, latest=9, failed=1, failure="", restored=4, released=True,
+    age_secs=3.4, secs=0.25, size_bytes=12345,
+)  # fmt: skip
+
+
+def test_the_newest_checkpoint_is_shown_with_what_it_cost() -> None:
+    assert checkpoint_line(NINTH) == "checkpoint 9: 12,345 bytes in 0.25 s, 3 s ago"
+
+
+def test_what_is_wrong_and_who_is_waited_for_is_said() -> None:
+    assert checkpoint_line(FIRST) == (
+        "no checkpoint yet; going back to the start; waiting for a[0]"
+    )
+    failing = replace(NINTH, failure="count[0]: no space is left", released=False)
+    assert checkpoint_line(failing).endswith(
+        "; going back to checkpoint 4; the last one failed: count[0]: no space is left"
+    )

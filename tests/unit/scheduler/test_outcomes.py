@@ -1,0 +1,42 @@
+"""How a topology ended, as `list --all` finds it on the machine where it was submitted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.outcomes import outcome_of, write_killed_outcome
+from scheduler.user_folder import Home
+
+PACKING = {"containers": [{"id": 1, "instances": [1, 2]}, {"id": 2, "instances": [3]}]}
+STATE = {"state": "RUNNING", "reason": "", "submitted_at": "yesterday", "host": "vm", "user": "ada"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Where `words` was submitted, to a cluster that runs it by itself."""
+    made = Home(str(tmp_path))
+    made.clean_logs("words")
+    return made
+
+
+def killed(home: Home, **changed: Any) -> dict[str, Any]:
+    state = {**STATE, **changed}
+    write_killed_outcome(home, "words", state, PACKING, "killed by bob on laptop")
+    return outcome_of(home, "words")
+
+
+def test_who_kills_a_topology_on_yarn_finds_it_in_the_list_of_all(home: Home) -> None:
+    found = killed(home)
+    assert (found["state"], found["reason"]) == ("KILLED", "killed by bob on laptop")
+    assert (found["containers"], found["instances"], found["user"]) == (2, 3, "ada")
+
+
+def test_one_that_had_ended_by_itself_was_not_killed(home: Home) -> None:
+    found = killed(home, state="ENDED", reason="all is processed", ended_at="today")
+    assert (found["state"], found["reason"]) == ("ENDED", "all is processed")
+    assert found["ended_at"] == "today"
+
+
+def test_another_machine_than_the_one_of_the_submission_keeps_nothing(tmp_path: Path) -> None:
+    assert killed(Home(str(tmp_path))) == {}

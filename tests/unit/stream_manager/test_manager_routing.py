@@ -1,0 +1,96 @@
+"""The stream manager routes each batch to its task, and drops what an older plan routed."""
+
+from manager_support import (
+    FAR,
+    FAR_TOO,
+    NEAR,
+    ROOT,
+    SPOUT,
+    TOPOLOGY,
+    Manager,
+    batch,
+    fanout,
+    init,
+    manager,
+    of_type,
+    packing_of,
+    results,
+)
+
+from heron_core.wire.frames import Kind, header, parse_header, u64_array
+from stream_manager import events
+
+
+def test_batches_go_where_their_task_is() -> None:
+    made = manager()
+    near, far = batch(NEAR), batch(FAR)
+    assert made.data(near) == [events.ToLocal(NEAR, 1, near)]
+    assert made.data(far) == [events.ToPeer(2, [(FAR, far)])]
+
+
+def test_what_nobody_has_is_counted() -> None:
+    made = manager()
+    assert made.data(batch(99)) == []
+    assert made.core.state.counters["unroutable"] == 1
+
+
+def test_garbage_is_counted_and_survived() -> None:
+    # A stranger that got through, a cut message, a peer of another release.
+    made = manager()
+    for frames in (
+        [],
+        [b""],
+        [b"x" * 24],
+        [header(77, 1, 1, 1, 1)],
+        [header(Kind.INIT, 1, 1, 1, 1)],
+    ):
+        made.peer(frames)
+    made.peer([header(Kind.ACK, 1, 9, 99, 1), b"1234567812345678"])
+    assert made.core.state.counters["malformed"] == 5
+    assert made.core.state.counters["unroutable"] == 1
+    assert made.data(batch(NEAR))
+
+
+def test_fan_out_gives_each_target_its_own_edges() -> None:
+    # An ALL grouping: the batch travels once, the edges are one block for each target in turn.
+    made = Manager(TOPOLOGY, packing_of({SPOUT: "spout"}, {9: "near", 10: "near"}))
+    there = Manager(TOPOLOGY, packing_of({FAR: "far", FAR_TOO: "far"}, {SPOUT: "spout"}))
+    there.hello(FAR)
+    there.hello(FAR_TOO)
+    assert of_type(events.ToPeer, made.data(fanout(2, [9, 10])))
+    sent = of_type(events.ToLocal, there.peer(fanout(1, [FAR, FAR_TOO], roots=[ROOT, 0])))
+    assert [each.task for each in sent] == [FAR, FAR_TOO]
+    for each in sent:
+        head = parse_header(each.frames[0])
+        assert (head.kind, head.destination, head.items) == (Kind.DATA, each.task, 2)
+        assert list(u64_array(each.frames[2])) == [ROOT, 10 * each.task, 0, 10 * each.task + 1]
+
+
+def test_a_full_socket_keeps_the_order() -> None:
+    # The socket takes one of three, then a fourth comes, then it takes messages again.
+    made = manager()
+    first, second, third, fourth = (batch(FAR, size) for size in range(4))
+    made.handle(events.PeerBlocked(2, [(FAR, second), (FAR, third)]))
+    assert made.data(fourth) == []
+    assert made.core.blocked_peers() == [2]
+    sent = of_type(events.ToPeer, made.handle(events.PeerWritable(2)))
+    assert [each.waiting for each in sent] == [[(FAR, second), (FAR, third), (FAR, fourth)]]
+    assert made.data(first) == [events.ToPeer(2, [(FAR, first)])]
+
+
+def test_leftovers_of_an_older_plan_are_dropped_and_their_roots_fail() -> None:
+    made = manager()
+    made.plan(2, c2="tcp://new")
+    made.data(init(SPOUT, ROOT, 1, epoch=2))
+    out = made.data(batch(NEAR, roots=[ROOT], epoch=1))
+    assert results(out) == [(Kind.FAILED, [ROOT])]
+    assert not [each for each in of_type(events.ToLocal, out) if each.task == NEAR]
+    assert made.core.state.counters["fenced"] == 1
+
+
+def test_an_older_plan_is_not_taken() -> None:
+    # Two masters in a hand-over: the older one's last word comes late.
+    made = manager()
+    made.plan(2)
+    assert made.plan(1) == []
+    assert made.core.epoch == 2

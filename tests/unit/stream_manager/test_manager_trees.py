@@ -1,0 +1,140 @@
+"""Trees of tuples in the stream manager: they end once, expire, and fail with what died.
+
+Many of these were found by tests/sim.
+"""
+
+from array import array
+
+from manager_support import (
+    FAR,
+    NEAR,
+    ROOT,
+    SPOUT,
+    TOPOLOGY,
+    Manager,
+    ack,
+    batch,
+    init,
+    manager,
+    packing_of,
+    physical,
+    results,
+)
+
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header, with_consumed
+from stream_manager import events
+
+
+def test_a_tree_ends_once() -> None:
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == [(Kind.ACKED, [ROOT])]
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == []
+    assert made.core.statistics()["unknown_roots"] == 1
+
+
+def test_acks_find_the_owner() -> None:
+    # The tree of a far spout is not here.
+    made = manager()
+    told = ack(FAR, FAR << ROOT_COUNTER_BITS, 7)
+    assert made.data(told, NEAR) == [events.ToPeer(2, [(0, told)])]
+
+
+def test_trees_expire_between_t_and_a_fifth_more() -> None:
+    # topology.message.timeout.secs is 5: a replay comes after 5 s at the earliest, 6 at the latest.
+    made = manager()
+    made.handle(events.Timer())
+    made.now = 0.5
+    made.data(init(SPOUT, ROOT, 7))
+    expired_at = []
+    for tenth in range(6, 80):
+        made.now = tenth / 10
+        expired_at += [made.now for kind, _ in results(made.handle(events.Timer()))
+                       if kind is Kind.EXPIRED]  # fmt: skip
+    assert len(expired_at) == 1
+    assert 5.5 <= expired_at[0] <= 6.5 + 0.1
+
+
+def test_what_a_dead_instance_took_along_fails_at_once() -> None:
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+
+
+def test_what_was_processed_before_the_death_does_not_fail() -> None:
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    made.consumed(NEAR, 1)
+    assert results(made.hello(NEAR, incarnation=2)) == []
+
+
+def test_a_dead_spouts_trees_are_forgotten() -> None:
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.hello(SPOUT, incarnation=2)
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == []
+
+
+def test_trees_that_begin_before_the_first_hello_stay() -> None:
+    # Found by tests/sim: a spout outlives its stream manager and emits at once to the new one; its
+    # Hello goes over another connection and comes later. Nothing was ever heard of those roots.
+    made = manager(introduced=False)
+    made.data(init(SPOUT, ROOT, 7))
+    made.hello(SPOUT)
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == [(Kind.ACKED, [ROOT])]
+
+
+def test_results_from_before_the_first_hello_are_told_with_it() -> None:
+    # The same, and the tree ends before the Hello: to whom shall the result go?
+    made = manager(introduced=False)
+    made.data(init(SPOUT, ROOT, 7))
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == []
+    assert results(made.hello(SPOUT)) == [(Kind.ACKED, [ROOT])]
+    assert results(made.hello(SPOUT, incarnation=2)) == []
+
+
+def test_a_lost_stream_manager_fails_all_trees() -> None:
+    # It held tuples and acks that nobody can name: replay now, not after the message timeout.
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    assert results(made.plan(2, c2="tcp://new")) == [(Kind.FAILED, [ROOT])]
+    made.data(init(SPOUT, ROOT + 1, 7, epoch=2))
+    assert results(made.plan(2, c2="tcp://new")) == []
+
+
+def test_only_the_registered_process_reports_what_it_processed() -> None:
+    # Another one's report would say that what waits in this one is processed.
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    report = with_consumed(header(Kind.CONSUMED, 1, NEAR, 0, 0), 1)
+    made.data([report], NEAR, incarnation=9)
+    assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+
+
+def test_further_roots_of_a_lost_batch_fail_too() -> None:
+    # A join's tuple has two roots: the second one stands in the extras.
+    other = ROOT + 1
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7, other, 7))
+    head = header(Kind.DATA, 1, SPOUT, NEAR, 1, 0, 1 | 4)
+    ids, extras = array("Q", [ROOT, 9]).tobytes(), array("Q", [0, other]).tobytes()
+    made.data([head, b"body", ids, extras])
+    ((kind, roots),) = results(made.hello(NEAR, incarnation=2))
+    assert kind is Kind.FAILED
+    assert sorted(roots) == [ROOT, other]
+
+
+def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
+    # A container goes while an ACK waits for it whose flags say that it were a tracked batch: its
+    # roots were looked for in a frame that it does not have.
+    made = Manager(TOPOLOGY, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", 9: "spout"}))
+    odd = [header(Kind.ACK, 1, 2, 9, 1, 0, 5), array("Q", [9 << ROOT_COUNTER_BITS, 7]).tobytes()]
+    made.handle(events.PeerBlocked(2, []))
+    assert made.data(odd, NEAR) == []
+    made.handle(
+        events.FromMaster(physical(packing_of({SPOUT: "spout", NEAR: "near", FAR: "far"}), 2))
+    )
+    assert made.core.statistics()["lost"] == 0, "it is no batch"
