@@ -139,7 +139,8 @@ class Runner:
                 f"{format_error(error)}; begin anew with another checkpoint"
             ) from error
         self._unacked[:] = extra["unacked"]
-        self._instance.state.restore(extra["state"])
+        if "state" in extra:  # not in one that was saved before there were keyed states
+            self._instance.state.restore(extra["state"])
         if isinstance(self.driver, SpoutDriver):
             self.driver.finished = extra["finished"]
         self.batch = batch
