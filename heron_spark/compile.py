@@ -92,6 +92,11 @@ def problems(topology: TopologySpec) -> list[str]:
         for each in topology.components
         if each.class_path in SHELL_CLASSES
     ]
+    if keys.state_backend(keys.with_defaults(topology.config)) != keys.MEMORY:
+        found.append(
+            f"{keys.STATE_BACKEND} is {topology.config[keys.STATE_BACKEND]}: on Spark states are "
+            "kept in memory; leave it out, or run it with --engine native"
+        )
     circle = cycle_of(topology)
     if circle:
         found.append(

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from heron_core.errors import ComponentError
+from heron_core.state.states import KeyedState
 from heron_core.wire.frames import Frames
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -115,7 +116,11 @@ class Runner:
             "config": instance.context.get_cluster_config(),
             "hooks": instance.hooks,
             "runner": self,
+            "state": instance.state,
         }
+        for name, each in vars(instance.adapter.users_object).items():
+            if isinstance(each, KeyedState):
+                engine[f"state.{name}"] = each
         for owner, source in (("delegate", delegate), ("component", instance.component)):
             for name in ("emit", "ack", "fail", "finish", "call_soon", "call_later"):
                 if name in vars(source):
@@ -134,6 +139,8 @@ class Runner:
                 f"{format_error(error)}; begin anew with another checkpoint"
             ) from error
         self._unacked[:] = extra["unacked"]
+        if "state" in extra:  # not in one that was saved before there were keyed states
+            self._instance.state.restore(extra["state"])
         if isinstance(self.driver, SpoutDriver):
             self.driver.finished = extra["finished"]
         self.batch = batch
@@ -200,7 +207,13 @@ class Runner:
         self._instance.adapter.end_batch()  # what it raises makes the batch come again
         self._instance.adapter.pre_save(str(batch))
         finished = self.finished or last_words
-        state = self._memory.save({"unacked": list(self._unacked), "finished": finished})
+        state = self._memory.save(
+            {
+                "unacked": list(self._unacked),
+                "finished": finished,
+                "state": self._instance.state.snapshot(),
+            }
+        )
         self.batch = batch
         return Outcome(self._facts(finished, len(state)), self._outgoing.take(), state)
 

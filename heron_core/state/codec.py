@@ -46,7 +46,8 @@ class StateCodec:
     def _cannot_save(self, value: Any, name: str, key: Any, error: Exception) -> str:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         shown = repr(shown_key(key))[:_KEY_CHARACTERS_SHOWN]
+        state = f"the state {name!r}" if name else "its state"
         return (
-            f"{self.component}: the state {name!r} cannot be saved: its value of key {shown}"
+            f"{self.component}: {state} cannot be saved: its value of key {shown}"
             f" (a {kind}) cannot be serialised: {error}"
         )

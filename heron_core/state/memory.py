@@ -55,11 +55,12 @@ class FlatTable:
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
         """See Table."""
-        if type(value) not in self._kinds:
+        if self._mutable is not None:
+            # Heron's components may put what cannot be saved, as long as nobody saves it.
+            (self._mutable.discard if type(value) in _IMMUTABLE else self._mutable.add)(key)
+        elif type(value) not in self._kinds:
             self._codec.pack_value(value, self.id.name, key)
             self._kinds.add(type(value))
-        if self._mutable is not None:
-            (self._mutable.discard if type(value) in _IMMUTABLE else self._mutable.add)(key)
         self._entries[key] = value
         if self._changed is not None:
             self._changed[key] = None

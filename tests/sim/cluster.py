@@ -111,6 +111,9 @@ class Cluster:
         """Whom the state store names as the master; that one may be dead."""
         for container in first.containers:
             self.deployment.start(container.id, first)
+        self._slow_some(rng)
+
+    def _slow_some(self, rng: Random) -> None:
         for instance in self.instances.values():
             if rng.random() < 0.2:
                 instance.speed = rng.choice((0.0, 0.02, 0.2))

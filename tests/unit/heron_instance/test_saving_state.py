@@ -11,6 +11,7 @@ from instance_support import topology_of as topology_with
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
+from heron_core.state.snapshot import Snapshot, encode
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
@@ -34,6 +35,8 @@ from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 ME, INCARNATION = SOURCE, 77
+EMPTY = encode(Snapshot("memory", (), ()))
+"""A state without anything in it."""
 
 
 class Stateful(StatefulComponent):
@@ -276,7 +279,7 @@ def test_a_process_that_comes_later_says_so_and_does_nothing() -> None:
     bolt = Process(Count)
     assert bolt.plan(4, 2, member=99) == [messages.Restored(ME, INCARNATION, 0)]
     assert not bolt.shared.may_send
-    bolt.states[2] = b"\x90"
+    bolt.states[2] = EMPTY
     assert bolt.begin(5, 2) == [messages.Restored(ME, INCARNATION, 5)]
     assert bolt.shared.may_send
 
@@ -291,7 +294,7 @@ def test_a_process_that_was_not_among_the_members_stays_held() -> None:
 def test_a_state_that_cannot_be_read_is_reported_and_nothing_goes_on() -> None:
     bolt = Process(Count)
     assert bolt.plan(4, 2) == [messages.RestoreFailed(ME, 4, "no state of 2")]
-    bolt.states[2] = b"\x90"
+    bolt.states[2] = EMPTY
     assert bolt.plan(5, 2) == [messages.Restored(ME, INCARNATION, 5)]
 
 

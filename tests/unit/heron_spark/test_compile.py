@@ -116,6 +116,11 @@ def test_programs_of_other_languages_are_refused() -> None:
         compile_topology(spec)
 
 
+def test_state_in_a_database_is_refused() -> None:
+    with pytest.raises(TopologyError, match=r"topology\.state\.backend is rocksdb: on Spark"):
+        compile_topology(topology(component("words"), **{keys.STATE_BACKEND: keys.ROCKSDB}))
+
+
 def test_a_chain_of_thousands_is_compiled() -> None:
     chain = [component("c0"), *(component(f"c{n}", f"c{n - 1}") for n in range(1, 2000))]
     assert len(compile_topology(topology(*chain)).levels) == 2000

@@ -36,8 +36,11 @@ def test_the_check_of_the_page_passes_and_finds_a_forgetful_bolt(seed: int) -> N
     def of_attributes(tester: Any) -> list[Any]:
         return sorted(item for bolt in tester.component("count") for item in bolt.counts.items())
 
+    def check_forgetful() -> None:
+        for another in range(8):
+            check(ForgetfulLines, "lines", ["split", "count"], of_attributes, another)
+
     check(CountedLines, "lines", ["split", "count"], of_state, seed)
     if seed == 0:
         with pytest.raises(AssertionError):
-            for another in range(8):
-                check(ForgetfulLines, "lines", ["split", "count"], of_attributes, another)
+            check_forgetful()
