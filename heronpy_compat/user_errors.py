@@ -6,6 +6,7 @@ import traceback
 from types import TracebackType
 
 from heron_core.errors import HeronError
+from heronpy_compat.api.tuple import Tuple
 
 # Frames in these places are never the cause a user can mend: Python's library, ours, installed
 # packages.
@@ -53,9 +54,17 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
         return "".join(traceback.format_exception(error))
     found = traceback.TracebackException.from_exception(error)
     _leave_out_engine(found)
-    text = "".join(found.format()).rstrip("\n")
+    text = "".join(found.format()).rstrip("\n") + _fields_hint(error)
     where = location(error)
     return f"{text} ({where})\n" if where else f"{text}\n"
+
+
+def _fields_hint(error: BaseException) -> str:
+    """What fields there are, if user code asked a tuple for one that it has not."""
+    if not isinstance(error, AttributeError) or not isinstance(error.obj, Tuple):
+        return ""
+    hint = error.obj.no_field(error.name)
+    return "" if hint in str(error) else f"; {hint}"
 
 
 def _leave_out_engine(found: traceback.TracebackException) -> None:

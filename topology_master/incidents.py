@@ -90,7 +90,9 @@ class Incidents:
         if message.lost:
             costs.append(f"up to {message.lost:,} deliveries that it had taken are lost")
         if message.failed:
-            costs.append(f"{message.failed:,} tracked tuples that it had taken have failed")
+            costs.append(
+                f"tracked tuples that it had taken and that have failed: {message.failed:,}"
+            )
         self.record(
             now,
             _kind_of(message.reason),

@@ -19,9 +19,9 @@ class Phase(Enum):
     """How far the end has come; the values are those that `heronpy stats` shows."""
 
     RUNNING = "running"
-    DRAINING = "counting"
+    DRAINING = "draining"
     """All spouts are finished, and something may be in flight."""
-    FINISHING = "last words"
+    FINISHING = "finishing"
     """Bolts run on_finish."""
     ENDED = "ended"
 

@@ -9,6 +9,7 @@ import pytest
 from heron_instance.input.tuples import tuple_class
 from heronpy_compat import Bolt, Grouping, Spout, Stream, Topology, Tuple
 from heronpy_compat.testing import TopologyTester
+from heronpy_compat.user_errors import users_traceback
 
 
 class Words(Spout):
@@ -68,6 +69,16 @@ def test_a_bolt_with_one_input_reads_them_fastest() -> None:
     assert tup[1:3] == ("words", "default")
     with pytest.raises(KeyError, match=r"no field 'wrod'; did you mean 'word'\?"):
         tup["wrod"]
+
+
+@pytest.mark.parametrize("name", ["wrod", "why"])
+def test_a_mistyped_attribute_is_reported_with_the_fields_that_there_are(
+    received: list[Tuple], name: str
+) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(received[0], name)
+    last = users_traceback(caught.value).splitlines()[-1]
+    assert last.count(f"Tuple of words.default has no field {name!r}; ") == 1
 
 
 def test_a_name_that_is_no_field(received: list[Tuple]) -> None:
