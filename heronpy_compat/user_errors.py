@@ -63,7 +63,7 @@ def _fields_hint(error: BaseException) -> str:
     """What fields there are, if user code asked a tuple for one that it has not."""
     if not isinstance(error, AttributeError) or not isinstance(error.obj, Tuple):
         return ""
-    hint = error.obj.no_field(error.name)
+    hint = error.obj.no_field(error.name or "")
     return "" if hint in str(error) else f"; {hint}"
 
 

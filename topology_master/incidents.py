@@ -90,9 +90,8 @@ class Incidents:
         if message.lost:
             costs.append(f"up to {message.lost:,} deliveries that it had taken are lost")
         if message.failed:
-            costs.append(
-                f"tracked tuples that it had taken and that have failed: {message.failed:,}"
-            )
+            tuples = "tuple has" if message.failed == 1 else "tuples have"
+            costs.append(f"{message.failed:,} tracked {tuples} failed that it had taken")
         self.record(
             now,
             _kind_of(message.reason),
