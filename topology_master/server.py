@@ -218,8 +218,11 @@ class Server:
 
     def _keep_nodes(self, now: float) -> None:
         """Write again what somebody removed, as long as the topology itself is there: its scheduler
-        writes that again, or ends us."""
-        if self._session != CONNECTED or self._node_lost or not self._kept.is_due(now):
+        writes that again, or ends us. The nodes of one that has ended are being removed."""
+        has_ended = self._leave_at < float("inf")
+        if has_ended or self._session != CONNECTED or self._node_lost:
+            return
+        if not self._kept.is_due(now):
             return
         try:
             missing = self._kept.missing()

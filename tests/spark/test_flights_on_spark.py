@@ -26,7 +26,6 @@ ENGINE = ("--engine", "spark", "--master")
 SCHEDULER = ("--scheduler", "spark", "--master")
 MONTHS = 2
 """52 thousand departures of 337 thousand."""
-HERE = (("local[2]", YEAR), (LOCAL_CLUSTER, MONTHS))
 TWO_CONTAINERS = ("-w", "2", "-o", "topology.reliability.mode=ATLEAST_ONCE")
 
 
@@ -49,11 +48,10 @@ def is_right(place: SparkPlace, text: str, months: int = MONTHS, before: str = "
     assert written(place.path / "data" / "delays") == by_pandas(months)
 
 
-@pytest.mark.parametrize(("master", "months"), HERE)
-def test_every_flight_counts_once_in_a_query(place: SparkPlace, master: str, months: int) -> None:
-    prepare(place.path / "data", months)
-    finished = place.heronpy("run", EXAMPLE, *ENGINE, master, secs=SPARK_SECS).succeeded()
-    is_right(place, finished.out, months)
+def test_every_flight_counts_once_in_a_query(place: SparkPlace) -> None:
+    prepare(place.path / "data", YEAR)
+    finished = place.heronpy("run", EXAMPLE, *ENGINE, "local[2]", secs=SPARK_SECS).succeeded()
+    is_right(place, finished.out, YEAR)
 
 
 def test_every_flight_counts_once_in_a_query_on_a_cluster(
@@ -68,15 +66,12 @@ def test_every_flight_counts_once_in_a_query_on_a_cluster(
     is_right(place, finished.out)
 
 
-@pytest.mark.parametrize(("master", "months"), HERE)
-def test_every_flight_counts_once_in_containers(
-    place: SparkPlace, master: str, months: int
-) -> None:
+def test_every_flight_counts_once_in_containers(place: SparkPlace) -> None:
     """Every row is acked; nothing dies, so none counts twice."""
-    prepare(place.path / "data", months)
-    words = (*SCHEDULER, master, *TWO_CONTAINERS)
+    prepare(place.path / "data", MONTHS)
+    words = (*SCHEDULER, LOCAL_CLUSTER, *TWO_CONTAINERS)
     finished = place.heronpy("run", EXAMPLE, *words, secs=SPARK_SECS).succeeded()
-    is_right(place, finished.out, months)
+    is_right(place, finished.out)
     place.nothing_is_left(GONE_SECS)
 
 
