@@ -10,7 +10,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 300
+SEEDS = 200
 
 
 def _seeds() -> range:

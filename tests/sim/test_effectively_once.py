@@ -9,7 +9,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 90
+SEEDS = 60
 
 
 def _seeds() -> range:
