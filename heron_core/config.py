@@ -96,7 +96,7 @@ DEFAULTS: Mapping[str, Any] = {
     RELIABILITY_MODE: ATMOST_ONCE,
     # One millisecond is below what a person or a downstream service notices, and at 100,000
     # tuples/s it still fills batches of 100.
-    LINGER_MS: 1,
+    LINGER_MS: 2,
     # At full speed a millisecond brings 1,000 tuples, so a batch is ended by the linger limit or by
     # 256 KiB; messages of 512 tuples cost 10 to 15 % more CPU (benchmarks/one_hop).
     BATCH_TUPLES: 2048,

@@ -69,6 +69,9 @@ class StreamManager:
             if isinstance(event, events.FromInstance):
                 if not self._is_superseded(event.task, event.incarnation, out):
                     self._data.from_instance(event, out)
+            elif isinstance(event, events.InputTaken):
+                self._results.send(out)
+                self._flow.send(out)
             elif isinstance(event, events.FromPeer):
                 self._data.message(event.frames, out)
             else:
@@ -97,9 +100,6 @@ class StreamManager:
                 self._flow.peer_blocked(container, unsent, out)
             case events.PeerWritable(container):
                 self._flow.peer_writable(container, out)
-            case events.InputTaken():
-                self._results.send(out)
-                self._flow.send(out)
             case events.Timer():
                 self._results.rotate()
                 self._control.timer(out)

@@ -96,10 +96,9 @@ ControlEvent = (
     | PeerBlocked
     | PeerWritable
     | Timer
-    | InputTaken
 )
-"""All that are not a message of the data plane."""
-Event = FromInstance | FromPeer | ControlEvent
+"""All that are about something else than messages of the data plane."""
+Event = FromInstance | FromPeer | InputTaken | ControlEvent
 
 
 @dataclass(slots=True)

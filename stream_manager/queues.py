@@ -94,15 +94,16 @@ class InstanceQueue:
 
     def take(self, now: float) -> list[Frames]:
         """What is to be handed over now, as one message; empty if nothing is."""
-        if not self.is_ready:
+        if not self.waiting or not self.is_open:
             return []
-        number = mergeable(self.waiting, self._window_bytes - self.handed_bytes)
-        tuples_max = self._tuples_max(now)
-        if self.waiting_tuples > tuples_max:
-            sums = accumulate(map(items_of, islice(self.waiting, number)))
-            number = max(1, sum(tuples <= tuples_max for tuples in sums))
-        taken = [self.waiting.popleft() for _ in range(number)]
-        taken_bytes, taken_tuples = sum(map(size_of, taken)), sum(map(items_of, taken))
+        number = self._messages_to_hand(now)
+        if number == len(self.waiting):
+            taken, taken_bytes = list(self.waiting), self.waiting_bytes
+            taken_tuples = self.waiting_tuples
+            self.waiting.clear()
+        else:
+            taken = [self.waiting.popleft() for _ in range(number)]
+            taken_bytes, taken_tuples = sum(map(size_of, taken)), sum(map(items_of, taken))
         self.waiting_bytes -= taken_bytes
         self.waiting_tuples -= taken_tuples
         self.handed_bytes += taken_bytes
@@ -110,6 +111,17 @@ class InstanceQueue:
         self.handed.extend(taken)
         self._rate.handed(now)
         return taken
+
+    def _messages_to_hand(self, now: float) -> int:
+        """How many of those that wait, from the front on, go as one message: at least one."""
+        if len(self.waiting) == 1:
+            return 1
+        number = mergeable(self.waiting, self._window_bytes - self.handed_bytes)
+        tuples_max = self._tuples_max(now)
+        if self.waiting_tuples <= tuples_max:
+            return number
+        sums = accumulate(map(items_of, islice(self.waiting, number)))
+        return max(1, sum(tuples <= tuples_max for tuples in sums))
 
     def _tuples_max(self, now: float) -> float:
         """How many tuples the instance may be handed as one message."""
@@ -120,9 +132,13 @@ class InstanceQueue:
 
     def processed(self, messages: int, busy_secs: float, now: float) -> None:
         """The instance has processed its oldest `messages`, which took it so long."""
-        done = [self.handed.popleft() for _ in range(min(messages, len(self.handed)))]
-        done_tuples = sum(map(items_of, done))
-        self.handed_bytes -= sum(map(size_of, done))
+        if messages >= len(self.handed):
+            done_bytes, done_tuples = self.handed_bytes, self.handed_tuples
+            self.handed.clear()
+        else:
+            done = [self.handed.popleft() for _ in range(messages)]
+            done_bytes, done_tuples = sum(map(size_of, done)), sum(map(items_of, done))
+        self.handed_bytes -= done_bytes
         self.handed_tuples -= done_tuples
         self._rate.processed(done_tuples, busy_secs, bool(self.handed), now)
 

@@ -33,6 +33,8 @@ from heron_core.errors import ProtocolError
 MAGIC = 0x48
 VERSION = 1
 HEADER = struct.Struct("<BBBBHHIIII")
+_OURS = bytes([MAGIC, VERSION])
+_AFTER_VERSION = struct.Struct("<xxBBHHIIII")
 _CONSUMED_AT = 6
 _DESTINATION = struct.Struct("<I")
 _SOURCE_AT = 12
@@ -112,12 +114,12 @@ def parse_header(data: bytes) -> Header:
     """The header of a received message; ProtocolError if it is not one of ours."""
     if len(data) != HEADER.size:
         raise ProtocolError(f"a header of {len(data)} bytes instead of {HEADER.size}")
-    magic, version, *rest = HEADER.unpack(data)
-    if magic != MAGIC:
-        raise ProtocolError(f"a frame that starts with {magic:#x} is not of this protocol")
-    if version != VERSION:
+    if not data.startswith(_OURS):
+        magic, version = data[:2]
+        if magic != MAGIC:
+            raise ProtocolError(f"a frame that starts with {magic:#x} is not of this protocol")
         raise ProtocolError(f"a frame of protocol version {version}, this is version {VERSION}")
-    return Header(*rest)
+    return Header(*_AFTER_VERSION.unpack(data))
 
 
 def header_of(frames: Frames) -> Header:

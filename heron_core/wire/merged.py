@@ -11,7 +11,7 @@ is refused as a whole.
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice, pairwise
+from itertools import chain, islice
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames, Kind, header, parse_header, size_of
@@ -47,15 +47,19 @@ def split(frames: Frames) -> Sequence[Frames]:
     data = frames[1]
     counts = data[:messages]
     lengths_end = messages + _LENGTH_BYTES * sum(counts)
-    lengths = array("I")
     if messages == 0 or 0 in counts or len(data) < lengths_end:
         raise ProtocolError(f"a merged message of {len(data)} bytes for {messages} messages")
-    lengths.frombytes(data[messages:lengths_end])
-    ends = list(accumulate(lengths, initial=lengths_end))
-    if ends[-1] != len(data):
-        raise ProtocolError(f"a merged message of {len(data)} bytes, its parts end at {ends[-1]}")
-    parts = iter([data[start:end] for start, end in pairwise(ends)])
-    return [list(islice(parts, count)) for count in counts]
+    lengths = iter(memoryview(data)[messages:lengths_end].cast("I"))
+    parts, start = [], lengths_end
+    for count in counts:
+        part = []
+        for length in islice(lengths, count):
+            part.append(data[start : start + length])
+            start += length
+        parts.append(part)
+    if start != len(data):
+        raise ProtocolError(f"a merged message of {len(data)} bytes, its parts end at {start}")
+    return parts
 
 
 def mergeable(messages: Iterable[Frames], bytes_max: int = MERGED_BYTES_MAX) -> int:
