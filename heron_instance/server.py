@@ -21,8 +21,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames
-from heron_core.wire.merged import merged
+from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.control_thread import CLOSE_LINGER_MS, ControlThread
 from heron_instance.core import InstanceCore
@@ -115,7 +114,7 @@ class Server:
         environment = Environment(
             time.monotonic,
             random.Random(),
-            self._send,
+            lambda messages: self._data.send_multipart(merge(messages)),
             self._admit,
             logging.getLogger(packing.instances[who.task].component),
             self._call_soon,
@@ -124,10 +123,6 @@ class Server:
             load_state=None if self._saving is None else self._saving.load,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
-
-    def _send(self, messages: list[Frames]) -> None:
-        for frames in merged(messages):
-            self._data.send_multipart(frames)
 
     def run(self) -> int:
         """Run the component until it is told to stop; returns the exit code."""

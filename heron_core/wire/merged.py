@@ -4,13 +4,12 @@
     data    u8 frames of each message, u32 length of each frame, then all frames
 
 A wake-up of the receiver costs far more than a message, so whoever has several messages for the
-same process sends them merged; a large one travels alone, as copying it twice costs more than that
-(one_hop: a tenth of all CPU). They keep their order, and do not nest. What is cut or does not add up
-is refused as a whole.
+same process sends them merged. They keep their order, and do not nest. What is cut or does not add
+up is refused as a whole.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
 from heron_core.errors import ProtocolError
@@ -18,8 +17,6 @@ from heron_core.wire.frames import Frames, Kind, header, parse_header, size_of
 
 MERGED_BYTES_MAX = 256 * 1024
 """As many as a full batch has: a larger message travels alone."""
-ALONE_BYTES_MIN = 32 * 1024
-"""From this size on a message travels alone."""
 MERGED_MESSAGES_MAX = 4096
 """Each of them costs its receiver some microseconds, and `consumed` counts up to 65,535."""
 _MERGED = int(Kind.MERGED)
@@ -66,19 +63,7 @@ def mergeable(messages: Iterable[Frames], bytes_max: int = MERGED_BYTES_MAX) -> 
     """How many of some messages one may carry, from the front on: the first in any case."""
     left_bytes, number = min(bytes_max, MERGED_BYTES_MAX), 0
     for number, frames in enumerate(islice(messages, MERGED_MESSAGES_MAX)):
-        size_bytes = size_of(frames)
-        left_bytes -= size_bytes
-        if number and (left_bytes < 0 or size_bytes >= ALONE_BYTES_MIN):
+        left_bytes -= size_of(frames)
+        if number and left_bytes < 0:
             return number
-        if size_bytes >= ALONE_BYTES_MIN:
-            return 1
     return number + 1
-
-
-def merged(messages: Sequence[Frames]) -> Iterator[Frames]:
-    """All of some messages, in as few as may be sent."""
-    start = 0
-    while start < len(messages):
-        number = mergeable(islice(messages, start, None))
-        yield merge(messages[start : start + number])
-        start += number

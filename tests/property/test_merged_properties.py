@@ -6,15 +6,7 @@ from hypothesis import strategies as st
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames, Kind, header
-from heron_core.wire.merged import (
-    ALONE_BYTES_MIN,
-    MERGED_BYTES_MAX,
-    MERGED_MESSAGES_MAX,
-    merge,
-    mergeable,
-    merged,
-    split,
-)
+from heron_core.wire.merged import MERGED_BYTES_MAX, MERGED_MESSAGES_MAX, merge, mergeable, split
 
 FRAME = st.binary(max_size=30)
 
@@ -71,19 +63,8 @@ def test_a_message_carries_what_fits_and_the_first_in_any_case(
     number = mergeable([[bytes(size)] for size in sizes], bytes_max)
     most = min(bytes_max, MERGED_BYTES_MAX)
     assert 1 <= number <= len(sizes)
-    assert number == 1 or (sum(sizes[:number]) <= most and max(sizes[:number]) < ALONE_BYTES_MIN)
-    assert (
-        number == len(sizes)
-        or sum(sizes[: number + 1]) > most
-        or max(sizes[: number + 1]) >= ALONE_BYTES_MIN
-    )
-
-
-@given(st.lists(st.sampled_from([[b"a"], [b"b", b"c"], [bytes(ALONE_BYTES_MIN)]]), max_size=20))
-def test_all_of_some_messages_leave_in_their_order(messages: list[Frames]) -> None:
-    sent = list(merged(messages))
-    assert [part for frames in sent for part in split(frames)] == messages
-    assert all(bytes(ALONE_BYTES_MIN) not in frames or len(frames) == 1 for frames in sent)
+    assert number == 1 or sum(sizes[:number]) <= most
+    assert number == len(sizes) or sum(sizes[: number + 1]) > most
 
 
 def test_the_number_of_messages_in_one_is_bounded() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import HeronError
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
-from heron_core.wire.merged import merged
+from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -163,8 +163,7 @@ class Instance:
         for message in sent:
             if message[0][2] in (Kind.DATA, Kind.FANOUT) and not self._is_void(message):
                 self.cluster.rules.emitted(self, message)
-        for frames in merged(sent):
-            self.data.send((self.incarnation, frames))
+        self.data.send((self.incarnation, merge(sent)))
 
     def _is_void(self, message: Frames) -> bool:
         """Whether it carries an older epoch, so that nobody takes it."""

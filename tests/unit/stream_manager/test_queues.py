@@ -3,7 +3,7 @@
 import pytest
 
 from heron_core.wire.frames import HEADER, Kind, header
-from heron_core.wire.merged import ALONE_BYTES_MIN, MERGED_BYTES_MAX
+from heron_core.wire.merged import MERGED_BYTES_MAX
 from stream_manager.queues import PEER_BURST, InstanceQueue, PeerQueue
 
 
@@ -67,23 +67,11 @@ def test_a_busy_instance_does_not_wait_for_large_messages() -> None:
 
 def test_one_message_carries_as_much_as_a_full_batch() -> None:
     queue = queue_of(10 * MERGED_BYTES_MAX)
-    tenth = [header(Kind.CONSUMED, 1, 1, 1, 0), b"x" * (MERGED_BYTES_MAX // 10 - HEADER.size)]
-    for _ in range(11):
-        queue.offer(tenth)
-    assert queue.take(0.0) == [tenth] * 10
-    assert queue.take(0.0) == [tenth]
-
-
-def test_a_large_message_travels_alone_between_small_ones() -> None:
-    queue = queue_of(10 * MERGED_BYTES_MAX)
-    small = [header(Kind.CONSUMED, 1, 1, 1, 0), b"x"]
-    large = [header(Kind.CONSUMED, 1, 1, 1, 0), b"x" * ALONE_BYTES_MIN]
-    for message in (small, small, large, large, small):
-        queue.offer(message)
-    assert queue.take(0.0) == [small, small]
-    assert queue.take(0.0) == [large]
-    assert queue.take(0.0) == [large]
-    assert queue.take(0.0) == [small]
+    half = [header(Kind.CONSUMED, 1, 1, 1, 0), b"x" * (MERGED_BYTES_MAX // 2 - HEADER.size)]
+    for _ in range(3):
+        queue.offer(half)
+    assert queue.take(0.0) == [half, half]
+    assert queue.take(0.0) == [half]
 
 
 def test_nobody_overtakes_what_waits() -> None:
