@@ -49,6 +49,8 @@ class Completed:
     secs: float
     """How long it took until all states were stored."""
     size_bytes: int
+    at_end: str = ""
+    """The phase of the end in which it was taken (termination.Phase); empty before that."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class Pending:
     stage: Stage = Stage.NUMBERED
     size_bytes: int = 0
     secs: float = field(default=0.0)
+    at_end: str = ""
 
 
 class Checkpoints:
@@ -85,6 +88,8 @@ class Checkpoints:
         """Why the last one failed; empty if it did not."""
         self._next_at: float | None = None
         """When the next one is due; None: this master has not looked yet."""
+        self.is_requested = False
+        """Whether somebody wants the next one now, also while the topology is paused."""
         self._garbage = set[int]()
         """Of checkpoints that have failed there may be states in the store."""
 
@@ -96,11 +101,16 @@ class Checkpoints:
         """The checkpoints to which the topology can go back, best first; 0 if there is none."""
         return [each.number for each in self.completed] or [0]
 
+    def at_end(self, number: int) -> str:
+        """The phase of the end in which a completed one was taken; empty before that."""
+        return next((each.at_end for each in self.completed if each.number == number), "")
+
     # --- the way of a checkpoint --------------------------------------------------------------
 
     def request(self, now: float) -> int:
         """Somebody wants one now; its number."""
         self._next_at = now
+        self.is_requested = True
         return self.latest + 1
 
     def is_due(self, now: float) -> bool:
@@ -109,10 +119,11 @@ class Checkpoints:
             self._next_at = now + self._options.checkpoint_interval_secs
         return self.pending is None and now >= self._next_at
 
-    def begin(self, tasks: Set[int], now: float) -> list[Step]:
+    def begin(self, tasks: Set[int], now: float, at_end: str = "") -> list[Step]:
         """A checkpoint of these tasks begins: with its number."""
         self.latest += 1
-        self.pending = Pending(self.latest, now, set(tasks))
+        self.pending = Pending(self.latest, now, set(tasks), at_end=at_end)
+        self.is_requested = False
         self._next_at = now + self._options.checkpoint_interval_secs
         return [StoreCheckpoints(self.to_json())]
 
@@ -149,6 +160,7 @@ class Checkpoints:
             self._wall_clock_secs + pending.since,
             pending.secs,
             pending.size_bytes,
+            pending.at_end,
         )
         return [self._retain([newest, *self.completed])]
 
