@@ -14,12 +14,16 @@ from typing import Any
 from heron_core.stats import CheckpointStats
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
-from topology_master.events import DiscardCheckpoint, StoreCheckpoints
+from topology_master.events import DescribeCheckpoint, DiscardCheckpoint, StoreCheckpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
 
 Step = (
-    StoreCheckpoints | DiscardCheckpoint | messages.TriggerCheckpoint | messages.CheckpointCompleted
+    StoreCheckpoints
+    | DescribeCheckpoint
+    | DiscardCheckpoint
+    | messages.TriggerCheckpoint
+    | messages.CheckpointCompleted
 )
 """Messages go to all stream managers."""
 
@@ -88,6 +92,7 @@ class Checkpoints:
         """Why the last one failed; empty if it did not."""
         self._next_at: float | None = None
         """When the next one is due; None: this master has not looked yet."""
+        self._hold_secs = 0.0
         self.is_requested = False
         """Whether somebody wants the next one now, also while the topology is paused."""
         self._garbage = set[int]()
@@ -107,9 +112,11 @@ class Checkpoints:
 
     # --- the way of a checkpoint --------------------------------------------------------------
 
-    def request(self, now: float) -> int:
-        """Somebody wants one now; its number."""
+    def request(self, now: float, hold_secs: float = 0.0) -> int:
+        """Somebody wants one now; its number. After it none begins by itself for `hold_secs`: what
+        one commits that comes later, whoever goes on from this one would commit again."""
         self._next_at = now
+        self._hold_secs = hold_secs
         self.is_requested = True
         return self.latest + 1
 
@@ -124,7 +131,8 @@ class Checkpoints:
         self.latest += 1
         self.pending = Pending(self.latest, now, set(tasks), at_end=at_end)
         self.is_requested = False
-        self._next_at = now + self._options.checkpoint_interval_secs
+        self._next_at = now + max(self._options.checkpoint_interval_secs, self._hold_secs)
+        self._hold_secs = 0.0
         return [StoreCheckpoints(self.to_json())]
 
     def stored(self, epoch: int) -> list[Step]:
@@ -162,7 +170,8 @@ class Checkpoints:
             pending.size_bytes,
             pending.at_end,
         )
-        return [self._retain([newest, *self.completed])]
+        described = DescribeCheckpoint(newest.number, newest.at)
+        return [described, self._retain([newest, *self.completed])]
 
     def _retain(self, completed: list[Completed]) -> Step:
         retained = completed[: self._options.checkpoints_retained]
@@ -215,6 +224,7 @@ class Checkpoints:
         return CheckpointStats(
             restored=recovery.restore.checkpoint,
             released=recovery.is_released,
+            restore_failure=recovery.failure,
             waiting_for=waiting_for,
             completed=newest.number if newest else 0,
             age_secs=max(0.0, self._wall_clock_secs + now - newest.at) if newest else None,

@@ -281,7 +281,7 @@ class Lifecycle:
         is_paused = self.state != TopologyState.RUNNING and not once.checkpoints.is_requested
         return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
 
-    def request_checkpoint(self, now: float) -> int:
+    def request_checkpoint(self, now: float, hold_secs: float = 0.0) -> int:
         """Somebody wants a checkpoint now; its number. HeronError if there can be none."""
         once, name = self.effectively_once, self.topology.name
         if once is None:
@@ -292,7 +292,7 @@ class Lifecycle:
             raise HeronError(f"{name} is being killed: it takes no more checkpoints")
         if self.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
             raise HeronError(f"{name} is at its end: it takes no more checkpoints")
-        return once.checkpoints.request(now)
+        return once.checkpoints.request(now, hold_secs)
 
     def checkpoint_stats(self, now: float) -> CheckpointStats | None:
         """For people; None where none are taken."""

@@ -57,7 +57,7 @@ def encode(snapshot: Snapshot) -> bytes:
 def decode(data: bytes, backend: str, component: str) -> Snapshot:
     """The inverse of `encode`; StateError if it is none, or of another backend than `backend`."""
     try:
-        found = _decoded(data)
+        found = decode_any(data)
     except (ValueError, TypeError, KeyError, IndexError, msgpack.UnpackException) as error:
         raise StateError(f"{component}: what was saved is no state, or damaged: {error}") from None
     if found.backend != backend:
@@ -68,7 +68,9 @@ def decode(data: bytes, backend: str, component: str) -> Snapshot:
     return found
 
 
-def _decoded(data: bytes) -> Snapshot:
+def decode_any(data: bytes) -> Snapshot:
+    """A snapshot of whatever backend; ValueError, TypeError, LookupError or msgpack's own if it is
+    none."""
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC)] != VERSION:
         raise ValueError(f"it does not begin as version {VERSION} does")
     end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")

@@ -261,6 +261,10 @@ def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
     assert made.restore == Restore(1)
 
 
+def phase(made: Made) -> str:
+    return made.core.phase.value
+
+
 def drain(made: Made) -> None:
     """Nothing is in flight: two rounds of probes say so."""
     for _ in range(2):
@@ -277,7 +281,7 @@ def all_input_is_processed() -> Made:
     made.complete(1)
     made.receive(messages.SpoutFinished(SPOUT, True))
     drain(made)
-    assert made.core.phase.value == "saving"
+    assert phase(made) == "saving"
     assert sent(made.wait(0.1), messages.TriggerCheckpoint)[0].checkpoint == 2
     return made
 
@@ -298,13 +302,13 @@ def test_the_end_is_saved_before_bolts_finish_and_after_it() -> None:
     drain(made)
     assert not sent(made.out, messages.FinishBolts)  # not before it is complete
     bolts_finish(made)
-    assert made.core.phase.value == "committing"
+    assert phase(made) == "committing"
     assert sent(made.wait(0.1), messages.TriggerCheckpoint)[0].checkpoint == 3
-    assert made.core.phase.value == "committing"
+    assert phase(made) == "committing"
     made.complete(3)
     made.wait(0.1)
     drain(made)
-    assert made.core.phase.value == "ended"
+    assert phase(made) == "ended"
 
 
 def test_a_failure_while_bolts_finish_leads_back_to_the_end_of_the_input() -> None:
@@ -312,11 +316,11 @@ def test_a_failure_while_bolts_finish_leads_back_to_the_end_of_the_input() -> No
     made.complete(2)
     made.wait(0.1)
     drain(made)
-    assert made.core.phase.value == "finishing"
+    assert phase(made) == "finishing"
     made.wait(3)
     assert made.checkpoints["latest"] == 2  # none while some bolts have finished and others not
     made.receive(messages.Restored(LAST, 55, 0))
-    assert made.core.phase.value == "running"
+    assert phase(made) == "running"
     assert made.restore == Restore(2)
 
 
@@ -337,7 +341,7 @@ def test_a_failure_after_bolts_have_finished_does_not_let_them_finish_again() ->
     made.complete(4)
     made.wait(0.1)
     drain(made)
-    assert made.core.phase.value == "ended"
+    assert phase(made) == "ended"
     assert not sent(made.out, messages.FinishBolts)
 
 
@@ -345,7 +349,7 @@ def test_a_last_checkpoint_that_fails_is_tried_again_for_the_end_waits_for_it() 
     made = all_input_is_processed()
     made.receive(messages.CheckpointFailed(LAST, 2, "no space is left"))
     drain(made)
-    assert made.core.phase.value == "saving"
+    assert phase(made) == "saving"
     assert sent(made.wait(1.1), messages.TriggerCheckpoint)[0].checkpoint == 3
 
 
