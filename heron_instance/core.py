@@ -25,7 +25,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import encode_consumed
-from heron_instance.checkpointing import STATELESS_SPOUT, Checkpointing
+from heron_instance.checkpointing import Checkpointing
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
 from heron_instance.events import (
     Connected,
@@ -50,7 +50,7 @@ from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import build
+from heron_instance.runtime.factory import build, waiting
 from heron_instance.shared_state import SharedState
 
 CONSUMED_BYTES = 256 * 1024
@@ -120,7 +120,8 @@ class InstanceCore:
         self._story = Story()
         self._topology = topology
         self._environment = environment = replace(environment, send=self.send)
-        self.instance = build(topology, packing, identity.task, environment)
+        first = waiting if environment.waits_for_state else build
+        self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
         self.driver = self._prepared()
         calls = MainThreadCalls(
@@ -348,10 +349,21 @@ class InstanceCore:
         if load is None:
             return None
         self.shared.takes_checkpoints = True
-        if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
-            self._environment.logger.warning(STATELESS_SPOUT)
         component = self._packing.instances[self.identity.task].component
-        return Checkpointing(self, load, self._topology.is_read(component))
+        is_read = self._topology.is_read(component)
+        made = Checkpointing(self, load, is_read, self._environment.waits_for_state)
+        if not made.is_waiting:
+            made.warn_of_spout()
+        return made
+
+    def warn(self, text: str) -> None:
+        """A line for the component's log."""
+        self._environment.logger.warning(text)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is no component yet, for nobody has said with which state it begins."""
+        return self._checkpointing is not None and self._checkpointing.is_waiting
 
     def _prepared(self) -> ComponentDriver:
         driver = self.instance.driver

@@ -121,6 +121,7 @@ class Server:
             may_send=lambda: self._shared.may_send,
             rest=time.sleep,
             load_state=None if self._saving is None else self._saving.load,
+            waits_for_state=self._saving is not None,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -129,7 +130,7 @@ class Server:
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         self._control_thread.start()
         try:
-            self._main_loop()
+            self._loop_or_tell()
             self._core.close_component()
             self._core.driver.flush()
         finally:
@@ -138,6 +139,15 @@ class Server:
             self._data.close(linger=CLOSE_LINGER_MS)
             self._context.term()
         return 0
+
+    def _loop_or_tell(self) -> None:
+        """The main loop; if the user's class cannot begin in it, the topology master is told."""
+        try:
+            self._main_loop()
+        except Exception as error:
+            if self._core.is_waiting:
+                self._control_thread.send(_failure(self._core.identity.task, error))
+            raise
 
     def _main_loop(self) -> None:
         handle, perform = self._core.handle, self._instructions()
@@ -218,11 +228,15 @@ def _tell_of_failure(
     error: BaseException,
 ) -> None:
     """The user's class cannot be loaded or initialised: the topology master is to know why."""
-    text = " ".join(str(error).split())[:ERROR_CHARACTERS]
-    reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
-    control.send(messages.encode(messages.InstanceFailed(task, reason)))
+    control.send(messages.encode(_failure(task, error)))
     control.close(linger=CLOSE_LINGER_MS)
     context.term()
+
+
+def _failure(task: int, error: BaseException) -> messages.InstanceFailed:
+    text = " ".join(str(error).split())[:ERROR_CHARACTERS]
+    reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
+    return messages.InstanceFailed(task, reason)
 
 
 def run(

@@ -59,6 +59,10 @@ class Environment:
     """The state of this task in a checkpoint, from the checkpoint store; HeronError if it cannot be
     had. None where nobody takes checkpoints."""
 
+    waits_for_state: bool = False
+    """Whether the component is only made when it is known with which state it begins. (The tester
+    makes it at once, and again when it goes back.)"""
+
     @property
     def is_direct(self) -> bool:
         """Whether user code calls the collector itself, nothing around it."""

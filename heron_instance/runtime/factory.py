@@ -35,6 +35,7 @@ from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
+from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
 from heronpy_compat.adapters.component_state import component_state, keeps_state
 from heronpy_compat.loading.class_loading import load_class
@@ -102,6 +103,32 @@ def build(
     if saved is not None:
         setting.state.restore(saved)
     return (_spout if setting.spec.is_spout else _bolt)(setting)
+
+
+def waiting(
+    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
+) -> Instance:
+    """What stands in the place of the instance of `task` until it is known with which state it
+    begins: it does nothing. ComponentError if the user's class cannot be had."""
+    setting = _setting(topology, packing, task, environment)
+    pack, decode = _codec(Options.of({}), {})
+    edges = _edges(environment.rng).__next__
+    driver: ComponentDriver
+    if setting.spec.is_spout:
+        nothing: Any = SilentSpout()
+        roots = _roots(task, environment.rng)
+        emitted = SpoutCollector(setting.router, setting.outbox, setting.options, pack, edges,
+                                 roots, environment.clock)  # fmt: skip
+        driver = SpoutDriver(nothing, setting.outbox, setting.options, environment.clock,
+                             environment.logger.error, emitted)  # fmt: skip
+    else:
+        nothing = SilentBolt()
+        collector = BoltCollector(setting.router, setting.outbox, setting.options, pack, edges)
+        driver = BoltDriver(nothing, setting.outbox, setting.options, environment.clock,
+                            environment.logger.error, collector, decode, topology, packing, None,
+                            Metrics(), None)  # fmt: skip
+    setting.state.close()
+    return Instance(driver, nothing, setting.context, None, setting.state)
 
 
 def _setting(
