@@ -146,8 +146,8 @@ class Savepoint:
             return NO_STATE
         if share.is_whole:
             return self.folder.load(share.sources[0].task)
-        parts = (Part(each.place, self.folder.load(each.task)) for each in share.sources)
-        return encode_parts(Parts(share.place, tuple(parts)))
+        parts = (Part(each.key_range, self.folder.load(each.task)) for each in share.sources)
+        return encode_parts(Parts(share.key_range, tuple(parts)))
 
     def node(self, number: int, size_bytes: int) -> dict[str, Any]:
         """What the state store is to say: the topology has completed this checkpoint."""

@@ -25,13 +25,13 @@ _START = len(_MAGIC) + _LENGTH_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Which task of how many of a component."""
+class KeyRange:
+    """The keys of one task of so many of a component."""
 
     index: int
     tasks: int
 
-    def overlaps(self, other: "Place") -> bool:
+    def overlaps(self, other: "KeyRange") -> bool:
         """Whether there may be keys that both own, in their numbers of tasks."""
         begins_first = self.index * other.tasks < (other.index + 1) * self.tasks
         ends_last = other.index * self.tasks < (self.index + 1) * other.tasks
@@ -42,7 +42,7 @@ class Place:
 class Part:
     """The state of a former task."""
 
-    place: Place
+    key_range: KeyRange
     state: bytes
 
 
@@ -50,14 +50,16 @@ class Part:
 class Parts:
     """What a task begins with."""
 
-    place: Place
+    key_range: KeyRange
     parts: tuple[Part, ...]
 
 
 def encode_parts(parts: Parts) -> bytes:
     """As bytes; with the files of all parts, if they have any."""
-    lengths = [[each.place.index, each.place.tasks, len(each.state)] for each in parts.parts]
-    header = msgpack.packb([parts.place.index, parts.place.tasks, lengths])
+    lengths = [
+        [each.key_range.index, each.key_range.tasks, len(each.state)] for each in parts.parts
+    ]
+    header = msgpack.packb([parts.key_range.index, parts.key_range.tasks, lengths])
     start = _MAGIC + len(header).to_bytes(_LENGTH_BYTES, "big")
     data = b"".join((start, header, *(each.state for each in parts.parts)))
     states = [each.state for each in parts.parts if isinstance(each.state, FileSnapshot)]
@@ -77,11 +79,11 @@ def decode_parts(data: bytes) -> Parts | None:
         parts = []
         for former_index, former_tasks, length in lengths:
             part = _with_files(data[end : end + length], data)
-            parts.append(Part(Place(former_index, former_tasks), part))
+            parts.append(Part(KeyRange(former_index, former_tasks), part))
             end += length
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StateError(f"the parts of a state are damaged: {error}") from None
-    return Parts(Place(index, tasks), tuple(parts))
+    return Parts(KeyRange(index, tasks), tuple(parts))
 
 
 def _with_files(part: bytes, whole: bytes) -> bytes:
@@ -118,7 +120,7 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
         try:
             former.restore(part.state)
             for table_id in former.names():
-                _take_keys(backend, former, table_id, part.place, parts.place, component)
+                _take_keys(backend, former, table_id, part.key_range, parts.key_range, component)
         finally:
             former.close()
 
@@ -127,8 +129,8 @@ def _take_keys(
     backend: StateBackend,
     former: StateBackend,
     table_id: TableId,
-    before: Place,
-    now: Place,
+    before: KeyRange,
+    now: KeyRange,
     component: str,
 ) -> None:
     source, target = former.table(table_id), backend.table(table_id)

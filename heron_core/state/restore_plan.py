@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.state.description import Contents, Description, SavedComponent
-from heron_core.state.parts import Place, not_divisible
+from heron_core.state.parts import KeyRange, not_divisible
 
 NAMED_MAX = 5
 """Of components that differ, so many are named."""
@@ -22,21 +22,21 @@ class Source:
     """A former task whose state a new one takes, whole or some keys of it."""
 
     task: int
-    place: Place
+    key_range: KeyRange
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
     """What a new task begins with."""
 
-    place: Place
+    key_range: KeyRange
     sources: tuple[Source, ...] = ()
     """None: without state."""
 
     @property
     def is_whole(self) -> bool:
         """Whether it is the state of one former task, as it was."""
-        return len(self.sources) == 1 and self.sources[0].place == self.place
+        return len(self.sources) == 1 and self.sources[0].key_range == self.key_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ def plan_restore(
         if former is None:
             notes.append(f"{name} is not in {where}: it begins without state")
         for index, task in enumerate(tasks):
-            place = Place(index, len(tasks))
-            sources = () if former is None else found.sources(name, former, place)
-            shares[task] = Share(place, sources)
+            key_range = KeyRange(index, len(tasks))
+            sources = () if former is None else found.sources(name, former, key_range)
+            shares[task] = Share(key_range, sources)
     return RestorePlan(shares, tuple(notes))
 
 
@@ -110,20 +110,20 @@ class _Saved:
             )
         return [f"{name} is no more: its state is dropped" for name in gone]
 
-    def sources(self, name: str, former: SavedComponent, place: Place) -> tuple[Source, ...]:
+    def sources(self, name: str, former: SavedComponent, key_range: KeyRange) -> tuple[Source, ...]:
         """The former tasks whose state a task of a component takes."""
         number = len(former.tasks)
-        if number == place.tasks:
-            return (Source(former.tasks[place.index], place),)
+        if number == key_range.tasks:
+            return (Source(former.tasks[key_range.index], key_range),)
         if not self._holds(former):
             return ()
         if not all(self.contents[task].may_be_divided for task in former.tasks):
-            raise not_divisible(name, number, place.tasks)
-        places = [Place(index, number) for index in range(number)]
+            raise not_divisible(name, number, key_range.tasks)
+        key_ranges = [KeyRange(index, number) for index in range(number)]
         return tuple(
             Source(task, each)
-            for task, each in zip(former.tasks, places, strict=True)
-            if each.overlaps(place)
+            for task, each in zip(former.tasks, key_ranges, strict=True)
+            if each.overlaps(key_range)
         )
 
 

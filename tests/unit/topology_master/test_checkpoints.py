@@ -26,9 +26,14 @@ OPTIONS = replace(
 class Made:
     """A master, its clock, and what the state store has of it."""
 
-    def __init__(self, before: "Made | None" = None, options: Options = OPTIONS) -> None:
+    def __init__(
+        self,
+        before: "Made | None" = None,
+        options: Options = OPTIONS,
+        checkpoints: dict[str, Any] | None = None,
+    ) -> None:
         self.stored_plan: dict[str, Any] = before.stored_plan if before else {}
-        self.checkpoints: dict[str, Any] = before.checkpoints if before else {}
+        self.checkpoints: dict[str, Any] = before.checkpoints if before else checkpoints or {}
         previous = physical_from_json(self.stored_plan) if self.stored_plan else None
         self.core = TopologyMaster(
             EXACT, PACKED, options, previous, checkpoints=self.checkpoints, wall_clock_secs=1e6
@@ -261,6 +266,12 @@ def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
     assert made.restore == Restore(1)
 
 
+def restore_failure(made: Made) -> str:
+    stats = made.core.stats(None, made.now).checkpoints
+    assert stats is not None
+    return stats.restore_failure
+
+
 def phase(made: Made) -> str:
     return made.core.phase.value
 
@@ -408,3 +419,37 @@ def test_a_paused_topology_takes_one_that_is_asked_for() -> None:
     made.complete(1)
     made.wait(3)
     assert made.checkpoints["latest"] == 1
+
+
+def test_after_the_checkpoint_of_a_savepoint_none_follows_for_a_while() -> None:
+    made = running()
+    made.receive(messages.Command("checkpoint", {"hold_secs": 20}), sender=b"cli")
+    made.wait(0.1)
+    made.complete(1)
+    made.wait(10)
+    assert made.checkpoints["latest"] == 1
+    made.wait(11)
+    assert made.checkpoints["latest"] == 2
+
+
+def test_a_checkpoint_says_in_its_folder_what_it_is() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    (described,) = [each for each in made.out if isinstance(each, events.DescribeCheckpoint)]
+    assert described.checkpoint == 1
+    assert described.at == made.checkpoints["completed"][0]["at"]
+
+
+def test_why_a_savepoint_cannot_be_restored_is_told_after_some_tries() -> None:
+    savepoint = {"number": 4, "at": 1.0, "secs": 0.0, "size_bytes": 9}
+    made = Made(checkpoints={"latest": 4, "completed": [savepoint]})
+    made.wait()
+    assert made.restore == Restore(4)
+    for _ in range(3):
+        assert restore_failure(made) == ""
+        made.receive(messages.RestoreFailed(LAST, made.core.epoch, "last: it was a list"))
+        made.wait(1.1)
+    assert restore_failure(made) == "last: it was a list"
+    made.restored()
+    assert restore_failure(made) == ""
