@@ -15,7 +15,7 @@ from heron_core.state.codec import StateCodec
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
-from heron_core.state.parts import Part, Parts, KeyRange, decode_parts, encode_parts, gather
+from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.state_backends.rocksdb import RocksBackend

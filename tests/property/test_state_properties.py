@@ -13,7 +13,7 @@ from state_support import KEYED_OPERATIONS, KEYS, TTL_SECS, Clock, Model, Real, 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.state.keys import groups_of, key_group, key_of, owner
 from heron_core.state.memory import MemoryBackend
-from heron_core.state.parts import Part, Parts, KeyRange, decode_parts, encode_parts, gather
+from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
 from heron_core.state.snapshot import decode
 
 STEPS = st.lists(
