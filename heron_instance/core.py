@@ -15,6 +15,7 @@ code on each tuple of a message and hands what it emits to `send`, one call for 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from heron_core.errors import ProtocolError
@@ -48,6 +49,7 @@ from heron_instance.events import (
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
+from heron_instance.periodic_saving import PeriodicSaving
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build, waiting
@@ -123,7 +125,13 @@ class InstanceCore:
         first = waiting if environment.waits_for_state else build
         self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
+        self.saving: PeriodicSaving | None = None
+        """Of a component that saves its state by itself."""
         self.driver = self._prepared()
+        newest = environment.newest_state
+        if newest is not None and self.instance.saves_itself:
+            interval_secs = self.driver.options.checkpoint_interval_secs
+            self.saving = PeriodicSaving(self, newest, interval_secs, self._clock())
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
@@ -144,7 +152,7 @@ class InstanceCore:
             Stopped: self._stopped,
             Connected: lambda event, now: self._noted(event, now, self.control.connected()),
             ControlReceived: self._control_received,
-            Timer: lambda event, now: self.control.timer(now),
+            Timer: self._timer,
         }
 
     def handle(self, event: Event, now: float) -> Out:
@@ -170,6 +178,13 @@ class InstanceCore:
         # A probe changes nothing, and comes many times a second while a topology drains.
         probed = type(event.message) is messages.QuiescenceProbe
         return out if probed else self._noted(event, now, out)
+
+    def _timer(self, event: Timer, now: float) -> Out:
+        out = self.control.timer(now)
+        if self.saving is not None and self.saving.is_due(now):
+            self.shared.call(partial(self.saving.save, now))
+            return [*out, Wake()]
+        return out
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
         self._story.record(now, name_of(event), map(name_of, out))

@@ -79,6 +79,8 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
         write_outcome(submission, outcome)
         if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
             forget_submission(submission, partial(is_of, _own_node(backend, sockets)))
+        else:
+            shutil.rmtree(submission.home.states(name), ignore_errors=True)
         for each in submission.remove_at_end:
             shutil.rmtree(each, ignore_errors=True)
     log.info("the scheduler ends: %s", outcome.reason)

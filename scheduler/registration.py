@@ -72,13 +72,16 @@ def bring_states(submission: Submission) -> None:
     whose folder is empty by now; HeronError if that cannot be done.
 
     In a store of the user's own may be checkpoints of former topologies of this name: theirs keep
-    their numbers, and ours come behind.
+    their numbers, and ours come behind. What their instances have saved by themselves is of no
+    use any more.
     """
     topology, savepoint = submission.topology, submission.savepoint
-    if not keys.takes_checkpoints(keys.with_defaults(topology.config)):
+    config = keys.with_defaults(topology.config)
+    if not (keys.takes_checkpoints(config) or keys.saves_states(config)):
         return
     try:
         store = open_checkpoint_store(store_url(topology, submission.home.logs(topology.name)))
+        store.forget_own(topology.name)
         latest = max(store.numbers(topology.name), default=0)
     except HeronError:
         if savepoint is not None:
@@ -88,7 +91,7 @@ def bring_states(submission: Submission) -> None:
     if savepoint is not None:
         size_bytes = savepoint.write(store, topology.name, latest + 1)
         node = savepoint.node(latest + 1, size_bytes)
-    if node["latest"]:
+    if node["latest"] and keys.takes_checkpoints(config):
         with open_store(submission.store_url) as nodes:
             nodes.put(checkpoints_path(topology.name), node)
 

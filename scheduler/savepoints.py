@@ -5,6 +5,7 @@ description. A topology begins with it, or with a checkpoint's own folder, as wi
 its own: the states are put into its store before its master starts.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wrong
+from heron_io.security import Keys
 
 NO_STATE = b""
 """What a task is given that begins without state."""
@@ -36,6 +38,11 @@ def store_url(topology: TopologySpec, beside_logs: str) -> str:
     """Where a topology keeps its checkpoints: where its config says, or beside its logs."""
     beside = os.path.join(os.path.dirname(os.path.abspath(beside_logs)), "checkpoints")
     return str(topology.config.get(keys.CHECKPOINT_STORE) or beside)
+
+
+def run_of(pair: Keys) -> str:
+    """A name for one run of a topology, the same for all its processes."""
+    return hashlib.sha256(pair.public.encode()).hexdigest()[:16]
 
 
 def absolute_url(given: str) -> str:

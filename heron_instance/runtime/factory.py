@@ -37,7 +37,7 @@ from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
-from heronpy_compat.adapters.component_state import component_state, keeps_state
+from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
 from heronpy_compat.loading.class_loading import load_class
 
 EDGES_DRAWN = 4096
@@ -59,6 +59,11 @@ class Instance:
     def keeps_state(self) -> bool:
         """Whether the user's class takes a state: else there is nothing to go back to."""
         return keeps_state(self.adapter.users_object)
+
+    @property
+    def saves_itself(self) -> bool:
+        """Whether its state is saved where no checkpoints are taken."""
+        return saves_itself(self.adapter.users_object)
 
     @property
     def component(self) -> Any:
@@ -200,7 +205,11 @@ def _spout(setting: _Setting) -> Instance:
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
-    context = setting.context
+    context, newest = setting.context, setting.environment.newest_state
+    if newest is not None and saves_itself(component.users_object):
+        saved = newest.load()
+        if saved is not None:
+            setting.state.restore(saved)
     component.init_state(setting.state.given)
     component.initialize(setting.config, context)
     hooks = [load_class(path)() for path in setting.options.task_hooks]

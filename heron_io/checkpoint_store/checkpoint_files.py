@@ -1,6 +1,7 @@
 """A checkpoint store of files, on any file system.
 
     TOPOLOGY/CHECKPOINT/…             the states of one (state_folder.py)
+    TOPOLOGY/own/RUN/TASK/…           the same of states that an instance has saved by itself
     TOPOLOGY/shared/TASK/NAME         a file of several checkpoints, named after its content
 
 A file is complete when it appears at its path, where the file system can rename; elsewhere it
@@ -13,6 +14,8 @@ yet are safe meanwhile: they are new, or they are those of a newer one than is d
 from heron_io.checkpoint_store.state_folder import FILES, FileAccess, StateFolder, wrong
 
 SHARED = "shared"
+OWN = "own"
+"""Of a topology: the folder of what its instances save by themselves, without a checkpoint."""
 
 
 class CheckpointFiles:
@@ -44,6 +47,14 @@ class CheckpointFiles:
         except Exception as error:
             raise wrong(f"{path} cannot be looked at", error) from error
         return sorted(int(each) for each in found if each.isdigit())
+
+    def forget_own(self, topology: str) -> None:
+        """Remove what instances of a topology have saved by themselves."""
+        path = f"{self._folder}/{topology}/{OWN}"
+        try:
+            self._access.remove_folder(path)
+        except Exception as error:
+            raise wrong(f"{path} cannot be removed", error) from error
 
     def save(self, topology: str, checkpoint: int, task: int, state: bytes) -> None:
         """See CheckpointStore; files that are there already are not written again."""
