@@ -94,7 +94,7 @@ class PeriodicSaving:
             return None
         return self._taken()
 
-    def told(self, number: int, failure: str) -> None:
+    def reported(self, number: int, failure: str) -> None:
         """A state is saved, or could not be."""
         driver = self._host.driver
         try:

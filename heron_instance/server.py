@@ -126,8 +126,8 @@ class Server:
             self._states.tell = self._control_thread.send
             thread = SavingThread(self._states.write)
         elif self._newest is not None and saving is not None:
-            self._newest.told = lambda number, failure: self._call_soon(
-                partial(saving.told, number, failure)
+            self._newest.reported = lambda number, failure: self._call_soon(
+                partial(saving.reported, number, failure)
             )
             thread = SavingThread(self._newest.write)
         else:
@@ -184,7 +184,7 @@ class Server:
         if saving is not None and newest is not None:
             last = saving.last()
             if last is not None:
-                newest.told = saving.told
+                newest.reported = saving.reported
                 newest.write(*last)
 
     def _main_loop(self) -> None:

@@ -51,7 +51,7 @@ class NewestState:
         self._store: CheckpointFiles | None = None
         self.latest = 0
         """The highest number that one has."""
-        self.told: Callable[[int, str], None]
+        self.reported: Callable[[int, str], None]
         """Takes the number of a state that is saved, or else why it is not, from any thread."""
 
     def _opened(self) -> CheckpointFiles:
@@ -86,6 +86,6 @@ class NewestState:
                 if old <= number - KEPT:
                     store.discard(self._folder, old)
         except CheckpointStoreError as error:
-            self.told(number, str(error))
+            self.reported(number, str(error))
         else:
-            self.told(number, "")
+            self.reported(number, "")

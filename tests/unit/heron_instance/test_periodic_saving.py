@@ -103,7 +103,7 @@ class Process:
         identity = Identity(SOURCE, 1, 5)
         self.core = InstanceCore(topology, packing(), identity, environment, self.shared)
         if self.core.saving is not None:
-            self.newest.told = self.core.saving.told
+            self.newest.reported = self.core.saving.reported
         plan = PhysicalPlan("t", 1, TopologyState.RUNNING, packing(), {1: "a", 2: "b"})
         self.handle(ControlReceived(messages.Plan(physical_to_json(plan))))
         self.handle(Turn())
@@ -201,17 +201,17 @@ def test_a_state_that_cannot_be_saved_is_reported_and_the_one_before_stays(tmp_p
     spout.wait()
     successor = Process(Unsaveable, tmp_path)
     successor.wait()
-    assert "cannot be serialised" in successor.core.driver.metrics.last_error
+    assert "cannot be serialised" in str(successor.core.driver.metrics.last_error)
     assert Process(Numbers, tmp_path).component.at == 20
 
 
 def test_a_store_that_is_away_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t").touch()
     store = Process(Stateless, tmp_path).newest
-    told: list[str] = []
-    store.told = lambda number, failure: told.append(failure)
+    reported: list[str] = []
+    store.reported = lambda number, failure: reported.append(failure)
     store.write(1, b"state")
-    assert "cannot be saved" in told[0]
+    assert "cannot be saved" in reported[0]
 
 
 @pytest.mark.parametrize("kind", [Stateless, Windows])
