@@ -26,6 +26,7 @@ from scheduler.container.grace import INSTANCE_GRACE_SECS
 from scheduler.daemon import start
 from scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
 from scheduler.registration import forget, register
+from scheduler.savepoints import Savepoint
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
@@ -72,6 +73,7 @@ class ForegroundRun:
         url: str,
         folders: tuple[str, ...],
         backend: Backend,
+        savepoint: Savepoint | None = None,
     ) -> "ForegroundRun":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
@@ -83,6 +85,7 @@ class ForegroundRun:
             foreground=True,
             console=theirs,
             remove_at_end=folders,
+            savepoint=savepoint,
         )
         register(launch, backend)
         clock = Stopwatch()
@@ -119,7 +122,16 @@ class ForegroundRun:
 
     def _is_over(self, seconds: float | None, until_done: bool) -> bool:
         timed_out = seconds is not None and self.clock.secs >= seconds
-        return bool(self._interrupts) or timed_out or (until_done and self._done)
+        is_done = until_done and self._done
+        return bool(self._interrupts) or timed_out or is_done or bool(self._restore_failure)
+
+    @property
+    def _restore_failure(self) -> str:
+        """Why no instance can begin with the savepoint that the run is given."""
+        checkpoints = self.stats.checkpoints if self.stats is not None else None
+        if self.launch.savepoint is None or checkpoints is None:
+            return ""
+        return checkpoints.restore_failure
 
     def _follow(self, over: Callable[[], bool], fresh_secs: float) -> None:
         """Refresh numbers and show lines until `over`, or until the scheduler is gone."""
@@ -213,6 +225,8 @@ class ForegroundRun:
             self.screen.note(
                 "\n".join(ending.lines(self.screen.width, not self.screen.shows_all_events))
             )
+        if self._restore_failure:
+            raise HeronError(f"{name} cannot begin with its savepoint: {self._restore_failure}")
         if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
         if self._lost:

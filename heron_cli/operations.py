@@ -16,7 +16,7 @@ from heron_core.operations import Kind, Operation, State
 from heron_core.state_tree import scheduler_path, topology_path
 from heron_io.polling import POLL_SECS, wait_until
 from scheduler.backends.protocol import SelfRunning
-from scheduler.operation_steps import BACK_SECS, Progress, Service, Steps
+from scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
 from scheduler.operations import Requests
 from scheduler.registration import forget, is_alive
 
@@ -77,13 +77,17 @@ def _followed(
     return operation
 
 
-def ask_to_end(topology: RunningTopology, wait_secs: float) -> None:
+def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "") -> None:
     """Have the topology's scheduler end it, and wait until it has; if the scheduler dies, what it
-    leaves is removed here."""
+    leaves is removed here. `savepoint`: where one is to be taken before; HeronError if it cannot
+    be, and then nothing is ended."""
     store, name, scheduler = topology.store, topology.name, topology.scheduler
     requests = Requests(store, name)
-    number = requests.ask(Kind.KILL, {"wait_secs": wait_secs})
+    number = requests.ask(Kind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
     shown = Shown()
+    if savepoint:
+        with goes_on(f"the savepoint and the kill of {name} go on"):
+            _await_savepoint(topology, requests, number, shown)
 
     def has_ended() -> bool:
         operation = requests.get(number)
@@ -102,6 +106,23 @@ def ask_to_end(topology: RunningTopology, wait_secs: float) -> None:
         wait_until(lambda: not is_alive(scheduler), GONE_SECS)
     if scheduler is not None and store.get(scheduler_path(name)) == scheduler:
         forget(store, name)
+
+
+def _await_savepoint(
+    topology: RunningTopology, requests: Requests, number: int, shown: "Shown"
+) -> None:
+    """Until the savepoint of a kill is there."""
+    asked_at = time.monotonic()
+    while (operation := requests.get(number)) is not None and SAVEPOINT not in operation.result:
+        shown.show(operation)
+        if operation.state is State.FAILED:
+            shown.clear()
+            raise HeronError(f"{topology.name} is not killed: {operation.reason}")
+        if operation.state is State.PENDING and time.monotonic() - asked_at > TAKEN_UP_SECS:
+            raise not_taken_up(topology, Kind.KILL)
+        _check_alive(topology)
+        time.sleep(POLL_SECS)
+    shown.clear()
 
 
 def follow(steps: Steps) -> Mapping[str, Any]:

@@ -116,6 +116,8 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
     if not checkpoints.released:
         back = checkpoints.restored
         parts.append(f"going back to {f'checkpoint {back}' if back else 'the start'}")
+    if checkpoints.restore_failure:
+        parts.append(f"which cannot be had: {checkpoints.restore_failure}")
     if checkpoints.failure:
         parts.append(f"the last one failed: {checkpoints.failure}")
     if checkpoints.waiting_for:

@@ -196,6 +196,11 @@ def takes_checkpoints(config: Mapping[str, Any]) -> bool:
     return reliability(config) == EFFECTIVELY_ONCE
 
 
+def saves_states(config: Mapping[str, Any]) -> bool:
+    """Whether each instance saves its own state, for the process that replaces it."""
+    return reliability(config) == ATLEAST_ONCE
+
+
 def state_backend(config: Mapping[str, Any]) -> str:
     """Where keyed state is kept: memory (default), or rocksdb for state larger than memory."""
     return _one_of(config, STATE_BACKEND, MEMORY, ROCKSDB)

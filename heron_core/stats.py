@@ -214,6 +214,8 @@ class CheckpointStats:
     """The one with which this epoch began; 0 for none."""
     released: bool
     """Whether all instances have that state, so that data flows."""
+    restore_failure: str = ""
+    """Why a checkpoint cannot be restored, after several tries; they go on."""
     waiting_for: tuple[str, ...] = ()
     """The instances that have not, or that have still to store their state, some of them."""
 

@@ -7,7 +7,7 @@ component and its driver, and does the rest: it is what `Host` names.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateError
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
 from heron_core.wire.packets import checkpoint_of, encode_barrier
@@ -39,6 +39,9 @@ class Host(Protocol):
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the data connection."""
 
+    def warn(self, text: str) -> None:
+        """A line for the component's log."""
+
     def do_first(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
@@ -52,12 +55,16 @@ class Host(Protocol):
 class Checkpointing:
     """The saved states of one instance, and what of a checkpoint is the instance's to do."""
 
-    def __init__(self, host: Host, load: Callable[[int], bytes], is_read: bool) -> None:
+    def __init__(
+        self, host: Host, load: Callable[[int], bytes], is_read: bool, is_waiting: bool
+    ) -> None:
         """`load` reads the state of a checkpoint from the store; `is_read`: whether somebody
-        waits for our barriers."""
+        waits for our barriers; `is_waiting`: there is no component yet."""
         self._host = host
         self._states = OwnStates(load)
         self._is_read = is_read
+        self.is_waiting = is_waiting
+        """Whether the component is only made when its state is there."""
         self._is_fresh = True
         """Whether the component has done nothing since it was initialised."""
 
@@ -66,6 +73,12 @@ class Checkpointing:
         driver.barrier = self._barrier
         if isinstance(driver, SpoutDriver):
             driver.emitted_ids = EmittedIds()
+
+    def warn_of_spout(self) -> None:
+        """The user is told of a spout without state, once there is one."""
+        instance = self._host.instance
+        if isinstance(instance.driver, SpoutDriver) and not instance.keeps_state:
+            self._host.warn(STATELESS_SPOUT)
 
     # --- a checkpoint -------------------------------------------------------------------------
 
@@ -139,17 +152,31 @@ class Checkpointing:
         who = self._host.identity
         try:
             saved = self._states.go_back(checkpoint)
+        except HeronError as error:
+            return self._not_restored(epoch, error)
+        try:
             self._is_completed(checkpoint)  # nobody may have told us
             self._go_back(checkpoint, saved)
         except HeronError as error:
-            self._host.driver.outbox.discard()
-            return messages.RestoreFailed(who.task, epoch, str(error)[:REASON_MAX])
+            if self.is_waiting and not isinstance(error, StateError):
+                raise  # its class cannot begin, with whatever state
+            return self._not_restored(epoch, error)
         return messages.Restored(who.task, who.incarnation, epoch)
+
+    def _not_restored(self, epoch: int, error: HeronError) -> messages.FromInstance:
+        self._host.driver.outbox.discard()
+        reason = str(error)[:REASON_MAX]
+        return messages.RestoreFailed(self._host.identity.task, epoch, reason)
 
     def _go_back(self, checkpoint: int, saved: bytes | None) -> None:
         """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
         void. Any other component is made anew, so that nothing is left of what it has done."""
         host, driver = self._host, self._host.driver
+        if self.is_waiting:
+            host.make_anew(saved)
+            self.is_waiting = self._is_fresh = False
+            self.warn_of_spout()
+            return
         is_fresh, self._is_fresh = self._is_fresh, False
         if is_fresh and saved is None:
             return

@@ -110,10 +110,13 @@ class ControlCore:
             case messages.Resync():
                 return [SendControl(self._register()), *self._call(self._calls.fail_pending, event)]
             case messages.QuiescenceProbe(wave):
-                counts = self._driver.counts()
+                # First: a call that is over by now has counted what it sent.
+                is_free = not self._shared.pending_calls
+                sent, processed, idle = self._driver.counts()
                 report = messages.QuiescenceReport(
-                    self.identity.task, wave, *counts, self._shared.epoch_taken
-                )
+                    self.identity.task, wave, sent, processed, idle and is_free,
+                    self._shared.epoch_taken,
+                )  # fmt: skip
                 return [*self._heartbeat(now), SendControl(report)]
             case messages.FinishBolts():
                 return self._call(self._calls.finish_bolt, event)

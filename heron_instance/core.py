@@ -15,6 +15,7 @@ code on each tuple of a message and hands what it emits to `send`, one call for 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from heron_core.errors import ProtocolError
@@ -25,7 +26,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import encode_consumed
-from heron_instance.checkpointing import STATELESS_SPOUT, Checkpointing
+from heron_instance.checkpointing import Checkpointing
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
 from heron_instance.events import (
     Connected,
@@ -48,9 +49,10 @@ from heron_instance.events import (
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
+from heron_instance.periodic_saving import PeriodicSaving
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import build
+from heron_instance.runtime.factory import build, waiting
 from heron_instance.shared_state import SharedState
 
 CONSUMED_BYTES = 256 * 1024
@@ -120,9 +122,16 @@ class InstanceCore:
         self._story = Story()
         self._topology = topology
         self._environment = environment = replace(environment, send=self.send)
-        self.instance = build(topology, packing, identity.task, environment)
+        first = waiting if environment.waits_for_state else build
+        self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
+        self.saving: PeriodicSaving | None = None
+        """Of a component that saves its state by itself."""
         self.driver = self._prepared()
+        newest = environment.newest_state
+        if newest is not None and self.instance.saves_itself:
+            interval_secs = self.driver.options.checkpoint_interval_secs
+            self.saving = PeriodicSaving(self, newest, interval_secs, self._clock())
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
@@ -143,7 +152,7 @@ class InstanceCore:
             Stopped: self._stopped,
             Connected: lambda event, now: self._noted(event, now, self.control.connected()),
             ControlReceived: self._control_received,
-            Timer: lambda event, now: self.control.timer(now),
+            Timer: self._timer,
         }
 
     def handle(self, event: Event, now: float) -> Out:
@@ -169,6 +178,13 @@ class InstanceCore:
         # A probe changes nothing, and comes many times a second while a topology drains.
         probed = type(event.message) is messages.QuiescenceProbe
         return out if probed else self._noted(event, now, out)
+
+    def _timer(self, event: Timer, now: float) -> Out:
+        out = self.control.timer(now)
+        if self.saving is not None and self.saving.is_due(now):
+            self.shared.call(partial(self.saving.save, now))
+            return [*out, Wake()]
+        return out
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
         self._story.record(now, name_of(event), map(name_of, out))
@@ -348,10 +364,21 @@ class InstanceCore:
         if load is None:
             return None
         self.shared.takes_checkpoints = True
-        if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
-            self._environment.logger.warning(STATELESS_SPOUT)
         component = self._packing.instances[self.identity.task].component
-        return Checkpointing(self, load, self._topology.is_read(component))
+        is_read = self._topology.is_read(component)
+        made = Checkpointing(self, load, is_read, self._environment.waits_for_state)
+        if not made.is_waiting:
+            made.warn_of_spout()
+        return made
+
+    def warn(self, text: str) -> None:
+        """A line for the component's log."""
+        self._environment.logger.warning(text)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is no component yet, for nobody has said with which state it begins."""
+        return self._checkpointing is not None and self._checkpointing.is_waiting
 
     def _prepared(self) -> ComponentDriver:
         driver = self.instance.driver

@@ -26,6 +26,8 @@ class Options:
     metrics_interval_secs: float
     message_timeout_secs: float
     """What is not acked by then has failed; infinity where nothing expires."""
+    checkpoint_interval_secs: float
+    """Between two times that an instance saves its state by itself."""
     debug: bool
     exits_on_exception: bool
     stuck_secs: float
@@ -50,6 +52,7 @@ class Options:
             message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
             if keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS)
             else math.inf,
+            checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             exits_on_exception=keys.exits_on_exception(merged),
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),

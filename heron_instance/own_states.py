@@ -39,7 +39,8 @@ class OwnStates:
         return is_new
 
     def go_back(self, checkpoint: int) -> bytes | None:
-        """The state of a checkpoint; None for checkpoint 0. HeronError if it cannot be had."""
+        """The state of a checkpoint; None for checkpoint 0, and if the task has none in it: a
+        savepoint knows nothing of a component that is new. HeronError if it cannot be had."""
         if not checkpoint:
             self._by_checkpoint = {}
             return None
@@ -47,4 +48,4 @@ class OwnStates:
         if state is None:
             state = self._load(checkpoint)
         self._by_checkpoint = {checkpoint: state}
-        return state
+        return state or None

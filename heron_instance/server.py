@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import zmq
@@ -42,6 +43,7 @@ from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
+from heron_instance.stored_states import CheckpointStates, NewestState
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
@@ -66,7 +68,9 @@ class InstanceArguments:
     task: int
     socket_path: str
     checkpoint_store: str = ""
-    """URL of where states are kept, in a topology that takes checkpoints."""
+    """URL of where states are kept, in a topology whose state is saved."""
+    run: str = ""
+    """Tells this run of the topology from others of its name."""
 
 
 class Server:
@@ -94,10 +98,9 @@ class Server:
         self._shared = SharedState()
         self._may_send = threading.Event()
         """`SharedState.may_send`, to wait for in the middle of a send."""
-        self._saving: SavingThread | None = None
-        if keys.takes_checkpoints(keys.with_defaults(topology.config)):
-            store = open_checkpoint_store(arguments.checkpoint_store)
-            self._saving = SavingThread(store, topology.name, who.task)
+        self._states: CheckpointStates | None = None
+        self._newest: NewestState | None = None
+        self._open_states(topology, arguments)
         try:
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
@@ -105,8 +108,32 @@ class Server:
             raise
         self._watchdog = self._core.control.watchdog
         self._control_thread = ControlThread(self._core, control_context, control, self._wake)
-        if self._saving is not None:
-            self._saving.begin(self._control_thread.send)
+        self._saving = self._begin_saving()
+
+    def _open_states(self, topology: TopologySpec, arguments: InstanceArguments) -> None:
+        config, task = keys.with_defaults(topology.config), arguments.task
+        if keys.takes_checkpoints(config):
+            store = open_checkpoint_store(arguments.checkpoint_store)
+            self._states = CheckpointStates(store, topology.name, task)
+        elif keys.saves_states(config):
+            where = arguments.checkpoint_store
+            self._newest = NewestState(where, topology.name, arguments.run, task)
+
+    def _begin_saving(self) -> SavingThread | None:
+        """The thread that writes states; None where there is none to write."""
+        saving = self._core.saving
+        if self._states is not None:
+            self._states.tell = self._control_thread.send
+            thread = SavingThread(self._states.write)
+        elif self._newest is not None and saving is not None:
+            self._newest.reported = lambda number, failure: self._call_soon(
+                partial(saving.reported, number, failure)
+            )
+            thread = SavingThread(self._newest.write)
+        else:
+            return None
+        thread.start()
+        return thread
 
     def _made_core(
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
@@ -120,7 +147,9 @@ class Server:
             self._call_soon,
             may_send=lambda: self._shared.may_send,
             rest=time.sleep,
-            load_state=None if self._saving is None else self._saving.load,
+            load_state=None if self._states is None else self._states.load,
+            waits_for_state=self._states is not None,
+            newest_state=self._newest,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -129,7 +158,8 @@ class Server:
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         self._control_thread.start()
         try:
-            self._main_loop()
+            self._loop_or_tell()
+            self._save_last()
             self._core.close_component()
             self._core.driver.flush()
         finally:
@@ -138,6 +168,24 @@ class Server:
             self._data.close(linger=CLOSE_LINGER_MS)
             self._context.term()
         return 0
+
+    def _loop_or_tell(self) -> None:
+        """The main loop; if the user's class cannot begin in it, the topology master is told."""
+        try:
+            self._main_loop()
+        except Exception as error:
+            if self._core.is_waiting:
+                self._control_thread.send(_failure(self._core.identity.task, error))
+            raise
+
+    def _save_last(self) -> None:
+        """Whoever replaces a process that has ended in good order goes on where it was."""
+        saving, newest = self._core.saving, self._newest
+        if saving is not None and newest is not None:
+            last = saving.last()
+            if last is not None:
+                newest.reported = saving.reported
+                newest.write(*last)
 
     def _main_loop(self) -> None:
         handle, perform = self._core.handle, self._instructions()
@@ -218,11 +266,15 @@ def _tell_of_failure(
     error: BaseException,
 ) -> None:
     """The user's class cannot be loaded or initialised: the topology master is to know why."""
-    text = " ".join(str(error).split())[:ERROR_CHARACTERS]
-    reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
-    control.send(messages.encode(messages.InstanceFailed(task, reason)))
+    control.send(messages.encode(_failure(task, error)))
     control.close(linger=CLOSE_LINGER_MS)
     context.term()
+
+
+def _failure(task: int, error: BaseException) -> messages.InstanceFailed:
+    text = " ".join(str(error).split())[:ERROR_CHARACTERS]
+    reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
+    return messages.InstanceFailed(task, reason)
 
 
 def run(

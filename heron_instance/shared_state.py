@@ -61,7 +61,9 @@ class SharedState:
         """In the main thread: make the calls that wait; those that they ask for come next time, so
         that the main loop does its other work in between (whoever asks also wakes it)."""
         for _ in range(len(self.pending_calls)):
-            self.pending_calls.popleft()()
+            # Until it has returned it is pending: who is asked whether it is idle is not.
+            self.pending_calls[0]()
+            self.pending_calls.popleft()
 
     def validate(self) -> None:
         """AssertionError if the invariants do not hold; in no thread while another one works."""

@@ -415,13 +415,20 @@ class Cluster:
     # --- the end ------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Let the bolts say their last words, each after all that feed it."""
+        """Let the bolts say their last words, each after all that feed it; a checkpoint before that
+        and one after it, where any are taken."""
         self.settle()
+        self._save_end()
         for level in finish_order(self.shared.topology, self.shared.packing.tasks_of):
             for task in sorted(level):
                 instance = self.instances[task]
                 self.guarded(instance, partial(instance.order, messages.FinishBolts((task,))))
             self.settle()
+        self._save_end()
+
+    def _save_end(self) -> None:
+        if self.checkpoints is not None:
+            self.checkpoint(self.checkpoints)
 
     def close(self) -> None:
         """The last calls of user code."""

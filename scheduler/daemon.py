@@ -26,7 +26,7 @@ from scheduler.operation_runner import runner_job
 from scheduler.operation_steps import BACK_SECS
 from scheduler.outcomes import write_outcome
 from scheduler.own_nodes import Announcement, is_of
-from scheduler.registration import forget_submission, scheduler_node
+from scheduler.registration import bring_states, forget_submission, scheduler_node
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
 from scheduler.update_plans import read_packings
@@ -40,6 +40,11 @@ def start(submission: Submission, backend: Supervised) -> Child:
     """Fork the scheduler of a registered topology. Call it before any zmq context exists."""
     name = submission.topology.name
     submission.home.clean_logs(name)
+    try:
+        bring_states(submission)
+    except BaseException:
+        forget_submission(submission)
+        raise
 
     def main(lifeline: int) -> int:
         if not submission.foreground:
@@ -74,6 +79,8 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
         write_outcome(submission, outcome)
         if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
             forget_submission(submission, partial(is_of, _own_node(backend, sockets)))
+        else:
+            shutil.rmtree(submission.home.states(name), ignore_errors=True)
         for each in submission.remove_at_end:
             shutil.rmtree(each, ignore_errors=True)
     log.info("the scheduler ends: %s", outcome.reason)

@@ -6,7 +6,7 @@ is done already.
 """
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,10 +20,20 @@ from heron_core.plans import (
     packing_to_json,
     physical_from_json,
 )
-from heron_core.state_tree import execution_path, master_path, packing_path, physical_path
+from heron_core.state_tree import (
+    checkpoints_path,
+    execution_path,
+    master_path,
+    packing_path,
+    physical_path,
+    topology_path,
+)
 from heron_core.stats import TopologyStats, UpdateStats
+from heron_core.topology import topology_from_json
+from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.protocol import StateStore
+from scheduler.savepoints import Taking, check_is_free, store_url
 
 ANSWER_SECS = 1.0
 """For one question to the master: the others' steps wait meanwhile."""
@@ -34,6 +44,12 @@ STORED_SECS = 5.0
 BACK_SECS = 120.0
 """How long a container that was restarted on a cluster may take to be back."""
 NAMED_MAX = 5
+HOLD_SECS = 300.0
+"""After the checkpoint of a savepoint no other is to come before the end; copying may take long. If
+nobody ends the topology, they go on after this."""
+SAVEPOINT, SAVING = "savepoint", "saving"
+"""Of a kill: where its savepoint is to be; that one was begun; and, in the result, that it is
+there."""
 UPDATE_STEPS = {
     "containers": "waiting for added containers",
     "drain": "waiting until tuples in flight are processed",
@@ -94,7 +110,7 @@ class OperationSteps:
         """The steps of a request."""
         match request.kind:
             case Kind.KILL:
-                return self.kill(float(request.arguments["wait_secs"]), str(request.requester))
+                return self.kill_with_savepoint(request)
             case Kind.RESTART:
                 done = request.result.get("restarted", ())
                 return self.restart(request.arguments["containers"], done)
@@ -112,12 +128,12 @@ class OperationSteps:
         answer = yield from self._answer(command)
         return {"changed": bool(answer["changed"])}
 
-    def _answer(self, command: str) -> Steps:
+    def _answer(self, command: str, arguments: dict[str, Any] | None = None) -> Steps:
         """What the topology master answers, as soon as there is one."""
         late_at = self.clock() + SILENT_SECS
         while True:
             try:
-                return self.client.ask(command, wait_secs=ANSWER_SECS)
+                return self.client.ask(command, arguments, wait_secs=ANSWER_SECS)
             except NoAnswer:
                 if self.clock() > late_at:
                     raise
@@ -125,9 +141,11 @@ class OperationSteps:
 
     # --- checkpoint -----------------------------------------------------------------------------
 
-    def checkpoint(self) -> Steps:
-        """Have a checkpoint taken, and wait until it is complete; HeronError if it fails."""
-        number = int((yield from self._answer(Kind.CHECKPOINT))["number"])
+    def checkpoint(self, hold_secs: float = 0.0) -> Steps:
+        """Have a checkpoint taken, and wait until it is complete; HeronError if it fails.
+        `hold_secs`: for so long no other is to follow by itself."""
+        asked = {"hold_secs": hold_secs} if hold_secs else {}
+        number = int((yield from self._answer(Kind.CHECKPOINT, asked))["number"])
         while True:
             answer = yield from self._answer("stats")
             found = TopologyStats.from_json(answer).checkpoints
@@ -140,7 +158,39 @@ class OperationSteps:
                 raise HeronError(f"checkpoint {number} failed: {found.failure}")
             yield Progress(f"waiting for {', '.join(found.waiting_for) or 'its beginning'}")
 
+    def savepoint(self, url: str, is_begun: bool = False) -> Steps:
+        """Have a checkpoint taken and copied into a folder; HeronError if that cannot be, and then
+        all is as it was. `is_begun`: one of us that died may have written there."""
+        if not is_begun:
+            check_is_free(url)
+        yield Progress(result={SAVING: True})
+        try:
+            taken = yield from self.checkpoint(HOLD_SECS)
+            for text in self._copied(int(taken["number"]), url):
+                yield Progress(text)
+        except HeronError:
+            self.client.try_ask(Kind.CHECKPOINT)  # or none would follow for a while
+            raise
+        return {SAVEPOINT: url}
+
+    def _copied(self, number: int, url: str) -> Iterator[str]:
+        topology = topology_from_json(self.store.get(topology_path(self.name)) or {})
+        logs = str((self.store.get(execution_path(self.name)) or {}).get("logs", ""))
+        completed = (self.store.get(checkpoints_path(self.name)) or {}).get("completed", ())
+        at = next((float(each["at"]) for each in completed if each["number"] == number), 0.0)
+        store = open_checkpoint_store(store_url(topology, logs))
+        return Taking(topology, self._running_plan(), store, number, at, url).copied()
+
     # --- kill -----------------------------------------------------------------------------------
+
+    def kill_with_savepoint(self, request: Operation) -> Steps:
+        """As `kill`, after a savepoint if one is wanted: without it nothing is killed."""
+        url, done = str(request.arguments.get(SAVEPOINT) or ""), request.result
+        wait_secs = float(request.arguments["wait_secs"])
+        if url and SAVEPOINT not in done:
+            yield Progress(result=(yield from self.savepoint(url, SAVING in done)))
+        # What is processed after the savepoint, whoever begins with it processes again.
+        return (yield from self.kill(0.0 if url else wait_secs, str(request.requester)))
 
     def kill(self, wait_secs: float, requester: str) -> Steps:
         """End everything, after a drain of at most `wait_secs`."""

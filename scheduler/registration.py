@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import TopologyState, packing_to_json
 from heron_core.state_tree import (
@@ -20,12 +21,14 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import topology_to_json
+from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.processes import started_at, user_name
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
+from scheduler.savepoints import store_url
 from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
@@ -64,6 +67,35 @@ def _first_state(submission: Submission) -> dict[str, Any]:
     }
 
 
+def bring_states(submission: Submission) -> None:
+    """Put the savepoint that it begins with into the checkpoint store of a registered topology,
+    whose folder is empty by now; HeronError if that cannot be done.
+
+    In a store of the user's own may be checkpoints of former topologies of this name: theirs keep
+    their numbers, and ours come behind. What their instances have saved by themselves is of no
+    use any more.
+    """
+    topology, savepoint = submission.topology, submission.savepoint
+    config = keys.with_defaults(topology.config)
+    if not (keys.takes_checkpoints(config) or keys.saves_states(config)):
+        return
+    try:
+        store = open_checkpoint_store(store_url(topology, submission.home.logs(topology.name)))
+        store.forget_own(topology.name)
+        latest = max(store.numbers(topology.name), default=0)
+    except HeronError:
+        if savepoint is not None:
+            raise
+        return  # who takes checkpoints may reach what we do not, and says so if not
+    node: dict[str, Any] = {"latest": latest, "completed": []}
+    if savepoint is not None:
+        size_bytes = savepoint.write(store, topology.name, latest + 1)
+        node = savepoint.node(latest + 1, size_bytes)
+    if node["latest"] and keys.takes_checkpoints(config):
+        with open_store(submission.store_url) as nodes:
+            nodes.put(checkpoints_path(topology.name), node)
+
+
 def _taken(name: str, node: dict[str, Any]) -> NameInUse:
     pid, host = node.get("pid"), node.get("host")
     who = f"on cluster {node['cluster']}" if "cluster" in node else f"scheduler pid {pid}"
@@ -78,6 +110,7 @@ def deploy(submission: Submission, backend: SelfRunning) -> None:
     go again, and HeronError says why."""
     submission.home.clean_logs(submission.topology.name)
     try:
+        bring_states(submission)
         backend.deploy(submission)
     except BaseException:
         forget_submission(submission)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io.security import Keys
+from scheduler.savepoints import Savepoint
 from scheduler.user_folder import Home
 
 
@@ -23,6 +24,8 @@ class Submission:
     """Pipe of a foreground command line that shows what components print."""
     remove_at_end: tuple[str, ...] = ()
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
+    savepoint: Savepoint | None = None
+    """With which state it begins."""
     waits_for_room: bool = False
     """`submit` goes on waiting where the cluster has no room."""
 

@@ -43,6 +43,10 @@ class Home:
         beside its logs."""
         return os.path.join(self.topology(name), "checkpoints")
 
+    def savepoint(self, name: str, at: str) -> str:
+        """Where a savepoint goes that nobody has named a folder for; `at`: when, for people."""
+        return os.path.join(self.path, "savepoints", f"{name}-{at}")
+
     @property
     def archives(self) -> str:
         """The folder in which archives of `heronpy package` are unpacked."""

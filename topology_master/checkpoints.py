@@ -14,12 +14,16 @@ from typing import Any
 from heron_core.stats import CheckpointStats
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
-from topology_master.events import DiscardCheckpoint, StoreCheckpoints
+from topology_master.events import DescribeCheckpoint, DiscardCheckpoint, StoreCheckpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
 
 Step = (
-    StoreCheckpoints | DiscardCheckpoint | messages.TriggerCheckpoint | messages.CheckpointCompleted
+    StoreCheckpoints
+    | DescribeCheckpoint
+    | DiscardCheckpoint
+    | messages.TriggerCheckpoint
+    | messages.CheckpointCompleted
 )
 """Messages go to all stream managers."""
 
@@ -49,6 +53,8 @@ class Completed:
     secs: float
     """How long it took until all states were stored."""
     size_bytes: int
+    at_end: str = ""
+    """The phase of the end in which it was taken (termination.Phase); empty before that."""
 
 
 @dataclass(slots=True)
@@ -62,6 +68,7 @@ class Pending:
     stage: Stage = Stage.NUMBERED
     size_bytes: int = 0
     secs: float = field(default=0.0)
+    at_end: str = ""
 
 
 class Checkpoints:
@@ -85,6 +92,9 @@ class Checkpoints:
         """Why the last one failed; empty if it did not."""
         self._next_at: float | None = None
         """When the next one is due; None: this master has not looked yet."""
+        self._hold_secs = 0.0
+        self.is_requested = False
+        """Whether somebody wants the next one now, also while the topology is paused."""
         self._garbage = set[int]()
         """Of checkpoints that have failed there may be states in the store."""
 
@@ -96,11 +106,18 @@ class Checkpoints:
         """The checkpoints to which the topology can go back, best first; 0 if there is none."""
         return [each.number for each in self.completed] or [0]
 
+    def at_end(self, number: int) -> str:
+        """The phase of the end in which a completed one was taken; empty before that."""
+        return next((each.at_end for each in self.completed if each.number == number), "")
+
     # --- the way of a checkpoint --------------------------------------------------------------
 
-    def request(self, now: float) -> int:
-        """Somebody wants one now; its number."""
+    def request(self, now: float, hold_secs: float = 0.0) -> int:
+        """Somebody wants one now; its number. After it none begins by itself for `hold_secs`: what
+        one commits that comes later, whoever goes on from this one would commit again."""
         self._next_at = now
+        self._hold_secs = hold_secs
+        self.is_requested = True
         return self.latest + 1
 
     def is_due(self, now: float) -> bool:
@@ -109,11 +126,13 @@ class Checkpoints:
             self._next_at = now + self._options.checkpoint_interval_secs
         return self.pending is None and now >= self._next_at
 
-    def begin(self, tasks: Set[int], now: float) -> list[Step]:
+    def begin(self, tasks: Set[int], now: float, at_end: str = "") -> list[Step]:
         """A checkpoint of these tasks begins: with its number."""
         self.latest += 1
-        self.pending = Pending(self.latest, now, set(tasks))
-        self._next_at = now + self._options.checkpoint_interval_secs
+        self.pending = Pending(self.latest, now, set(tasks), at_end=at_end)
+        self.is_requested = False
+        self._next_at = now + max(self._options.checkpoint_interval_secs, self._hold_secs)
+        self._hold_secs = 0.0
         return [StoreCheckpoints(self.to_json())]
 
     def stored(self, epoch: int) -> list[Step]:
@@ -149,8 +168,10 @@ class Checkpoints:
             self._wall_clock_secs + pending.since,
             pending.secs,
             pending.size_bytes,
+            pending.at_end,
         )
-        return [self._retain([newest, *self.completed])]
+        described = DescribeCheckpoint(newest.number, newest.at)
+        return [described, self._retain([newest, *self.completed])]
 
     def _retain(self, completed: list[Completed]) -> Step:
         retained = completed[: self._options.checkpoints_retained]
@@ -203,6 +224,7 @@ class Checkpoints:
         return CheckpointStats(
             restored=recovery.restore.checkpoint,
             released=recovery.is_released,
+            restore_failure=recovery.failure,
             waiting_for=waiting_for,
             completed=newest.number if newest else 0,
             age_secs=max(0.0, self._wall_clock_secs + now - newest.at) if newest else None,

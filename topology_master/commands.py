@@ -68,8 +68,10 @@ class Commands:
         return {"number": self._life.start_update(target, now, out)}
 
     def _checkpoint(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`stats` tells when it is complete."""
-        return {"number": self._life.request_checkpoint(now)}
+        """`stats` tells when it is complete. `hold_secs`: for so long none is to follow."""
+        hold = arguments.get("hold_secs", 0)
+        hold_secs = float(hold) if isinstance(hold, int | float) else 0.0
+        return {"number": self._life.request_checkpoint(now, hold_secs)}
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

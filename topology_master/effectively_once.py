@@ -7,6 +7,7 @@ from heron_core.wire.messages import Json, RegisterStreamManager
 from topology_master.checkpoints import Checkpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
+from topology_master.termination import Phase
 
 
 class EffectivelyOnce:
@@ -24,6 +25,24 @@ class EffectivelyOnce:
         self.recovery = Recovery(previous.restore if previous else None)
         self._processes: dict[int, int] = {}
         """container -> incarnation of its stream manager, as this master knows it"""
+        if previous is not None and self._may_have_finished():
+            self.recovery.wanted = "another topology master took over while the topology was ending"
+
+    def _may_have_finished(self) -> bool:
+        """Whether bolts may have run on_finish since all began by the newest plan: then nobody
+        knows here which ones, and no checkpoint may be taken before all have gone back."""
+        newest = self.checkpoints.completed[:1]
+        if not newest or not newest[0].at_end:
+            return False
+        is_after = newest[0].number != self.restore.checkpoint
+        return is_after or newest[0].at_end == Phase.COMMITTING.value
+
+    def awaited_at_end(self, number: int, now: float) -> int | None:
+        """The checkpoint that is still to be taken if all go back to the last one: with it what
+        components have prepared is made good. None if that one was not the last."""
+        if self.checkpoints.at_end(number) != Phase.COMMITTING.value:
+            return None
+        return self.checkpoints.request(now)
 
     def is_new_process(self, who: RegisterStreamManager) -> bool:
         """Whether a stream manager, which has no plan yet, is not the one that registered for its

@@ -91,6 +91,15 @@ class StoreCheckpoints:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeCheckpoint:
+    """Write into the checkpoint store what is in a checkpoint, whose states are all there."""
+
+    checkpoint: int
+    at: float
+    """When it was triggered, in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
 class DiscardCheckpoint:
     """Remove a checkpoint's states from the checkpoint store: nobody will go back to it."""
 
@@ -118,6 +127,7 @@ Instruction = (
     | StoreState
     | StoreStatistics
     | StoreCheckpoints
+    | DescribeCheckpoint
     | DiscardCheckpoint
     | WriteEvent
     | Log
@@ -151,7 +161,13 @@ def effect_of(instruction: Instruction) -> str | None:
             return f"StoreState {state} {reason}".rstrip()
         case Log(text):
             return text
-        case StorePlan() | StorePacking() | StoreCheckpoints() | DiscardCheckpoint():
+        case (
+            StorePlan()
+            | StorePacking()
+            | StoreCheckpoints()
+            | DescribeCheckpoint()
+            | DiscardCheckpoint()
+        ):
             return type(instruction).__name__
         case _:
             assert_never(instruction)

@@ -25,7 +25,7 @@ from topology_master.options import Options
 from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
 from topology_master.recovery import Progress
 from topology_master.rescale import MasterView, Rescale
-from topology_master.termination import Ended, Finish, Phase, Termination
+from topology_master.termination import AT_END, Ended, Finish, Phase, Save, Termination
 
 Out = list[events.Instruction]
 
@@ -149,7 +149,9 @@ class Lifecycle:
 
     @property
     def _plan_state(self) -> str:
-        return TopologyState.PAUSED if self.rescale.spouts_paused else self.state
+        # Who comes back to the last checkpoint is to emit nothing more.
+        is_over = self.termination.phase is Phase.COMMITTING
+        return TopologyState.PAUSED if self.rescale.spouts_paused or is_over else self.state
 
     def _plan_json(self) -> dict[str, Any]:
         return self.plan.to_json(self.topology.name, self._plan_state)
@@ -179,6 +181,8 @@ class Lifecycle:
         for step in steps:
             if isinstance(step, messages.TriggerCheckpoint | messages.CheckpointCompleted):
                 self.send_all(step, out)
+                if isinstance(step, messages.CheckpointCompleted):
+                    self.termination.checkpoint_completed(step.checkpoint)
             else:
                 out.append(step)
 
@@ -186,8 +190,8 @@ class Lifecycle:
         """All go back to a checkpoint, by a plan with an epoch that is new."""
         before = once.restore.checkpoint
         self.plan.restore = once.begin_epoch()
-        self.termination.go_back(self.plan.packing)
         number = self.plan.restore.checkpoint
+        self.termination.go_back(self.plan.packing, once.awaited_at_end(number, now))
         if self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
             what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
             self.incidents.record(now, EventKind.RESTORE, what, why)
@@ -259,8 +263,9 @@ class Lifecycle:
             why = f"not stored in time by {self._some_names(pending.left)}"
             self._checkpoint_failed(once, pending.number, why, now)
         if self._may_begin_checkpoint(once) and once.checkpoints.is_due(now):
-            tasks = self.plan.packing.instances.keys()
-            self._take_steps(once.checkpoints.begin(tasks, now), out)
+            tasks, phase = self.plan.packing.instances.keys(), self.termination.phase
+            at_end = phase.value if phase in AT_END else ""
+            self._take_steps(once.checkpoints.begin(tasks, now, at_end), out)
 
     def _may_begin_checkpoint(self, once: EffectivelyOnce) -> bool:
         return (
@@ -268,22 +273,26 @@ class Lifecycle:
             and not once.recovery.wanted
             and not self._withheld
             and not self.draining
-            and self.state == TopologyState.RUNNING
-            and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
+            and (self.termination.awaited is not None or self._is_taking_checkpoints(once))
         )
 
-    def request_checkpoint(self, now: float) -> int:
+    def _is_taking_checkpoints(self, once: EffectivelyOnce) -> bool:
+        """In a topology that is paused nothing changes, so nobody saves it unasked."""
+        is_paused = self.state != TopologyState.RUNNING and not once.checkpoints.is_requested
+        return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
+
+    def request_checkpoint(self, now: float, hold_secs: float = 0.0) -> int:
         """Somebody wants a checkpoint now; its number. HeronError if there can be none."""
         once, name = self.effectively_once, self.topology.name
         if once is None:
             raise HeronError(
                 f"{name} takes no checkpoints: {RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
             )
-        if self.draining or self.state != TopologyState.RUNNING:
-            raise HeronError(f"{name} takes no checkpoints while it is {self.state}")
+        if self.draining:
+            raise HeronError(f"{name} is being killed: it takes no more checkpoints")
         if self.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
             raise HeronError(f"{name} is at its end: it takes no more checkpoints")
-        return once.checkpoints.request(now)
+        return once.checkpoints.request(now, hold_secs)
 
     def checkpoint_stats(self, now: float) -> CheckpointStats | None:
         """For people; None where none are taken."""
@@ -332,6 +341,7 @@ class Lifecycle:
         if self.rescale.may_cancel:
             self.cancel_update("the topology is being killed", now, out)
         self.draining = True
+        self.termination.awaited = None
         if not self.set_state(TopologyState.PAUSED, now, out):
             self._store_execution(out)
         self.termination.detector.restart()
@@ -381,10 +391,11 @@ class Lifecycle:
             self.advance_update(now, out)
         elif not self.draining:
             match self.termination.advance():
-                case Finish(tasks):
+                case Save():
                     if self.effectively_once is not None:
-                        # What bolts do at the end is to be done again if the topology goes back.
-                        self.effectively_once.checkpoints.abandon()
+                        number = self.effectively_once.checkpoints.request(now)
+                        self.termination.await_checkpoint(number)
+                case Finish(tasks):
                     self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
                 case Ended(lost):
                     self.incidents.record(now, EventKind.STATE, "the topology has ended")

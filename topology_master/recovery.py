@@ -41,7 +41,13 @@ class Recovery:
         """Why all are to go back, as soon as there is a plan for that; empty if they are not."""
         self.tries = 0
         """In a row that have failed."""
+        self._reason = ""
         self._retry_at: float | None = None
+
+    @property
+    def failure(self) -> str:
+        """Why no try has gone well, after so many that a moment's trouble is no reason any more."""
+        return self._reason if self.tries >= TRIES else ""
 
     @property
     def is_released(self) -> bool:
@@ -77,6 +83,7 @@ class Recovery:
         if message.epoch != epoch or self.is_released or self._retry_at is not None:
             return False
         self.tries += 1
+        self._reason = message.reason
         self._retry_at = now + RETRY_SECS
         return self.tries % TRIES == 1
 

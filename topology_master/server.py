@@ -17,6 +17,7 @@ from heron_core.plans import (
     packing_from_json,
     physical_from_json,
 )
+from heron_core.state.description import description_of
 from heron_core.state_tree import (
     checkpoints_path,
     execution_path,
@@ -27,6 +28,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import TopologySpec
+from heron_core.typed_json import to_json
 from heron_core.wire import messages
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
@@ -111,6 +113,7 @@ class Server:
             events.StorePacking: self._store_packing,
             events.StoreState: self._store_state,
             events.StoreCheckpoints: self._store_checkpoints,
+            events.DescribeCheckpoint: self._describe_checkpoint,
             events.DiscardCheckpoint: self._discard_checkpoint,
             events.StoreStatistics: lambda each: self._records.keep(each.statistics),
             events.WriteEvent: lambda each: self._records.write_event(each.event),
@@ -366,6 +369,15 @@ class Server:
     def _store_checkpoints(self, each: events.StoreCheckpoints) -> None:
         self._pending[checkpoints_path(self._topology.name)] = each.checkpoints
         self._write_pending()
+
+    def _describe_checkpoint(self, each: events.DescribeCheckpoint) -> None:
+        name, packing = self._topology.name, self._core.packing
+        described = description_of(self._topology, packing, each.checkpoint, each.at)
+        store = open_checkpoint_store(self._checkpoint_store_url)
+        try:
+            store.checkpoint(name, each.checkpoint).describe(to_json(described))
+        except CheckpointStoreError as error:
+            log.warning("nothing new can be started from checkpoint %d: %s", each.checkpoint, error)
 
     def _discard_checkpoint(self, each: events.DiscardCheckpoint) -> None:
         store = open_checkpoint_store(self._checkpoint_store_url)

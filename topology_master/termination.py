@@ -2,6 +2,11 @@
 
 Bolts run on_finish level by level, sources first, and the topology is drained again after each
 level, for what one level emits while it finishes the next one has still to process.
+
+A topology that takes checkpoints takes two more. One when all input is processed, so that a failure
+from here on leads back to this moment; one when all bolts have finished, which makes what they have
+emitted then as good as anything before (Flink: FLIP-147). Each is complete, and has been told to
+all components, before the next step.
 """
 
 from collections.abc import Set
@@ -21,9 +26,17 @@ class Phase(Enum):
     RUNNING = "running"
     DRAINING = "draining"
     """All spouts are finished, and something may be in flight."""
+    SAVING = "saving"
+    """All input is processed, and a checkpoint of that is taken."""
     FINISHING = "finishing"
     """Bolts run on_finish."""
+    COMMITTING = "committing"
+    """All bolts have finished, and the last checkpoint is taken."""
     ENDED = "ended"
+
+
+AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
+"""Those in which a checkpoint is taken; it is remembered with it in which one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,11 @@ class Finish:
     """These tasks are to run on_finish."""
 
     tasks: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """A checkpoint is to be taken now; it goes on when that is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +76,9 @@ class Termination:
     ) -> None:
         """`uncounted`: see TerminationDetector; a master before this one may have stored it."""
         self.phase = Phase.RUNNING
+        self.awaited: int | None = None
+        """The end waits for a checkpoint of this number, or a higher one."""
+        self._saves = options.checkpoints
         self.detector = TerminationDetector(
             frozenset(packing.instances),
             options.probe_patience_secs,
@@ -85,9 +106,11 @@ class Termination:
         self._finished -= gone
         self._take_plan(packing)
 
-    def go_back(self, packing: PackingPlan) -> None:
-        """All instances go back to a checkpoint, to before the end, and count from there."""
-        self.phase = Phase.RUNNING
+    def go_back(self, packing: PackingPlan, awaited: int | None = None) -> None:
+        """All instances go back to a checkpoint and count from there: to before the end, or to the
+        last one; then it is only for the checkpoint `awaited` to be complete."""
+        self.phase = Phase.RUNNING if awaited is None else Phase.COMMITTING
+        self.awaited = awaited
         self._finished.clear()
         self.finishing.clear()
         self._take_plan(packing)
@@ -109,34 +132,59 @@ class Termination:
         """A bolt's on_finish has run."""
         self.finishing.discard(task)
 
+    def await_checkpoint(self, number: int) -> None:
+        """The one that is to be taken now has this number."""
+        self.awaited = number
+
+    def checkpoint_completed(self, number: int) -> None:
+        """It is stored that a checkpoint is complete, and all components are told so: what they do
+        about it is waited for as well."""
+        if self.awaited is not None and number >= self.awaited:
+            self.awaited = None
+            self.detector.restart()
+
     @property
     def is_near(self) -> bool:
         """Whether probes are needed to find the end."""
-        return self.phase in (Phase.DRAINING, Phase.FINISHING)
+        return self.phase not in (Phase.RUNNING, Phase.ENDED)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether something has to come first that no probe tells of."""
+        return bool(self.finishing) or self.awaited is not None
 
     def next_round(self, now: float) -> int | None:
         """The number of the round of probes that is to be sent now; None if none is due."""
-        if self.finishing or not self.detector.is_due(now, self._probe_interval_secs):
+        if self._waits or not self.detector.is_due(now, self._probe_interval_secs):
             return None
         return self.detector.start_round(now)
 
-    def advance(self) -> Finish | Ended | None:
+    def advance(self) -> Finish | Save | Ended | None:
         """One step towards the end, if its condition holds."""
-        if not self._finished >= self._spouts:
+        if not self._finished >= self._spouts and self.phase is not Phase.COMMITTING:
             # A spout got a fail and emits again.
-            if self.phase is Phase.DRAINING:
-                self.phase = Phase.RUNNING
+            if self.phase in (Phase.DRAINING, Phase.SAVING):
+                self.phase, self.awaited = Phase.RUNNING, None
         elif self.phase is Phase.RUNNING:
             self.phase = Phase.DRAINING
             self.detector.restart()
-        elif self.is_near and self.detector.drained and not self.finishing:
-            return self._next_level()
+        elif self.is_near and self.detector.drained and not self._waits:
+            return self._next_step()
         return None
 
-    def _next_level(self) -> Finish | Ended:
-        if not self._levels:
-            self.phase = Phase.ENDED
-            return Ended(self.detector.lost)
+    def _next_step(self) -> Finish | Save | Ended:
+        if self._saves and self.phase is Phase.DRAINING:
+            self.phase = Phase.SAVING
+            return Save()
+        if self._levels and self.phase is not Phase.COMMITTING:
+            return self._next_level()
+        if self._saves and self.phase is not Phase.COMMITTING:
+            self.phase = Phase.COMMITTING
+            return Save()
+        self.phase = Phase.ENDED
+        return Ended(self.detector.lost)
+
+    def _next_level(self) -> Finish:
         self.phase = Phase.FINISHING
         level = self._levels.pop(0)
         self.finishing = set(level)
@@ -148,4 +196,7 @@ class Termination:
         assert self._finished <= self._spouts, "a finished spout is none"
         assert self.finishing <= tasks, "a bolt that is not there is to finish"
         assert not self.finishing or self.phase is Phase.FINISHING, "bolts finish before their time"
+        assert self.awaited is None or self.phase in (Phase.SAVING, Phase.COMMITTING), (
+            f"{self.phase}, and a checkpoint is waited for"
+        )
         assert self.detector.reports.keys() <= self.detector.tasks, "a stranger answered a probe"

@@ -1,10 +1,11 @@
 """`heronpy activate`, `deactivate` and `kill`."""
 
 import socket
+import time
 
 import click
 
-from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, self_running
+from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gone, self_running
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
@@ -15,6 +16,7 @@ from heron_io.processes import user_name
 from scheduler.operation_steps import OperationSteps, drain
 from scheduler.outcomes import write_killed_outcome
 from scheduler.registration import forget, is_alive
+from scheduler.savepoints import absolute_url
 from scheduler.user_folder import Home
 
 
@@ -89,23 +91,57 @@ wait_option = click.option(
 @click.command("kill")
 @target_options()
 @wait_option
+@click.option(
+    "--savepoint",
+    is_flag=False,
+    flag_value="",
+    metavar="[FOLDER]",
+    help="Take a checkpoint and keep it in FOLDER (default: ~/.heronpy/savepoints/NAME-TIME), then "
+    "end at once; if it cannot be taken, nothing is ended. For EFFECTIVELY_ONCE.",
+)
 @ignored("--timeout", metavar="MS")
-def kill_command(target: Target, wait_secs: float) -> None:
+def kill_command(target: Target, wait_secs: float, savepoint: str | None) -> None:
     """End the topology NAME: stop its spouts, process the tuples in flight, end all processes.
+
+    With --savepoint its state is kept: `heronpy submit ... --from-savepoint FOLDER` begins where
+    it was, also with other code, or with another parallelism of bolts that are grouped by fields.
 
     \b
     heronpy kill wordcount
     heronpy kill -n wordcount --wait 30
+    heronpy kill wordcount --savepoint
+    heronpy kill wordcount --savepoint /shared/savepoints/wordcount-before-upgrade
     """
     name = target.name()
+    url = None if savepoint is None else _savepoint_url(name, savepoint)
     with target.running(name) as topology:
-        end(topology, wait_secs, target.store_options.config_path)
+        end(topology, wait_secs, target.store_options.config_path, url or "")
+    if url is not None:
+        click.echo(f"the savepoint of {name} is {url}: begin with it by --from-savepoint {url}")
     click.echo(f"{name} is killed")
 
 
-def end(topology: RunningTopology, wait_secs: float, config_path: str | None = None) -> None:
-    """End a topology after a drain of at most `wait_secs`, and remove its nodes."""
+def _savepoint_url(name: str, given: str) -> str:
+    """The folder that is named, or one that is called after the topology and the time."""
+    if not given:
+        return Home.of_user().savepoint(name, time.strftime("%Y%m%d-%H%M%S"))
+    return absolute_url(given)
+
+
+def end(
+    topology: RunningTopology,
+    wait_secs: float,
+    config_path: str | None = None,
+    savepoint: str = "",
+) -> None:
+    """End a topology after a drain of at most `wait_secs`, or after a savepoint into that folder,
+    and remove its nodes."""
     cluster = self_running(topology, config_path)
+    if cluster is not None and savepoint:
+        containers = ClusterContainers(cluster, topology.name)
+        steps = OperationSteps(topology.store, topology.name, topology.client, containers)
+        follow(steps.savepoint(savepoint))
+        wait_secs = 0.0
     if cluster is not None:
         over = (TopologyState.ENDED, TopologyState.FAILED)
         if wait_secs and topology.state.get("state") not in over:
@@ -119,6 +155,8 @@ def end(topology: RunningTopology, wait_secs: float, config_path: str | None = N
             f"killed by {user_name()} on {socket.gethostname()}",
         )
     elif is_alive(topology.scheduler):
-        ask_to_end(topology, wait_secs)
+        ask_to_end(topology, wait_secs, savepoint)
         return
+    elif savepoint:
+        raise gone(topology.name)
     forget(topology.store, topology.name)

@@ -10,6 +10,7 @@ import click
 from heron_cli.configure import configured
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
+from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @click.command("run", cls=SparseCommand)
 @with_source_options
 @with_topology_options
+@with_savepoint_options
 @click.option(
     "-t",
     "--time",
@@ -58,6 +60,7 @@ def run_command(
     zookeeper: str | None,
     insecure: bool,
     spark: SparkOptions,
+    saved: SavepointOptions,
     program: bool,
     arguments: tuple[str, ...],
 ) -> int:
@@ -75,6 +78,7 @@ def run_command(
     heronpy run topology.py -t 60 -o topology.max.spout.pending=500 --containers 3
     heronpy run                     in a project with one topology
     heronpy run -n wordcount -e prod
+    heronpy run topology.py --from-savepoint FOLDER
     heronpy run topology.py --engine spark --checkpoint words.checkpoint
     heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
     """
@@ -94,13 +98,18 @@ def run_command(
         _show(spec, spark, dry_run_format)
         return 0
     if spark.compiles:
+        saved.refuse("--engine spark")
         from heron_spark.backend import run_here
 
         return ending_code(*run_here(spec, spark.options(seconds or None)))
     packing = spark.packing(spec)
+    from scheduler.user_folder import Home
+
+    savepoint = saved.read(spec, packing, Home.of_user(), spark.is_local)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper, insecure))
-        run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name))
+        backend = spark.backend(spec.name)
+        run = ForegroundRun.start(spec, packing, url, folders, backend, savepoint)
         return run.until_end(seconds or None, until_done)
 
 

@@ -12,6 +12,7 @@ from heron_cli.loading import load_in_child
 from heron_cli.operations import goes_on
 from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
+from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import (
@@ -25,11 +26,12 @@ from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path
-from heron_core.stats import QueryStats
+from heron_core.stats import CheckpointStats, QueryStats, TopologyStats
 from heron_core.topology import TopologySpec
 from heron_io.disk_space import shortage
 from heron_io.polling import wait_until
 from heron_io.state_store.protocol import StateStore
+from scheduler.backends.local import LocalBackend
 from scheduler.backends.protocol import SelfRunning, Supervised
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ sparse_options = stacked(
 @click.command("submit", cls=SparseCommand)
 @with_source_options
 @with_topology_options
+@with_savepoint_options
 @click.option(
     "-f", "--force", is_flag=True, help="Kill a topology of the same name first, if one runs."
 )
@@ -98,6 +101,7 @@ def submit_command(
     insecure: bool,
     cluster: "Cluster | None",
     spark: SparkOptions,
+    saved: SavepointOptions,
     arguments: tuple[str, ...],
 ) -> int:
     """Start a topology in the background, and return when all its instances run.
@@ -112,6 +116,7 @@ def submit_command(
     heronpy submit topology.py -N words
     heronpy submit -n wordcount -e prod --force
     heronpy submit topology.py --cluster west
+    heronpy submit topology.py --from-savepoint ~/.heronpy/savepoints/words-20261123-082530
     heronpy submit topology.py --scheduler spark --master spark://host:7077 --zookeeper zk:2181
     heronpy submit topology.py --engine spark --master spark://host:7077 --checkpoint /shared/words
     heronpy stats words; heronpy tail words -f; heronpy kill words
@@ -138,7 +143,7 @@ def submit_command(
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
-    _submit(spec, where, wait_secs if force else None, wait_for_room)
+    _submit(spec, where, saved, wait_secs if force else None, wait_for_room)
     _after(spec, hooked)
     return 0
 
@@ -175,16 +180,24 @@ class SubmitTarget:
 
 
 def _submit(
-    spec: TopologySpec, where: SubmitTarget, kill_secs: float | None, waits_for_room: bool
+    spec: TopologySpec,
+    where: SubmitTarget,
+    saved: SavepointOptions,
+    kill_secs: float | None,
+    waits_for_room: bool,
 ) -> None:
     """Start it; one of the same name is killed first, within `kill_secs`, unless that is None."""
     url = where.store_url()
     submission, backend = where.submission(spec, url)
-    submission = replace(submission, waits_for_room=waits_for_room)
+    if where.spark.compiles:
+        saved.refuse("--engine spark")
+    is_here = backend.kind == LocalBackend.kind
+    savepoint = saved.read(spec, submission.packing, submission.home, is_here)
+    submission = replace(submission, waits_for_room=waits_for_room, savepoint=savepoint)
     if kill_secs is not None:
         _kill_old(spec.name, url, kill_secs, where.cluster)
     what, logs = backend.describe(submission), backend.logs(submission)
-    _start(submission, backend)
+    _start(submission, backend, where.cluster)
     number = len(submission.packing.instances)
     click.echo(f"{spec.name} runs: {number} instances, {what}, logs in {logs}")
 
@@ -229,7 +242,7 @@ def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") 
         click.echo(f"{name} is killed")
 
 
-def _start(submission: "Submission", backend: "Backend") -> None:
+def _start(submission: "Submission", backend: "Backend", cluster: "Cluster | None") -> None:
     """Start it and wait until it is up."""
     from scheduler.daemon import start
     from scheduler.registration import deploy, register
@@ -246,7 +259,15 @@ def _start(submission: "Submission", backend: "Backend") -> None:
         os.close(child.lifeline)
     name = submission.topology.name
     with goes_on(f"{name} is starting: `heronpy kill {name}` ends it"):
-        _wait_until_ready(submission, submission.ready_secs(backend.ready_secs), scheduler)
+        try:
+            _wait_until_ready(submission, submission.ready_secs(backend.ready_secs), scheduler)
+        except NotRestored:
+            _kill_old(name, submission.store_url, 0.0, cluster)
+            raise
+
+
+class NotRestored(HeronError):
+    """The topology cannot begin with its savepoint: it is ended again."""
 
 
 def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: int | None) -> None:
@@ -263,6 +284,9 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
             stats = client.try_stats(wait_secs=1.0)
             up = sum(each.up for each in stats.components.values()) if stats else up
             ready = up == expected or (isinstance(stats, QueryStats) and stats.ready)
+            if isinstance(stats, TopologyStats) and stats.checkpoints is not None:
+                _check_restored(submission, stats.checkpoints)
+                ready = ready and stats.checkpoints.released
             return ready or _has_ended(submission, store, scheduler)
 
         if wait_until(is_ready, ready_secs):
@@ -273,6 +297,14 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
         f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
         f"left running: {full or f'look at {where}'}, end it with `heronpy kill {name}`"
     )
+
+
+def _check_restored(submission: "Submission", checkpoints: CheckpointStats) -> None:
+    """NotRestored if no instance can begin with the savepoint that the topology is given."""
+    if submission.savepoint is not None and checkpoints.restore_failure:
+        raise NotRestored(
+            f"{submission.topology.name} is not started: {checkpoints.restore_failure}"
+        )
 
 
 def _has_ended(submission: "Submission", store: StateStore, scheduler: int | None) -> bool:

@@ -315,6 +315,10 @@ class MemoryBackend:
         for each in self._tables.values():
             each.saved()
 
+    def another(self) -> "MemoryBackend":
+        """See StateBackend."""
+        return MemoryBackend(self._codec)
+
     def close(self) -> None:
         """See StateBackend: nothing is open."""
 

@@ -94,5 +94,8 @@ class StateBackend(Protocol):
         StateError if this is no snapshot, or one of another backend.
         """
 
+    def another(self) -> "StateBackend":
+        """An empty one of the same kind, which is to be closed."""
+
     def close(self) -> None:
         """The task ends."""

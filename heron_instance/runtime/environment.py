@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.topology import ComponentSpec
@@ -35,6 +35,17 @@ def _identity(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class NewestState(Protocol):
+    """What a task has saved by itself, where no checkpoints are taken."""
+
+    latest: int
+    """The highest number that one has, after `load`."""
+
+    def load(self) -> bytes | None:
+        """The newest, for a process that replaces another; None if there is none. HeronError if it
+        cannot be had."""
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """The services of one instance."""
@@ -58,6 +69,13 @@ class Environment:
     load_state: Callable[[int], bytes] | None = None
     """The state of this task in a checkpoint, from the checkpoint store; HeronError if it cannot be
     had. None where nobody takes checkpoints."""
+
+    waits_for_state: bool = False
+    """Whether the component is only made when it is known with which state it begins. (The tester
+    makes it at once, and again when it goes back.)"""
+
+    newest_state: NewestState | None = None
+    """Of a topology that runs at least once: what its components with state have saved."""
 
     @property
     def is_direct(self) -> bool:

@@ -35,8 +35,9 @@ from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.metrics import Metrics
+from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
-from heronpy_compat.adapters.component_state import component_state, keeps_state
+from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
 from heronpy_compat.loading.class_loading import load_class
 
 EDGES_DRAWN = 4096
@@ -58,6 +59,11 @@ class Instance:
     def keeps_state(self) -> bool:
         """Whether the user's class takes a state: else there is nothing to go back to."""
         return keeps_state(self.adapter.users_object)
+
+    @property
+    def saves_itself(self) -> bool:
+        """Whether its state is saved where no checkpoints are taken."""
+        return saves_itself(self.adapter.users_object)
 
     @property
     def component(self) -> Any:
@@ -102,6 +108,32 @@ def build(
     if saved is not None:
         setting.state.restore(saved)
     return (_spout if setting.spec.is_spout else _bolt)(setting)
+
+
+def waiting(
+    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
+) -> Instance:
+    """What stands in the place of the instance of `task` until it is known with which state it
+    begins: it does nothing. ComponentError if the user's class cannot be had."""
+    setting = _setting(topology, packing, task, environment)
+    pack, decode = _codec(Options.of({}), {})
+    edges = _edges(environment.rng).__next__
+    driver: ComponentDriver
+    if setting.spec.is_spout:
+        nothing: Any = SilentSpout()
+        roots = _roots(task, environment.rng)
+        emitted = SpoutCollector(setting.router, setting.outbox, setting.options, pack, edges,
+                                 roots, environment.clock)  # fmt: skip
+        driver = SpoutDriver(nothing, setting.outbox, setting.options, environment.clock,
+                             environment.logger.error, emitted)  # fmt: skip
+    else:
+        nothing = SilentBolt()
+        collector = BoltCollector(setting.router, setting.outbox, setting.options, pack, edges)
+        driver = BoltDriver(nothing, setting.outbox, setting.options, environment.clock,
+                            environment.logger.error, collector, decode, topology, packing, None,
+                            Metrics(), None)  # fmt: skip
+    setting.state.close()
+    return Instance(driver, nothing, setting.context, None, setting.state)
 
 
 def _setting(
@@ -173,7 +205,11 @@ def _spout(setting: _Setting) -> Instance:
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
-    context = setting.context
+    context, newest = setting.context, setting.environment.newest_state
+    if newest is not None and saves_itself(component.users_object):
+        saved = newest.load()
+        if saved is not None:
+            setting.state.restore(saved)
     component.init_state(setting.state.given)
     component.initialize(setting.config, context)
     hooks = [load_class(path)() for path in setting.options.task_hooks]

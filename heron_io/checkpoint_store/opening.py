@@ -1,12 +1,12 @@
 """From the URL of a checkpoint store to the store."""
 
+from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_files import LocalFiles
-from heron_io.checkpoint_store.protocol import CheckpointStore
 
 _FILE = "file://"
 
 
-def open_checkpoint_store(url: str) -> CheckpointStore:
+def open_checkpoint_store(url: str) -> CheckpointFiles:
     """The store at `url`: a folder's path or file:// URL, or a URL that fsspec knows; UsageError
     for what is no URL of a store, or needs a package that is not there."""
     if url.startswith(_FILE):

@@ -118,6 +118,7 @@ class RocksBackend:
         this task from others: what a process of it that was killed has left is removed."""
         self._rocksdict = _rocksdict()
         self.codec = codec
+        self._label = label
         self._where = folder or tempfile.gettempdir()
         os.makedirs(self._where, exist_ok=True)
         self._prefix = f"heron-state-{label}-"
@@ -244,6 +245,10 @@ class RocksBackend:
             assert isinstance(restored, RocksTable)
             each.number = restored.number  # it is in use: it goes on as the one of its name
             self._tables[each.id.name] = each
+
+    def another(self) -> "RocksBackend":
+        """See StateBackend."""
+        return RocksBackend(self.codec, self._where, self._label)
 
     def close(self) -> None:
         """See StateBackend."""

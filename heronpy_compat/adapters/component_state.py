@@ -56,6 +56,13 @@ def keeps_state(user: Any) -> bool:
     return callable(getattr(user, "init_state", None)) or bool(declared_states(type(user)))
 
 
+def saves_itself(user: Any) -> bool:
+    """Whether a user's object goes on with its state in a topology that runs at least once. One
+    that acks its tuples long after it has taken them (a window) says that it does not: they come
+    again."""
+    return keeps_state(user) and bool(getattr(user, "saved_at_least_once", True))
+
+
 def provide(user: Any, state: Any, component: str) -> None:
     """Give a user's object the states that its class declares."""
     declared = declared_states(type(user))

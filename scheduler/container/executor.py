@@ -31,6 +31,7 @@ from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
+from scheduler.savepoints import run_of, store_url
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
@@ -99,9 +100,7 @@ def _log_file(spec: ContainerSpec, name: str) -> str:
 
 
 def _checkpoint_store(spec: ContainerSpec) -> str:
-    """Where states are kept: where the config says, or beside the log files."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(spec.logs)), "checkpoints")
-    return str(spec.topology.config.get(keys.CHECKPOINT_STORE) or beside)
+    return store_url(spec.topology, spec.logs)
 
 
 def _socket(spec: ContainerSpec) -> str:
@@ -181,7 +180,7 @@ def _instance_spec(
 ) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.InstanceArguments(
-        plan.task, _socket(spec), _checkpoint_store(spec)
+        plan.task, _socket(spec), _checkpoint_store(spec), run_of(spec.keys)
     )
 
     def main(link: SupervisorLink) -> int:

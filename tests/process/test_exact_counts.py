@@ -25,8 +25,10 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
-    """The machine room of a bank: instance, stream manager, master, containers, all of them."""
-    running = place.start("run", TOPOLOGY, "--containers", 2, "-o", f"exact.folder={place.path}")
+    """The machine room of a bank: instance, stream manager, master, containers, all of them. And
+    in the end an upgrade, by a savepoint, to a topology with one more instance that counts."""
+    arguments = (TOPOLOGY, "--containers", 2, "-o", f"exact.folder={place.path}")
+    running = place.start("run", *arguments)
     with Master(place.store_url, "Exact") as master:
 
         def checkpoints() -> CheckpointStats | None:
@@ -69,11 +71,15 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
             before = epoch()
             kill(running, *victims)
             goes_back_and_on(before)
+    savepoint = place.path / "before the upgrade"
+    killed = place.heronpy("kill", "Exact", "--savepoint", savepoint).succeeded()
+    assert f"begin with it by --from-savepoint {savepoint}" in killed.out
+    assert "goes back to checkpoint" in running.wait().err
     (place.path / "enough").touch()
-    finished = running.wait()
-    assert finished.code == 0, finished.err
+    place.environment["COUNTERS"] = "3"
+    place.heronpy("run", *arguments, "--from-savepoint", savepoint).succeeded()
+    assert len(list(place.path.glob("counted-*"))) == 3
     assert counted(place.path) == emitted(place.path)
-    assert "goes back to checkpoint" in finished.err
     place.nothing_is_left()
 
 

@@ -13,7 +13,9 @@ from state_support import TTL_SECS, Clock, Model, Real, random_operation
 from heron_core.errors import StateError, UsageError
 from heron_core.state.codec import StateCodec
 from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
+from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.state_backends.rocksdb import RocksBackend
@@ -144,3 +146,32 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: Any) -> 
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     with pytest.raises(UsageError, match=r"pip install 'heronpy-topologies\[rocksdb\]'"):
         RocksBackend(StateCodec("count"))
+
+
+def test_states_of_two_tasks_become_those_of_three_by_the_way_of_a_store(
+    make: Any, tmp_path: Path
+) -> None:
+    store, model = LocalFiles(f"{tmp_path}/store"), {f"key {n}": n for n in range(60)}
+    parts = []
+    for index in range(2):
+        former = Real(make)
+        for key, number in model.items():
+            if owner(key, 2) == index:
+                former.do(key, ("put", number))
+                former.do(key, ("put_entry", "x", number))
+        store.save("words", 1, index, former.backend.snapshot())
+        former.backend.close()
+        parts.append(Part(KeyRange(index, 2), store.load("words", 1, index)))
+    found: dict[str, int] = {}
+    for index in range(3):
+        store.save("words", 2, index, encode_parts(Parts(KeyRange(index, 3), tuple(parts))))
+        given = decode_parts(store.load("words", 2, index))
+        assert given is not None
+        now = Real(make)
+        gather(now.backend, given, "count")
+        contents = now.contents()
+        assert contents["map"] == {key: {"x": n} for key, n in contents["value"].items()}
+        assert not found.keys() & contents["value"].keys()
+        found.update(contents["value"])
+        now.backend.close()
+    assert found == model

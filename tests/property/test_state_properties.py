@@ -13,7 +13,8 @@ from state_support import KEYED_OPERATIONS, KEYS, TTL_SECS, Clock, Model, Real, 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.state.keys import groups_of, key_group, key_of, owner
 from heron_core.state.memory import MemoryBackend
-from heron_core.state.snapshot import by_group, decode, merge, split
+from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
+from heron_core.state.snapshot import decode
 
 STEPS = st.lists(
     st.one_of(
@@ -64,15 +65,28 @@ class Run:
                 self.model.do(key, copy.deepcopy(operation))
 
     def rescale(self, tasks: int) -> None:
-        """To so many tasks, by key groups, and back; each key is where the grouping sends it."""
-        parts = split(self.saved, tasks, self.real.codec)
-        for index, part in enumerate(parts):
-            task = Real(MemoryBackend)
-            task.backend.restore(part)
-            for entries in task.contents().values():
-                assert all(owner(key_of([key]), tasks) == index for key in entries)
-        groups = by_group(merge(parts, self.real.codec), self.real.codec)
-        self.saved = merge(groups, self.real.codec)
+        """To so many tasks, from there to one more, and back; each key is where the grouping
+        sends it."""
+        saved, key_range = [self.saved], KeyRange(0, 1)
+        for number in (tasks, tasks + 1, 1):
+            former = [Part(KeyRange(at, key_range.tasks), each) for at, each in enumerate(saved)]
+            saved = []
+            for index in range(number):
+                key_range = KeyRange(index, number)
+                parts = tuple(each for each in former if each.key_range.overlaps(key_range))
+                saved.append(self.gathered(Parts(key_range, parts)))
+        (self.saved,) = saved
+
+    @staticmethod
+    def gathered(parts: Parts) -> bytes:
+        """What one task has then, after the way of its parts through a store."""
+        task, key_range = Real(MemoryBackend), parts.key_range
+        sent = decode_parts(encode_parts(parts))
+        assert sent == parts
+        gather(task.backend, sent, "count")
+        for entries in task.contents().values():
+            assert all(owner(key_of([key]), key_range.tasks) == key_range.index for key in entries)
+        return task.backend.snapshot()
 
 
 @settings(max_examples=80, derandomize=True)

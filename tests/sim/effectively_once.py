@@ -119,15 +119,33 @@ class CountingBolt(SimBolt, StatefulComponent):
         super().initialize(config, context)
         self.counts: dict[int, int] = self.state.get("counts") or {}
         self.waiting: list[int] = self.state.get("waiting") or []
+        self.uncommitted = 0
+        self.prepared: dict[str, int] = self.state.get("prepared") or {}
+        self.has_finished = bool(self.state.get("has finished"))
 
     def pre_save(self, checkpoint_id: Any) -> None:
+        self.prepared[checkpoint_id] = self.uncommitted
+        self.uncommitted = 0
         self.state.put("counts", self.counts)
         self.state.put("waiting", self.waiting)
+        self.state.put("prepared", self.prepared)
+        self.state.put("has finished", self.has_finished)
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        """Make good what was prepared, as a two-phase sink does; doing so again changes nothing."""
+        habits = self.emitter.habits
+        ready = [each for each in self.prepared if int(each) <= int(checkpoint_id)]
+        for each in ready:
+            number = self.prepared.pop(each)
+            before = habits.committed.setdefault((self.emitter.task, each), number)
+            require(before == number, f"checkpoint {each} is {before} tuples, and then {number}")
 
     def process(self, tup: Any) -> None:
         self.receive(tup)
         (ident,) = tup.values[5]
+        require(not self.has_finished, "a tuple comes after on_finish")
         self.counts[ident] = self.counts.get(ident, 0) + 1
+        self.uncommitted += 1
         self.waiting.append(ident)
         habits = self.emitter.habits
         if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
@@ -145,6 +163,8 @@ class CountingBolt(SimBolt, StatefulComponent):
                     emitter.send(stream, [], [ident])
 
     def on_finish(self) -> None:
+        require(not self.has_finished, "on_finish is called on a state that has finished")
+        self.has_finished = True
         self.send_waiting()
 
 
@@ -172,6 +192,14 @@ def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int
     return counts
 
 
+def check_committed(cluster: "Cluster", bolt: CountingBolt) -> None:
+    """At the end all that a bolt has got is made good, each tuple once."""
+    task = bolt.emitter.task
+    committed = sum(n for (whose, _), n in cluster.habits.committed.items() if whose == task)
+    got = sum(bolt.counts.values())
+    require(committed == got, f"task {task} has made {committed} of {got} tuples good")
+
+
 def check_counts(cluster: "Cluster") -> None:
     """At the end every bolt has counted every ident exactly as often as it must."""
     assert cluster.master is not None
@@ -193,6 +221,8 @@ def check_counts(cluster: "Cluster") -> None:
                 idents.setdefault(name, {}).setdefault(stream, []).extend(some)
         else:
             counted.setdefault(name, Counter()).update(each.component.counts)
+            if each.task not in late:
+                check_committed(cluster, each.component)
     tasks_of = cluster.packing.tasks_of
     for name, expected in expected_counts(cluster.topology, idents).items():
         # Whoever was replaced after the end has nothing to count any more.

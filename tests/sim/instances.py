@@ -107,6 +107,7 @@ class Instance:
             shared.call,
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
+            waits_for_state=cluster.effectively_once,
         )
         self.core = InstanceCore(
             cluster.topology,

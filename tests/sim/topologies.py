@@ -50,6 +50,8 @@ class Habits:
     tracked: bool = False
     next_process: int = 0
     acked_idents: set[int] = field(default_factory=set)
+    committed: dict[tuple[int, str], int] = field(default_factory=dict)
+    """(task, checkpoint) -> how many tuples a bolt has made good with it"""
 
 
 HABITS = "sim.habits"

@@ -38,6 +38,8 @@ class EventWindowBolt(Bolt, StatefulComponent):
 
     window_clock: Callable[[], float] = staticmethod(time.time)
     """Seconds since 1970."""
+    saved_at_least_once = False
+    """The tuples of an open window are not acked: they come again."""
     runner: WindowRunner
     settings: EventTimeSettings
 

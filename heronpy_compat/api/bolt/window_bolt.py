@@ -50,6 +50,8 @@ SAVED_WINDOWS = "windows"
 class _WindowBolt(Bolt, StatefulComponent):
     """What both kinds have in common: the clock, the state, and tuples of a window that failed."""
 
+    saved_at_least_once = False
+    """The tuples of an open window are not acked: they come again."""
     window_clock: Callable[[], float] = staticmethod(time.time)
     """Seconds since 1970."""
     window_duration: int

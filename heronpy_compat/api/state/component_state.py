@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from heron_core.state.named_states import NamedStates
+from heron_core.state.parts import decode_parts, gather
 from heron_core.state.protocol import ABSENT, Kind, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heronpy_compat.api.state.state import HashMapState
@@ -101,8 +102,15 @@ class ComponentState(HashMapState):
         return self.named.backend.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """All of it is what it was at that snapshot; states that were handed out stay in use."""
-        self.named.backend.restore(snapshot)
+        """All of it is what it was at that snapshot; states that were handed out stay in use.
+
+        What begins with parts of former instances' states takes of each the keys that are its own.
+        """
+        parts = decode_parts(snapshot)
+        if parts is None:
+            self.named.backend.restore(snapshot)
+        else:
+            gather(self.named.backend, parts, self.named.current.component)
 
     def close(self) -> None:
         """The instance ends."""

@@ -9,7 +9,8 @@ class StatefulComponent:
     """Mix it into a spout or bolt whose state is to be kept.
 
     Under EFFECTIVELY_ONCE the state is saved with each checkpoint and restored from the last one;
-    in the other modes it lives in memory, and a new process starts with an empty one.
+    under ATLEAST_ONCE each instance saves its own now and then, and a new process of it begins with
+    the newest. Under ATMOST_ONCE it lives in memory, and a new process starts with an empty one.
     """
 
     def init_state(self, stateful_state: State) -> None:

@@ -2,7 +2,7 @@
 
 Config: `exact.folder`; a spout that finds the file `enough` there ends, and writes how many numbers
 it has emitted into `emitted-TASK`; a task of the counting bolt writes what it has counted into
-`counted-TASK`.
+`counted-TASK`. The environment says how many instances count (COUNTERS).
 """
 
 import json
@@ -10,6 +10,7 @@ import os
 import time
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 KEYS = 97
@@ -55,22 +56,18 @@ class Pass(Bolt):
         self.emit([tup.values[0]])
 
 
-class Count(Bolt, StatefulComponent):
+class Count(Bolt):
     outputs = []
-
-    def init_state(self, stateful_state):
-        self.state = stateful_state
+    count = value_state(default=0)
 
     def initialize(self, config, context):
         self.config, self.task = config, context.get_task_id()
 
     def process(self, tup):
-        key = tup.values[0]
-        self.state.put(key, (self.state.get(key) or 0) + 1)
+        self.count.put(self.count.get() + 1)
 
     def on_finish(self):
-        keys = [key for _, key in self.state.enumerate()]
-        write(self.config, f"counted-{self.task}", {key: self.state.get(key) for key in keys})
+        write(self.config, f"counted-{self.task}", dict(self.count.all_items()))
 
 
 class Exact(Topology):
@@ -81,4 +78,7 @@ class Exact(Topology):
     numbers = Numbers.spec(par=2)
     left = Pass.spec(par=2, inputs=[numbers])
     right = Pass.spec(inputs=[numbers])
-    count = Count.spec(par=2, inputs={left: Grouping.fields("key"), right: Grouping.fields("key")})
+    count = Count.spec(
+        par=int(os.environ.get("COUNTERS", "2")),
+        inputs={left: Grouping.fields("key"), right: Grouping.fields("key")},
+    )

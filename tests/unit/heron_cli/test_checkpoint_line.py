@@ -26,3 +26,7 @@ def test_what_is_wrong_and_who_is_waited_for_is_said() -> None:
     assert checkpoint_line(failing).endswith(
         "; going back to checkpoint 4; the last one failed: count[0]: no space is left"
     )
+    lost = replace(FIRST, restored=4, restore_failure="count[0]: it was a list", waiting_for=())
+    assert checkpoint_line(lost).endswith(
+        "; going back to checkpoint 4; which cannot be had: count[0]: it was a list"
+    )

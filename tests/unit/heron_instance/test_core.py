@@ -319,7 +319,8 @@ def test_a_probe_is_answered_at_once_by_the_plan_that_was_taken() -> None:
     beat, report = process.hear(messages.QuiescenceProbe(4))
     assert isinstance(beat, SendControl)
     assert isinstance(beat.message, messages.InstanceHeartbeat)
-    assert report == SendControl(messages.QuiescenceReport(SOURCE, 4, 0, 0, True, epoch=1))
+    # Not idle: the plan has still to be taken.
+    assert report == SendControl(messages.QuiescenceReport(SOURCE, 4, 0, 0, False, epoch=1))
 
 
 def test_a_process_that_was_replaced_ends_at_once() -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from instance_support import SHUFFLE, SOURCE, batch, packing, reads
@@ -99,7 +99,9 @@ class Count(Bolt, Stateful):
 class Process:
     """An instance's core in a topology that takes checkpoints."""
 
-    def __init__(self, kind: type, states: dict[int, bytes] | None = None) -> None:
+    def __init__(
+        self, kind: type, states: dict[int, bytes] | None = None, waits: bool = False
+    ) -> None:
         self.now = 100.0
         self.sent: list[Frames] = []
         self.states = states or {}
@@ -118,6 +120,7 @@ class Process:
             logging.Logger("tested"),
             may_send=lambda: self.shared.may_send,
             load_state=self._load,
+            waits_for_state=waits,
         )
         who = Identity(ME, INCARNATION, 5)
         self.core = InstanceCore(topology, packing(), who, environment, self.shared)
@@ -348,3 +351,56 @@ def test_numbers_go_on_over_going_back(kind: type) -> None:
     assert after["emitted"] == before["emitted"] == {"default": 3}
     assert after["executed"] == before["executed"]
     assert process.core.driver.counts()[:2] == (0, 0)
+
+
+class Once(Numbers):
+    """Notes its calls, and cannot begin without a state that says so."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __init__(self, delegate: Any = None) -> None:
+        super().__init__(delegate)
+        self.calls.append("made")
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.calls.append(f"initialize at {self.at}")
+        if self.at < 0:
+            raise RuntimeError("it cannot begin")
+
+
+def saved_position(at: int) -> bytes:
+    process = Process(Numbers)
+    process.begin(1)
+    process.component.at = at
+    process.trigger(7)
+    return process.states[7]
+
+
+def test_a_new_process_is_initialised_once_when_its_state_is_there() -> None:
+    Once.calls.clear()
+    spout = Process(Once, {7: saved_position(13)}, waits=True)
+    spout.turn()
+    assert Once.calls == []
+    assert spout.plan(1, 7, member=INCARNATION + 1) == [messages.Restored(ME, INCARNATION, 0)]
+    assert Once.calls == []  # the others run: it is not known yet to which checkpoint all go back
+    assert spout.plan(2, 8) == [messages.RestoreFailed(ME, 2, "no state of 8")]
+    assert spout.core.is_waiting
+    assert spout.begin(3, 7) == [messages.Restored(ME, INCARNATION, 3)]
+    assert Once.calls == ["made", "initialize at 13"]
+    assert not spout.core.is_waiting
+    spout.begin(4, 7)
+    assert Once.calls == ["made", "initialize at 13"] * 2
+
+
+def test_a_class_that_cannot_begin_is_no_state_that_cannot_be_restored() -> None:
+    spout = Process(Once, {7: saved_position(-7)}, waits=True)
+    with pytest.raises(RuntimeError, match="it cannot begin"):
+        spout.plan(1, 7)
+    assert spout.core.is_waiting  # its server tells the master why it ends
+
+
+def test_a_task_that_is_new_in_a_savepoint_begins_without_state() -> None:
+    spout = Process(Once, {7: b""}, waits=True)
+    assert spout.begin(1, 7) == [messages.Restored(ME, INCARNATION, 1)]
+    assert spout.component.at == 0

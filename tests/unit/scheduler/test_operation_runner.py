@@ -1,5 +1,6 @@
 """Requests in a real state store, carried out against a master and containers that are fakes."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from heron_core.errors import HeronError, StateStoreError
 from heron_core.operations import Kind, Operation, State
 from heron_core.plans import PackingPlan, PhysicalPlan, packing_to_json, physical_to_json
 from heron_core.state_tree import (
+    checkpoints_path,
     execution_path,
     operation_path,
     operations_path,
@@ -19,6 +21,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.stats import TopologyStats
+from heron_core.topology import TopologySpec, topology_to_json
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
 from scheduler.operation_runner import HISTORY_MAX, Killed, OperationRunner
@@ -391,3 +394,45 @@ def test_a_state_store_that_is_away_stops_nothing(
 
 def _unreachable(*_: object) -> None:
     raise StateStoreError("away")
+
+
+def with_savepoint(world: World, tmp_path: Path) -> Callable[[], Operation]:
+    """A kill with a savepoint is asked for, of a topology that keeps its states in a folder."""
+    config = {"topology.checkpoint.store": f"{tmp_path}/states"}
+    world.store.put(topology_path(NAME), topology_to_json(TopologySpec(NAME, (), config)))
+    world.store.put(checkpoints_path(NAME), {"latest": 4, "completed": [{"number": 4, "at": 5.0}]})
+    return world.ask(Kind.KILL, wait_secs=5.0, savepoint=f"{tmp_path}/savepoint")
+
+
+def test_a_kill_with_a_savepoint_ends_when_it_is_there(world: World, tmp_path: Path) -> None:
+    kill = with_savepoint(world, tmp_path)
+    world.poll(3)
+    assert kill().progress == "waiting for words[0]"
+    assert not (tmp_path / "savepoint").exists()
+    world.start()  # whoever takes it over goes on
+    world.poll(2)
+    world.master.checkpoints |= {"completed": 4, "latest": 4}
+    with pytest.raises(Killed):
+        world.poll(5)
+    assert kill().result["savepoint"] == f"{tmp_path}/savepoint"
+    assert json.loads((tmp_path / "savepoint/description.json").read_text())["checkpoint"] == 4
+    assert "drain" not in world.master.commands  # all of that would be done again
+
+
+def test_without_its_savepoint_nothing_is_killed(world: World, tmp_path: Path) -> None:
+    kill = with_savepoint(world, tmp_path)
+    world.poll(2)
+    world.master.checkpoints |= {"latest": 4, "failed": 1, "failure": "no space is left"}
+    world.poll(3)
+    assert kill().state == State.FAILED
+    assert kill().reason == "checkpoint 4 failed: no space is left"
+    assert world.master.commands[-1] == "checkpoint"  # the others go on at once
+
+
+def test_a_savepoint_in_a_folder_that_is_in_use_is_refused(world: World, tmp_path: Path) -> None:
+    (tmp_path / "savepoint").mkdir()
+    (tmp_path / "savepoint/mine").touch()
+    kill = with_savepoint(world, tmp_path)
+    world.poll(2)
+    assert "savepoint is not empty: name a folder that is new" in kill().reason
+    assert "checkpoint" not in world.master.commands

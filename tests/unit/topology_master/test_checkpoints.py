@@ -26,9 +26,14 @@ OPTIONS = replace(
 class Made:
     """A master, its clock, and what the state store has of it."""
 
-    def __init__(self, before: "Made | None" = None, options: Options = OPTIONS) -> None:
+    def __init__(
+        self,
+        before: "Made | None" = None,
+        options: Options = OPTIONS,
+        checkpoints: dict[str, Any] | None = None,
+    ) -> None:
         self.stored_plan: dict[str, Any] = before.stored_plan if before else {}
-        self.checkpoints: dict[str, Any] = before.checkpoints if before else {}
+        self.checkpoints: dict[str, Any] = before.checkpoints if before else checkpoints or {}
         previous = physical_from_json(self.stored_plan) if self.stored_plan else None
         self.core = TopologyMaster(
             EXACT, PACKED, options, previous, checkpoints=self.checkpoints, wall_clock_secs=1e6
@@ -261,23 +266,124 @@ def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
     assert made.restore == Restore(1)
 
 
-def test_nothing_is_checkpointed_once_bolts_finish_and_going_back_is_to_before_that() -> None:
+def restore_failure(made: Made) -> str:
+    stats = made.core.stats(None, made.now).checkpoints
+    assert stats is not None
+    return stats.restore_failure
+
+
+def phase(made: Made) -> str:
+    return made.core.phase.value
+
+
+def drain(made: Made) -> None:
+    """Nothing is in flight: two rounds of probes say so."""
+    for _ in range(2):
+        made.wait(0.02)
+        number, epoch = made.core.probe_round, made.core.epoch
+        reports = [messages.QuiescenceReport(task, number, 5, 5, True, epoch) for task in TASKS]
+        made.receive(*reports)
+
+
+def all_input_is_processed() -> Made:
+    """A master that has checkpoint 1, and has just triggered the one at the end of the input."""
     made = running()
     made.wait(1.1)
     made.complete(1)
     made.receive(messages.SpoutFinished(SPOUT, True))
-    for _ in range(2):
-        made.wait(0.02)
-        number = made.core.probe_round
-        reports = [messages.QuiescenceReport(task, number, 5, 5, True, 1) for task in TASKS]
-        made.receive(*reports)
-    assert sent(made.out, messages.FinishBolts)
-    latest = made.checkpoints["latest"]
+    drain(made)
+    assert phase(made) == "saving"
+    assert sent(made.wait(0.1), messages.TriggerCheckpoint)[0].checkpoint == 2
+    return made
+
+
+def bolts_finish(made: Made) -> None:
+    """The checkpoint is complete, and one level of bolts after the other runs on_finish."""
+    made.complete(2)
+    assert not sent(made.wait(0.1), messages.FinishBolts)  # what components do about it comes first
+    for bolt in (FIRST, LAST):
+        drain(made)
+        assert sent(made.out, messages.FinishBolts)[-1].tasks == (bolt,)
+        made.receive(messages.BoltFinished(bolt))
+    drain(made)
+
+
+def test_the_end_is_saved_before_bolts_finish_and_after_it() -> None:
+    made = all_input_is_processed()
+    drain(made)
+    assert not sent(made.out, messages.FinishBolts)  # not before it is complete
+    bolts_finish(made)
+    assert phase(made) == "committing"
+    assert sent(made.wait(0.1), messages.TriggerCheckpoint)[0].checkpoint == 3
+    assert phase(made) == "committing"
+    made.complete(3)
+    made.wait(0.1)
+    drain(made)
+    assert phase(made) == "ended"
+
+
+def test_a_failure_while_bolts_finish_leads_back_to_the_end_of_the_input() -> None:
+    made = all_input_is_processed()
+    made.complete(2)
+    made.wait(0.1)
+    drain(made)
+    assert phase(made) == "finishing"
     made.wait(3)
-    assert made.checkpoints["latest"] == latest
+    assert made.checkpoints["latest"] == 2  # none while some bolts have finished and others not
     made.receive(messages.Restored(LAST, 55, 0))
-    assert made.core.phase.value == "running"
-    assert made.restore == Restore(1)
+    assert phase(made) == "running"
+    assert made.restore == Restore(2)
+
+
+def test_a_failure_after_bolts_have_finished_does_not_let_them_finish_again() -> None:
+    made = all_input_is_processed()
+    bolts_finish(made)
+    made.wait(0.1)
+    made.complete(3)
+    made.receive(messages.Restored(LAST, 55, 0))
+    made.restored()
+    made.out.clear()
+    triggered = made.wait(0.1)
+    (released, *_) = sent(triggered, messages.Plan)
+    assert released.plan["restore"]["checkpoint"] == 3
+    assert released.plan["state"] == TopologyState.PAUSED  # no spout emits anything more
+    # One more checkpoint, for what components have prepared in the last.
+    assert sent(triggered, messages.TriggerCheckpoint)[0].checkpoint == 4
+    made.complete(4)
+    made.wait(0.1)
+    drain(made)
+    assert phase(made) == "ended"
+    assert not sent(made.out, messages.FinishBolts)
+
+
+def test_a_last_checkpoint_that_fails_is_tried_again_for_the_end_waits_for_it() -> None:
+    made = all_input_is_processed()
+    made.receive(messages.CheckpointFailed(LAST, 2, "no space is left"))
+    drain(made)
+    assert phase(made) == "saving"
+    assert sent(made.wait(1.1), messages.TriggerCheckpoint)[0].checkpoint == 3
+
+
+def test_a_master_that_does_not_know_which_bolts_have_finished_lets_all_go_back() -> None:
+    made = all_input_is_processed()
+    made.complete(2)
+    made.wait(0.1)
+    drain(made)
+    successor = Made(made)
+    successor.wait(0.1)
+    assert successor.restore == Restore(2)
+    successor.restored()
+    # The one after that knows that nobody has finished since.
+    third = Made(successor)
+    third.wait(0.1)
+    assert third.core.epoch == successor.core.epoch
+
+
+def test_a_topology_that_is_killed_waits_for_no_last_checkpoint() -> None:
+    made = all_input_is_processed()
+    made.receive(messages.Command("drain", {}), sender=b"cli")
+    drain(made)
+    assert made.core.stats(None, made.now).drained
 
 
 def test_a_checkpoint_can_be_asked_for() -> None:
@@ -304,3 +410,46 @@ def test_a_paused_topology_takes_none() -> None:
     made.wait(3)
     assert made.core.state == TopologyState.PAUSED
     assert made.checkpoints == {}
+
+
+def test_a_paused_topology_takes_one_that_is_asked_for() -> None:
+    made = running()
+    made.receive(messages.Command("deactivate", {}), messages.Command("checkpoint", {}))
+    made.wait(0.1)
+    made.complete(1)
+    made.wait(3)
+    assert made.checkpoints["latest"] == 1
+
+
+def test_after_the_checkpoint_of_a_savepoint_none_follows_for_a_while() -> None:
+    made = running()
+    made.receive(messages.Command("checkpoint", {"hold_secs": 20}), sender=b"cli")
+    made.wait(0.1)
+    made.complete(1)
+    made.wait(10)
+    assert made.checkpoints["latest"] == 1
+    made.wait(11)
+    assert made.checkpoints["latest"] == 2
+
+
+def test_a_checkpoint_says_in_its_folder_what_it_is() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    (described,) = [each for each in made.out if isinstance(each, events.DescribeCheckpoint)]
+    assert described.checkpoint == 1
+    assert described.at == made.checkpoints["completed"][0]["at"]
+
+
+def test_why_a_savepoint_cannot_be_restored_is_told_after_some_tries() -> None:
+    savepoint = {"number": 4, "at": 1.0, "secs": 0.0, "size_bytes": 9}
+    made = Made(checkpoints={"latest": 4, "completed": [savepoint]})
+    made.wait()
+    assert made.restore == Restore(4)
+    for _ in range(3):
+        assert restore_failure(made) == ""
+        made.receive(messages.RestoreFailed(LAST, made.core.epoch, "last: it was a list"))
+        made.wait(1.1)
+    assert restore_failure(made) == "last: it was a list"
+    made.restored()
+    assert restore_failure(made) == ""

@@ -1,0 +1,84 @@
+"""The options that let a topology begin with saved state."""
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heron_cli.options.common import Function, stacked
+from heron_core import config as keys
+from heron_core.errors import UsageError
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+
+if TYPE_CHECKING:
+    from scheduler.savepoints import Savepoint
+    from scheduler.user_folder import Home
+
+_options = stacked(
+    click.option(
+        "--from-savepoint",
+        metavar="FOLDER",
+        help="Begin with the state in FOLDER: a savepoint of `heronpy kill --savepoint`, or the "
+        "folder of a completed checkpoint. For EFFECTIVELY_ONCE.",
+    ),
+    click.option(
+        "--allow-non-restored",
+        is_flag=True,
+        help="With --from-savepoint: drop the state of components that are no more.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointOptions:
+    """What the command line says about saved state."""
+
+    from_savepoint: str | None = None
+    allow_non_restored: bool = False
+
+    def read(
+        self, topology: TopologySpec, packing: PackingPlan, home: "Home", is_here: bool
+    ) -> "Savepoint | None":
+        """The savepoint, read and checked; None if none is named. `is_here`: whether all containers
+        run on this machine. HeronError saying what is wrong with it."""
+        if self.from_savepoint is None:
+            if self.allow_non_restored:
+                raise UsageError("--allow-non-restored has a meaning only with --from-savepoint")
+            return None
+        from scheduler.savepoints import absolute_url, read_savepoint
+
+        url = absolute_url(self.from_savepoint)
+        own = home.topology(topology.name)
+        if url == own or url.startswith(own + os.sep):
+            raise UsageError(
+                f"{url} is in the folder of {topology.name}, which is emptied when that starts: "
+                "copy it elsewhere first, or choose another name with -N"
+            )
+        if not is_here and not topology.config.get(keys.CHECKPOINT_STORE):
+            raise UsageError(
+                f"--from-savepoint needs {keys.CHECKPOINT_STORE} where containers are on other "
+                "machines: a folder or URL that all of them reach"
+            )
+        savepoint = read_savepoint(url, topology, packing, self.allow_non_restored)
+        for note in savepoint.plan.notes:
+            click.echo(note, err=True)
+        return savepoint
+
+    def refuse(self, engine: str) -> None:
+        """UsageError if a savepoint is named for an engine that takes none."""
+        if self.from_savepoint is not None:
+            raise UsageError(f"--from-savepoint is for the native engine, not for {engine}")
+
+
+def with_savepoint_options(function: Function) -> Function:
+    """The options above as one parameter `saved`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        saved = SavepointOptions(given.pop("from_savepoint"), given.pop("allow_non_restored"))
+        return function(saved=saved, **given)
+
+    return _options(command)

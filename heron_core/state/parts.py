@@ -1,0 +1,156 @@
+"""The state of a task as parts of the states of others: what a component with another number of
+tasks begins with.
+
+    b"HPARTS" 1 byte version, u32 length of the header (big endian)
+    header    msgpack: [index, tasks, [[index, tasks, bytes] of each part]]
+    parts     the states of former tasks that may hold keys of this one, each as it was saved
+
+A part is divided by whoever begins with it, in the process that has the user's classes: nobody else
+can open all keys. The key decides: hash ranges, as fields grouping routes (keys.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgpack
+
+from heron_core.errors import StateError
+from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.state.keys import owner, shown_key
+from heron_core.state.protocol import Kind, StateBackend, TableId
+
+_MAGIC = b"HPARTS\x01"
+_LENGTH_BYTES = 4
+_START = len(_MAGIC) + _LENGTH_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys of one task of so many of a component."""
+
+    index: int
+    tasks: int
+
+    def overlaps(self, other: "KeyRange") -> bool:
+        """Whether there may be keys that both own, in their numbers of tasks."""
+        begins_first = self.index * other.tasks < (other.index + 1) * self.tasks
+        ends_last = other.index * self.tasks < (self.index + 1) * other.tasks
+        return begins_first and ends_last
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The state of a former task."""
+
+    key_range: KeyRange
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a task begins with."""
+
+    key_range: KeyRange
+    parts: tuple[Part, ...]
+
+
+def encode_parts(parts: Parts) -> bytes:
+    """As bytes; with the files of all parts, if they have any."""
+    lengths = [
+        [each.key_range.index, each.key_range.tasks, len(each.state)] for each in parts.parts
+    ]
+    header = msgpack.packb([parts.key_range.index, parts.key_range.tasks, lengths])
+    start = _MAGIC + len(header).to_bytes(_LENGTH_BYTES, "big")
+    data = b"".join((start, header, *(each.state for each in parts.parts)))
+    states = [each.state for each in parts.parts if isinstance(each.state, FileSnapshot)]
+    if not states:
+        return data
+    files = {name: size for each in states for name, size in each.files.items()}
+    return FileSnapshot.of(data, files, _FilesOfParts(states))
+
+
+def decode_parts(data: bytes) -> Parts | None:
+    """The inverse; None for a state that is whole. StateError for what is damaged."""
+    if not data.startswith(_MAGIC):
+        return None
+    try:
+        end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
+        index, tasks, lengths = msgpack.unpackb(data[_START:end])
+        parts = []
+        for former_index, former_tasks, length in lengths:
+            part = _with_files(data[end : end + length], data)
+            parts.append(Part(KeyRange(former_index, former_tasks), part))
+            end += length
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise StateError(f"the parts of a state are damaged: {error}") from None
+    return Parts(KeyRange(index, tasks), tuple(parts))
+
+
+def _with_files(part: bytes, whole: bytes) -> bytes:
+    if not isinstance(whole, FileSnapshot):
+        return part
+    return FileSnapshot.of(part, whole.files, whole.source)
+
+
+class _FilesOfParts:
+    """The files of several states; those of one name have one content."""
+
+    def __init__(self, states: Sequence[FileSnapshot]) -> None:
+        self._states = states
+
+    def _owner(self, name: str) -> FileSnapshot:
+        return next(each for each in self._states if name in each.files)
+
+    def copy(self, name: str, path: str) -> None:
+        """See FileSource."""
+        self._owner(name).source.copy(name, path)
+
+    def local_path(self, name: str) -> str | None:
+        """See FileSource."""
+        return self._owner(name).source.local_path(name)
+
+
+def gather(backend: StateBackend, parts: Parts, component: str) -> None:
+    """Put the keys of a task into its backend, out of all parts; StateError for what cannot be
+    divided."""
+    for table_id in backend.names():
+        backend.table(table_id).clear()
+    for part in parts.parts:
+        former = backend.another()
+        try:
+            former.restore(part.state)
+            for table_id in former.names():
+                _take_keys(backend, former, table_id, part.key_range, parts.key_range, component)
+        finally:
+            former.close()
+
+
+def _take_keys(
+    backend: StateBackend,
+    former: StateBackend,
+    table_id: TableId,
+    before: KeyRange,
+    now: KeyRange,
+    component: str,
+) -> None:
+    source, target = former.table(table_id), backend.table(table_id)
+    for key in source.all_keys():
+        if table_id.kind is Kind.PLAIN:
+            raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
+        if owner(key, before.tasks) != before.index:
+            raise StateError(
+                f"{component}: its state {table_id.name!r} cannot be divided among {now.tasks}"
+                f" instances: the key {shown_key(key)!r:.60} was not at the instance to which"
+                f" fields grouping sends it: keep {before.tasks} instances"
+            )
+        if owner(key, now.tasks) == now.index:
+            for sub, value in source.items(key):
+                target.put(key, value, sub)
+
+
+def not_divisible(component: str, before: int, now: int, example: str = "") -> StateError:
+    """The error of state that no key divides."""
+    return StateError(
+        f"{component} had {before} instances and has {now} now, and what it keeps by put() belongs"
+        f" to the instance{example}, so it cannot be divided: keep {before} instances"
+    )

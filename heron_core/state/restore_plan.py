@@ -1,0 +1,133 @@
+"""With which saved states a topology begins: what fits, what is divided, and what does not go.
+
+Pure: whoever calls has read the states, and is told for each new task of which former ones it is
+made. States move by component and by key; a component whose state nobody takes is an error unless
+the user drops it on purpose.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from heron_core.errors import HeronError
+from heron_core.plans import PackingPlan
+from heron_core.state.description import Contents, Description, SavedComponent
+from heron_core.state.parts import KeyRange, not_divisible
+
+NAMED_MAX = 5
+"""Of components that differ, so many are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A former task whose state a new one takes, whole or some keys of it."""
+
+    task: int
+    key_range: KeyRange
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a new task begins with."""
+
+    key_range: KeyRange
+    sources: tuple[Source, ...] = ()
+    """None: without state."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the state of one former task, as it was."""
+        return len(self.sources) == 1 and self.sources[0].key_range == self.key_range
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """With what every task begins."""
+
+    shares: Mapping[int, Share]
+    notes: tuple[str, ...]
+    """What a person is to know: a line each."""
+
+
+def plan_restore(
+    where: str,
+    saved: Description,
+    contents: Mapping[int, Contents],
+    packing: PackingPlan,
+    backend: str,
+    allow_non_restored: bool,
+) -> RestorePlan:
+    """The plan for a folder `where` whose states hold `contents`, by task, where the topology keeps
+    state in `backend`. HeronError saying what does not fit, and the cure."""
+    found = _Saved(where, saved, contents)
+    found.check_backend(backend)
+    shares: dict[int, Share] = {}
+    notes = found.dropped(packing, allow_non_restored)
+    for name, tasks in packing.tasks_of.items():
+        former = saved.components.get(name)
+        if former is None:
+            notes.append(f"{name} is not in {where}: it begins without state")
+        for index, task in enumerate(tasks):
+            key_range = KeyRange(index, len(tasks))
+            sources = () if former is None else found.sources(name, former, key_range)
+            shares[task] = Share(key_range, sources)
+    return RestorePlan(shares, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    where: str
+    description: Description
+    contents: Mapping[int, Contents]
+
+    def _holds(self, component: SavedComponent) -> bool:
+        return any(self.contents[task].tables for task in component.tasks)
+
+    def check_backend(self, backend: str) -> None:
+        for name, component in self.description.components.items():
+            for task in component.tasks:
+                kept_by = self.contents[task].backend
+                if kept_by != backend:
+                    raise HeronError(
+                        f"{self.where}: the state of {name} was saved by the backend {kept_by!r}, "
+                        f"and topology.state.backend is {backend!r} now: choose {kept_by!r}"
+                    )
+
+    def dropped(self, packing: PackingPlan, allowed: bool) -> list[str]:
+        """Notes on the components that are no more; HeronError if they are not to be dropped."""
+        components = self.description.components
+        gone = [
+            name
+            for name, each in components.items()
+            if name not in packing.tasks_of and self._holds(each)
+        ]
+        if gone and not allowed:
+            new = [name for name in packing.tasks_of if name not in components]
+            theirs = f"it has {_some(new)} instead" if new else f"it has {_some(packing.tasks_of)}"
+            raise HeronError(
+                f"{self.where} was saved by the topology {self.description.topology} and has state "
+                f"of {_some(gone)}, which {packing.topology} has not ({theirs}): restore it into "
+                "the topology that it is of, or drop that state by --allow-non-restored"
+            )
+        return [f"{name} is no more: its state is dropped" for name in gone]
+
+    def sources(self, name: str, former: SavedComponent, key_range: KeyRange) -> tuple[Source, ...]:
+        """The former tasks whose state a task of a component takes."""
+        number = len(former.tasks)
+        if number == key_range.tasks:
+            return (Source(former.tasks[key_range.index], key_range),)
+        if not self._holds(former):
+            return ()
+        if not all(self.contents[task].may_be_divided for task in former.tasks):
+            raise not_divisible(name, number, key_range.tasks)
+        key_ranges = [KeyRange(index, number) for index in range(number)]
+        return tuple(
+            Source(task, each)
+            for task, each in zip(former.tasks, key_ranges, strict=True)
+            if each.overlaps(key_range)
+        )
+
+
+def _some(names: "Sequence[str] | Mapping[str, object]") -> str:
+    shown = list(names)[:NAMED_MAX]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

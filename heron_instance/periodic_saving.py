@@ -1,0 +1,107 @@
+"""State in a topology that runs at least once: each instance saves its own, now and then.
+
+No barrier joins these states to one moment of the topology. A bolt's is what it is when it is due.
+A spout's counts only when all that it had emitted until then is acked: else its successor would go
+on behind tuples that nobody has processed, and nobody would emit them again.
+"""
+
+from collections.abc import Set
+from typing import Protocol
+
+from heron_core.errors import HeronError
+from heron_instance.events import Instruction, SaveState
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.spout import SpoutDriver
+from heron_instance.runtime.environment import NewestState
+from heron_instance.runtime.factory import Instance
+
+_NOTHING: Set[int] = frozenset()
+
+
+class Host(Protocol):
+    """What is needed of the instance's core."""
+
+    instance: Instance
+    driver: ComponentDriver
+
+    def do_first(self, instruction: Instruction) -> None:
+        """Carry this out before the next step of the main loop."""
+
+
+class PeriodicSaving:
+    """When an instance saves its state; all but `is_due` in the main thread."""
+
+    def __init__(self, host: Host, newest: NewestState, interval_secs: float, now: float) -> None:
+        self._host = host
+        self._number = newest.latest
+        self._interval_secs = interval_secs
+        self._next_at = now + interval_secs
+        self._held: tuple[int, bytes] | None = None
+        """A spout's, that waits for the acks of what it covers."""
+        self._roots: Set[int] = _NOTHING
+        """What these are."""
+        self._failed = 0
+        """How many tuples had failed when it was taken."""
+
+    def is_due(self, now: float) -> bool:
+        """Whether there is something to do; from any thread."""
+        return self._held is not None or now >= self._next_at
+
+    def save(self, now: float) -> None:
+        """Take the state, or look whether the one that was taken counts by now."""
+        if self._held is not None:
+            self._look_at_held()
+        elif now >= self._next_at:
+            self._next_at = now + self._interval_secs
+            self._take()
+
+    def _look_at_held(self) -> None:
+        driver, held = self._host.driver, self._held
+        assert isinstance(driver, SpoutDriver)
+        if driver.metrics.failed != self._failed:
+            self._held = None  # it will be emitted again, which this state knows nothing of
+        elif held is not None and not self._roots & driver.collector.pending.keys():
+            self._held = None
+            self._host.do_first(SaveState(*held))
+
+    def _take(self) -> None:
+        driver = self._host.driver
+        taken = self._taken()
+        if taken is None:
+            return
+        pending = driver.collector.pending.keys() if isinstance(driver, SpoutDriver) else _NOTHING
+        if pending:
+            self._held, self._roots, self._failed = taken, set(pending), driver.metrics.failed
+        else:
+            self._host.do_first(SaveState(*taken))
+
+    def _taken(self) -> tuple[int, bytes] | None:
+        """The state with its number; None if it cannot be saved."""
+        instance = self._host.instance
+        self._number += 1
+        try:
+            instance.adapter.pre_save(str(self._number))
+            return self._number, instance.state.snapshot()
+        except Exception:
+            self._host.driver.user_error("saving the state")
+            return None
+
+    def last(self) -> tuple[int, bytes] | None:
+        """At an end in good order: the state that a successor is to begin with; None if it is to be
+        the one before."""
+        driver = self._host.driver
+        if isinstance(driver, SpoutDriver) and driver.collector.pending:
+            return None
+        return self._taken()
+
+    def reported(self, number: int, failure: str) -> None:
+        """A state is saved, or could not be."""
+        driver = self._host.driver
+        try:
+            if failure:
+                raise HeronError(failure)
+            self._host.instance.adapter.post_save(str(number))
+        except HeronError as error:
+            driver.record_error(f"its state {number} is not saved", str(error))
+        except Exception:
+            driver.user_raised("post_save")

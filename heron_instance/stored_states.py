@@ -1,0 +1,91 @@
+"""An instance's states in a checkpoint store: of checkpoints, or its newest by itself."""
+
+import logging
+from collections.abc import Callable
+
+from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
+from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
+from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreError
+
+log = logging.getLogger("heron_instance")
+
+KEPT = 2
+"""One may be half written when its process dies, and the one before is whole."""
+
+
+class CheckpointStates:
+    """The states of one task in the topology's checkpoints."""
+
+    def __init__(self, store: CheckpointStore, topology: str, task: int) -> None:
+        self._store = store
+        self._topology = topology
+        self._task = task
+        self.tell: Callable[[FromInstance], None]
+        """Takes what is to be said, from any thread."""
+
+    def load(self, checkpoint: int) -> bytes:
+        """In the main thread: a state from the store; HeronError if it cannot be had."""
+        return self._store.load(self._topology, checkpoint, self._task)
+
+    def write(self, checkpoint: int, state: bytes) -> None:
+        """Save a state, and tell the master."""
+        try:
+            self._store.save(self._topology, checkpoint, self._task, state)
+        except CheckpointStoreError as error:
+            log.error("checkpoint %d: %s", checkpoint, error)
+            self.tell(CheckpointFailed(self._task, checkpoint, str(error)))
+        else:
+            self.tell(CheckpointStored(self._task, checkpoint, len(state)))
+
+
+class NewestState:
+    """The states that one task has saved by itself, the newest of which its next process takes."""
+
+    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
+        """`run` tells this run of the topology from others of its name, whose states are not
+        for it."""
+        self._url = url
+        self._folder = f"{topology}/{OWN}/{run}/{task}"
+        self._task = task
+        self._store: CheckpointFiles | None = None
+        self.latest = 0
+        """The highest number that one has."""
+        self.reported: Callable[[int, str], None]
+        """Takes the number of a state that is saved, or else why it is not, from any thread."""
+
+    def _opened(self) -> CheckpointFiles:
+        """Late: most components keep no state."""
+        if self._store is None:
+            self._store = open_checkpoint_store(self._url)
+        return self._store
+
+    def load(self) -> bytes | None:
+        """The newest that can be read, or None if there is none; CheckpointStoreError if there are
+        some, and none can be read."""
+        store = self._opened()
+        numbers = store.numbers(self._folder)
+        self.latest = max(numbers, default=0)
+        failure: CheckpointStoreError | None = None
+        for number in reversed(numbers):
+            try:
+                return store.load(self._folder, number, self._task)
+            except CheckpointStoreError as error:
+                log.warning("its newest state is not usable: %s", error)
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return None
+
+    def write(self, number: int, state: bytes) -> None:
+        """Save a state, and tell the main thread."""
+        try:
+            store = self._opened()
+            store.save(self._folder, number, self._task, state)
+            for old in store.numbers(self._folder):
+                if old <= number - KEPT:
+                    store.discard(self._folder, old)
+        except CheckpointStoreError as error:
+            self.reported(number, str(error))
+        else:
+            self.reported(number, "")

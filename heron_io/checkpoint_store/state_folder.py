@@ -1,0 +1,190 @@
+"""The states of one checkpoint: in a checkpoint store, or in a savepoint's folder of its own.
+
+    TASK               a state (state_file.py)
+    TASK.files         names of its files, if it has any: [[name, bytes], …]
+    description.json   what is in here (heron_core.state.description); written last of all
+
+Files of states are in another folder, which all checkpoints of a topology share, and a savepoint
+has for itself: TASK/NAME.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from heron_core.state.file_snapshot import FileSnapshot
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.state_file import header_of, state_in
+
+FILES = ".files"
+DESCRIPTION = "description.json"
+
+
+class FileAccess(Protocol):
+    """What is needed of a file system. Folders are made as needed. What a method raises is an
+    OSError, or anything else that a file system's package raises."""
+
+    def write(self, path: str, parts: Iterable[bytes]) -> None:
+        """Write a file that survives a crash of anything, in the place of one that is there."""
+
+    def read(self, path: str) -> bytes:
+        """A file's content; FileNotFoundError if there is none."""
+
+    def upload(self, local: str, path: str) -> None:
+        """As `write`, with a file of this machine."""
+
+    def download(self, path: str, local: str) -> None:
+        """Copy a file to this machine."""
+
+    def size(self, path: str) -> int | None:
+        """A file's size; None if there is none."""
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder; nothing if there is none."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder with all that is in it, if it is there."""
+
+
+class StateFolder:
+    """The states of one checkpoint, by task."""
+
+    def __init__(self, access: FileAccess, path: str, shared: str) -> None:
+        """`shared`: the folder of the states' files."""
+        self.access = access
+        self.path = path
+        self._shared = shared
+
+    def save(self, task: int, state: bytes) -> None:
+        """Keep a state; CheckpointStoreError if it is not there for certain. Files that are there
+        already are not written again."""
+        path = f"{self.path}/{task}"
+        try:
+            if isinstance(state, FileSnapshot):
+                self._save_files(path, task, state)
+            self.access.write(path, (header_of(state), state))
+        except CheckpointStoreError:
+            raise
+        except Exception as error:
+            raise wrong(f"the state of task {task} cannot be saved at {path}", error) from error
+
+    def _save_files(self, path: str, task: int, state: FileSnapshot) -> None:
+        for name, size in state.files.items():
+            stored = f"{self._shared}/{task}/{name}"
+            if self.access.size(stored) != size:
+                self._upload(state, name, stored)
+        listed = json.dumps(list(state.files.items())).encode()
+        self.access.write(path + FILES, (listed,))
+
+    def _upload(self, state: FileSnapshot, name: str, stored: str) -> None:
+        local = state.source.local_path(name)
+        if local is not None:
+            self.access.upload(local, stored)
+            return
+        with tempfile.TemporaryDirectory(prefix="heron-state-") as folder:
+            copy = os.path.join(folder, name)
+            state.source.copy(name, copy)
+            self.access.upload(copy, stored)
+
+    def load(self, task: int) -> bytes:
+        """A state as it was saved; CheckpointStoreError if it cannot be had."""
+        path = f"{self.path}/{task}"
+        try:
+            state = state_in(self.access.read(path), path)
+            files = self.files_of(task)
+        except CheckpointStoreError:
+            raise
+        except Exception as error:
+            raise wrong(f"the state of task {task} cannot be read from {path}", error) from error
+        if files is None:
+            return state
+        return FileSnapshot.of(state, files, Stored(self.access, f"{self._shared}/{task}", files))
+
+    def check(self, task: int) -> bytes:
+        """As `load`, and all files of the state are there as well."""
+        state = self.load(task)
+        if isinstance(state, FileSnapshot):
+            stored = Stored(self.access, f"{self._shared}/{task}", state.files)
+            for name in state.files:
+                stored.check(name)
+        return state
+
+    def files_of(self, task: int | str) -> dict[str, int] | None:
+        """name -> size of the files of a state; None if it has none."""
+        path = f"{self.path}/{task}{FILES}"
+        try:
+            data = self.access.read(path)
+        except FileNotFoundError:
+            return None
+        try:
+            return {str(name): int(size) for name, size in json.loads(data)}
+        except (ValueError, TypeError) as error:
+            raise CheckpointStoreError(f"{path} is damaged: {error}") from None
+
+    def describe(self, description: Mapping[str, Any]) -> None:
+        """All states are here, and this is what they are."""
+        path = f"{self.path}/{DESCRIPTION}"
+        try:
+            self.access.write(path, (json.dumps(description, indent=1).encode(),))
+        except Exception as error:
+            raise wrong(f"{path} cannot be written", error) from error
+
+    def description(self) -> Any:
+        """What is in here; CheckpointStoreError if nobody has said."""
+        path = f"{self.path}/{DESCRIPTION}"
+        try:
+            return json.loads(self.access.read(path))
+        except FileNotFoundError:
+            raise CheckpointStoreError(
+                f"{self.path} is no savepoint and no completed checkpoint: it has no {DESCRIPTION}"
+            ) from None
+        except ValueError as error:
+            raise CheckpointStoreError(f"{path} is damaged: {error}") from None
+        except Exception as error:
+            raise wrong(f"{path} cannot be read", error) from error
+
+
+class Stored:
+    """The files of a state in a store."""
+
+    def __init__(self, access: FileAccess, folder: str, files: Mapping[str, int]) -> None:
+        self._access = access
+        self._folder = folder
+        self._files = files
+
+    def copy(self, name: str, path: str) -> None:
+        """See FileSource."""
+        stored = self.check(name)
+        try:
+            self._access.download(stored, path)
+        except Exception as error:
+            raise wrong(f"{stored} cannot be read", error) from error
+
+    def check(self, name: str) -> str:
+        """Where a file is; CheckpointStoreError if it is not there as a whole."""
+        stored = f"{self._folder}/{name}"
+        try:
+            size = self._access.size(stored)
+        except Exception as error:
+            raise wrong(f"{stored} cannot be read", error) from error
+        if size is None:
+            raise CheckpointStoreError(f"{stored} is missing: a checkpoint needs it")
+        if size != self._files[name]:
+            wanted = self._files[name]
+            raise CheckpointStoreError(f"{stored} is damaged: it has {size} bytes, not {wanted}")
+        return stored
+
+    def local_path(self, name: str) -> str | None:
+        """See FileSource."""
+        return None
+
+
+def wrong(what: str, error: Exception) -> CheckpointStoreError:
+    """The error of a store in one line."""
+    text: Any = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return CheckpointStoreError(f"{what}: {' '.join(str(text).split())}")

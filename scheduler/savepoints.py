@@ -1,0 +1,189 @@
+"""Savepoints: a checkpoint copied into a folder that outlives its topology, and back.
+
+A savepoint has all that is needed to begin with it: the states of all tasks, their files, and a
+description. A topology begins with it, or with a checkpoint's own folder, as with a checkpoint of
+its own: the states are put into its store before its master starts.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import PackingPlan
+from heron_core.state.description import (
+    Contents,
+    Description,
+    contents_of,
+    description_from_json,
+    description_of,
+)
+from heron_core.state.parts import Part, Parts, encode_parts
+from heron_core.state.restore_plan import RestorePlan, Share, plan_restore
+from heron_core.topology import TopologySpec
+from heron_core.typed_json import to_json
+from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
+from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wrong
+from heron_io.security import Keys
+
+NO_STATE = b""
+"""What a task is given that begins without state."""
+
+
+def store_url(topology: TopologySpec, beside_logs: str) -> str:
+    """Where a topology keeps its checkpoints: where its config says, or beside its logs."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(beside_logs)), "checkpoints")
+    return str(topology.config.get(keys.CHECKPOINT_STORE) or beside)
+
+
+def run_of(pair: Keys) -> str:
+    """A name for one run of a topology, the same for all its processes."""
+    return hashlib.sha256(pair.public.encode()).hexdigest()[:16]
+
+
+def absolute_url(given: str) -> str:
+    """A folder as the command line names it, also for processes with another working folder."""
+    if "://" in given:
+        return given.removeprefix("file://").rstrip("/") if given.startswith("file://") else given
+    return os.path.abspath(os.path.expanduser(given))
+
+
+# --- taking one -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """A savepoint that is being written from a completed checkpoint."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    store: CheckpointFiles
+    checkpoint: int
+    at: float
+    url: str
+    """Its folder."""
+
+    def copied(self) -> Iterator[str]:
+        """Copy one state after the other; says how far it is before each. CheckpointStoreError if
+        that cannot be done; then what was written is removed."""
+        source = self.store.checkpoint(self.topology.name, self.checkpoint)
+        target = open_checkpoint_store(self.url).savepoint()
+        contents: dict[int, Contents] = {}
+        tasks = self.packing.instances
+        try:
+            for task in tasks:
+                yield f"writing the savepoint: {len(contents)} of {len(tasks)} states"
+                state = source.load(task)
+                contents[task] = contents_of(state, f"{source.path}/{task}")
+                target.save(task, state)
+            target.describe(to_json(self._described(contents)))
+        except HeronError:
+            _remove(target, list(tasks))
+            raise
+
+    def _described(self, contents: Mapping[int, Contents]) -> Description:
+        plain = description_of(self.topology, self.packing, self.checkpoint, self.at)
+        components = {
+            name: replace(
+                each,
+                states=tuple(
+                    dict.fromkeys(s for task in each.tasks for s in contents[task].states)
+                ),
+            )
+            for name, each in plain.components.items()
+        }
+        return replace(plain, components=components, is_savepoint=True)
+
+
+def check_is_free(url: str) -> None:
+    """UsageError if there is a savepoint, or anything else; the store's own error if nobody can
+    look."""
+    target = open_checkpoint_store(url).savepoint()
+    try:
+        found = target.access.names(target.path)
+    except Exception as error:
+        raise wrong(f"{target.path} cannot be used", error) from error
+    if found:
+        raise UsageError(f"{target.path} is not empty: name a folder that is new")
+
+
+def _remove(folder: StateFolder, tasks: list[int]) -> None:
+    """As far as possible: what is left without a description is no savepoint."""
+    try:
+        for task in tasks:
+            for name in folder.files_of(task) or ():
+                folder.access.remove(f"{folder.path}/shared/{task}/{name}")
+            folder.access.remove(f"{folder.path}/{task}.files")
+            folder.access.remove(f"{folder.path}/{task}")
+        folder.access.remove(f"{folder.path}/{DESCRIPTION}")
+    except Exception:  # the error that made us do this is the one to be told
+        return
+
+
+# --- beginning with one -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A folder that was read and fits: what a topology begins with."""
+
+    folder: StateFolder
+    description: Description
+    plan: RestorePlan
+
+    def write(self, store: CheckpointFiles, topology: str, number: int) -> int:
+        """Put all states into a topology's store as its checkpoint `number`; their size in bytes.
+
+        It is not described: a checkpoint of the topology's own will be.
+        """
+        target = store.checkpoint(topology, number)
+        size_bytes = 0
+        for task, share in self.plan.shares.items():
+            state = self._state_of(share)
+            target.save(task, state)
+            size_bytes += len(state)
+        return size_bytes
+
+    def _state_of(self, share: Share) -> bytes:
+        if not share.sources:
+            return NO_STATE
+        if share.is_whole:
+            return self.folder.load(share.sources[0].task)
+        parts = (Part(each.key_range, self.folder.load(each.task)) for each in share.sources)
+        return encode_parts(Parts(share.key_range, tuple(parts)))
+
+    def node(self, number: int, size_bytes: int) -> dict[str, Any]:
+        """What the state store is to say: the topology has completed this checkpoint."""
+        at = self.description.at
+        completed = {"number": number, "at": at, "secs": 0.0, "size_bytes": size_bytes}
+        return {"latest": number, "completed": [completed]}
+
+
+def read_savepoint(
+    url: str, topology: TopologySpec, packing: PackingPlan, allow_non_restored: bool
+) -> Savepoint:
+    """The savepoint, or the checkpoint, in a folder, every state of it read and found whole.
+    HeronError saying what is missing, damaged, or does not fit."""
+    config = keys.with_defaults(topology.config)
+    if not keys.takes_checkpoints(config):
+        raise UsageError(
+            f"{topology.name} does not run in {keys.EFFECTIVELY_ONCE}, so it cannot begin with a "
+            f"savepoint: -o {keys.RELIABILITY_MODE}={keys.EFFECTIVELY_ONCE}"
+        )
+    files = open_checkpoint_store(url)
+    folder = files.savepoint()
+    description = description_from_json(folder.description(), url)
+    if not description.is_savepoint:
+        folder = files.as_checkpoint()
+    contents = {
+        task: contents_of(folder.check(task), f"{folder.path}/{task}")
+        for each in description.components.values()
+        for task in each.tasks
+    }
+    backend = keys.state_backend(config)
+    plan = plan_restore(url, description, contents, packing, backend, allow_non_restored)
+    return Savepoint(folder, description, plan)
