@@ -35,6 +35,8 @@ NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0
 """How long a batch waits for a component that works on in threads; Storm's message timeout."""
 LOOK_AGAIN_SECS = 0.001
+_ENGINE_CALLS = ("emit", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later")
+"""Attributes of a component that are the engine's, and no part of its state."""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Runner:
             raise ComponentError(f"{self.label}: {format_error(error)}") from error
         self._instance = self._core.instance
         self.driver = self._core.driver
+        self.driver.watermarks.mute()
         self._memory = self._made_memory()
         self.driver.begin(True, time.monotonic())
 
@@ -122,7 +125,7 @@ class Runner:
             if isinstance(each, KeyedState):
                 engine[f"state.{name}"] = each
         for owner, source in (("delegate", delegate), ("component", instance.component)):
-            for name in ("emit", "ack", "fail", "finish", "call_soon", "call_later"):
+            for name in _ENGINE_CALLS:
                 if name in vars(source):
                     engine[f"{owner}.{name}"] = vars(source)[name]
         parts = {name: each for name, each in engine.items() if each is not None}

@@ -19,6 +19,7 @@ from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
 from stream_manager.gates import Gates
 from stream_manager.plan_update import PlanUpdate
+from stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 
@@ -50,11 +51,13 @@ class ControlPlane:
         data: DataPlane,
         results: AckResults,
         gates: Gates | None,
+        watermarks: Watermarks,
         identity: messages.RegisterStreamManager,
     ) -> None:
         self.identity = identity
         self.plans = PlanUpdate(state, data, flow, results, gates)
         self._gates = gates
+        self._watermarks = watermarks
         self._state = state
         self._pressure = pressure
         self._flow = flow
@@ -128,6 +131,8 @@ class ControlPlane:
             # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
             # before a first registration are its own: data and control are two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
+        if queue.incarnation is not None:
+            self._watermarks.instance_replaced(task, out)
         gone = queue.replaced(message.incarnation)
         self._restored.pop(task, None)
         if self._gates is not None:
@@ -176,6 +181,7 @@ class ControlPlane:
             case messages.Plan(plan):
                 epoch = self._state.epoch
                 removed = self.plans.take(plan, out)
+                self._watermarks.packing_applied()
                 if self._gates is not None and self._state.epoch > epoch:
                     self._finishing.clear()  # the bolts go back, too
                 for task in removed:

@@ -6,12 +6,14 @@ from itertools import count, islice, repeat
 from operator import length_hint
 from typing import Any, TypeVar
 
+from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
+from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState, own_anchors
@@ -61,6 +63,7 @@ class BoltDriver(ComponentDriver):
         self._topology = topology
         self._sources: dict[int, tuple[str, list[str]]] = {}
         """task -> its component and the names of its streams"""
+        self.source_watermarks = SourceWatermarks()
         self._know_sources(packing)
         self._messages = 0
         self._flushes_seen = -1
@@ -96,10 +99,16 @@ class BoltDriver(ComponentDriver):
         }
         for task, each in packing.instances.items():
             self._sources[task] = (each.component, names[each.component])
+        inputs = self._topology.by_name[packing.instances[self.outbox.task].component].inputs
+        read = {each.component for each in inputs}
+        self.source_watermarks.retask(
+            task for task, each in packing.instances.items() if each.component in read
+        )
 
     def begin(self, active: bool, now: float) -> None:
         """The plan is there: ticks begin (first one after a full interval), also in a topology
         that is paused."""
+        self.watermarks.send_again()
         if self._tick_secs is not None and self._next_tick == NEVER:
             self._next_tick = now + self._tick_secs
 
@@ -112,8 +121,10 @@ class BoltDriver(ComponentDriver):
         """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
         head = header_of(frames)
         if head.kind != Kind.DATA:
-            self.take_barrier(head, frames)
+            self._take_other(head, frames)
             return
+        if head.source in self.source_watermarks.ended:
+            self._reopened(head.source)
         batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
@@ -141,6 +152,45 @@ class BoltDriver(ComponentDriver):
             self._run_batch(head, batch, values, started)
         finally:
             self._busy = False
+
+    def _take_other(self, head: Header, frames: Frames) -> None:
+        if head.kind != Kind.WATERMARK:
+            self.take_barrier(head, frames)
+            return
+        check_watermark(head, frames)
+        if head.epoch >= self.fence:
+            self._take_watermark(head.source, watermark_of(frames))
+
+    def _take_watermark(self, source: int, watermark_ms: int) -> None:
+        """A source says how far it has come in event time; so may this instance, then."""
+        sources, before = self.source_watermarks, self.source_watermarks.lowest_ms
+        if not sources.take(source, watermark_ms):
+            return
+        component, _ = self._sources[source]
+        try:
+            self.component.source_watermark(component, source, watermark_ms)
+        except Exception:
+            self.failed_in("a window")  # which fails its tuples
+        if sources.lowest_ms > before:
+            self._tell_component(sources.lowest_ms)
+        self.send_watermark()
+
+    def _tell_component(self, watermark_ms: int) -> None:
+        try:
+            self.component.on_watermark(watermark_ms)
+        except Exception:
+            self.user_raised("on_watermark")
+
+    def _reopened(self, source: int) -> None:
+        self.source_watermarks.reopened(source)
+        if self.watermarks.is_ended:
+            self.watermarks.take_back(self.source_watermarks.lowest_ms)
+
+    def send_watermark(self) -> None:
+        """See ComponentDriver. What a thread or a child process still works on comes first."""
+        lowest = self.source_watermarks.lowest_ms
+        if self.watermarks.is_news(lowest) and self._is_idle():
+            self.watermarks.send(lowest)
 
     def _fail_batch(self, head: Header, frames: Frames) -> None:
         """Nothing of a batch is processed: its roots fail now, not after the message timeout."""

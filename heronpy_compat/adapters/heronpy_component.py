@@ -142,6 +142,14 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
         """The user's own."""
         self._hook("process_tick")(tup)
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """Of a window bolt."""
+        self._hook("source_watermark")(component, task, watermark_ms)
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """The user's own."""
+        self._hook("on_watermark")(watermark_ms)
+
     def on_finish(self) -> None:
         """The user's own."""
         self._hook("on_finish")()

@@ -4,13 +4,14 @@ The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ah
 `…watermark.sources` and `…allowed.lateness.ms` are this project's.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
+from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
 from heronpy_compat.api.topology_context import TopologyContext
@@ -104,8 +105,12 @@ class EventClock:
         self._clock = clock
         self._timestamp_of = timestamp_of
         self._by_task = settings.sources == keys.OF_TASKS
+        self._wire = _tasks_by_component(context)
+        """component -> the newest watermarks of its tasks that came with the data"""
+        sources = _sources(context, self._by_task)
+        self._streams = [] if self._by_task else sources
         self.generator = WatermarkGenerator(
-            _sources(context, self._by_task), settings.lag_ms, settings.idle_ms, self.now_ms()
+            sources, settings.lag_ms, settings.idle_ms, self.now_ms()
         )
 
     def now_ms(self) -> int:
@@ -141,8 +146,22 @@ class EventClock:
 
     def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
         """A tuple with a timestamp that was checked."""
-        source: Hashable = (tup.component, tup.task if self._by_task else tup.stream)
+        source = (tup.component, tup.task if self._by_task else tup.stream)
         self.generator.seen(source, timestamp_ms, now_ms)
+        if self._wire and tup.component in self._wire:
+            self._wire[tup.component].reopened(tup.task)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A task that the bolt reads says how far it has come; END_OF_TIME: it has finished."""
+        now_ms = self.now_ms()
+        if self._by_task:
+            self.generator.received((component, task), watermark_ms, now_ms)
+            return
+        tasks = self._wire.setdefault(component, SourceWatermarks([task]))
+        tasks.take(task, watermark_ms)
+        for source in self._streams:
+            if source[0] == component:
+                self.generator.received(source, tasks.lowest_ms, now_ms)
 
     def watermark_ms(self, now_ms: int) -> int:
         """The watermark now."""
@@ -193,10 +212,14 @@ def request_ticks(
         context.request_ticks(max(TICK_SECS_MIN, min([settings.tick_secs, *waits])))
 
 
-def _sources(context: Any, by_task: bool) -> list[Hashable]:
-    """(component, stream) or (component, task) of everything that the bolt reads."""
+Source = tuple[str, Any]
+"""(component, stream) or (component, task)"""
+
+
+def _sources(context: Any, by_task: bool) -> list[Source]:
+    """Everything that the bolt reads."""
     found: Any = getattr(context, "get_this_sources", dict)() or {}
-    sources: list[Hashable] = []
+    sources: list[Source] = []
     for each in found:
         if not by_task:
             sources.append((each.component_name, each.id))
@@ -204,3 +227,9 @@ def _sources(context: Any, by_task: bool) -> list[Hashable]:
             tasks = context.get_component_tasks(each.component_name)
             sources.extend((each.component_name, task) for task in tasks)
     return sources
+
+
+def _tasks_by_component(context: Any) -> dict[str, SourceWatermarks]:
+    found: Any = getattr(context, "get_this_sources", dict)() or {}
+    names = {each.component_name for each in found}
+    return {name: SourceWatermarks(context.get_component_tasks(name)) for name in names}

@@ -74,6 +74,10 @@ class EventWindowBolt(Bolt, StatefulComponent):
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
         self.runner.advance_watermark(watermark_ms)
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self.runner.source_watermark(component, task, watermark_ms)
+
     def on_finish(self) -> None:
         """The end of a finite run: every window is complete."""
         self.runner.finish()

@@ -88,6 +88,11 @@ class _WindowBolt(Bolt, StatefulComponent):
         if self._runner is not None:
             self._runner.advance_watermark(watermark_ms)
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        if self._runner is not None:
+            self._runner.source_watermark(component, task, watermark_ms)
+
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
         """Process the tuples of one window; do not ack them.
 

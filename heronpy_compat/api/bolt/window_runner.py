@@ -124,6 +124,13 @@ class WindowRunner:
             self._handle(self.operator.complete_open())
             self._clock.generator.raise_to(self.operator.watermark_ms)
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """What a source says of itself. When all have finished, the open windows are complete."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        self.tick()
+        if self._clock.generator.has_ended:
+            self._handle(self.operator.show_open())
+
     def advance_watermark(self, watermark_ms: int) -> None:
         """A watermark from elsewhere than the tuples: from a test, or with the data."""
         self._clock.generator.raise_to(watermark_ms)

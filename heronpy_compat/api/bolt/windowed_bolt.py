@@ -170,6 +170,14 @@ class WindowedBolt(Bolt):
             self._run(self._windows.finish())
             self._clock.generator.raise_to(self._windows.latest_end_ms)
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        if self._by_event_time:
+            self.process_tick(None)
+        if self._clock.generator.has_ended:
+            self._run(self._windows.finish())
+
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
         self._clock.generator.raise_to(watermark_ms)

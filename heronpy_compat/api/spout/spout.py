@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from heron_core.algorithms.event_windows.assigners import checked_ms
+from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heronpy_compat.api.spout.base_spout import BaseSpout
 
 if TYPE_CHECKING:
@@ -58,3 +60,10 @@ class Spout(BaseSpout):
                     self.finish()
         """
         self.delegate.finish()
+
+    def emit_watermark(self, watermark_ms: int) -> None:
+        """Say that no event emitted from here on happened before `watermark_ms`, in milliseconds
+        since 1970. It travels behind the tuples emitted so far, through all bolts (WINDOWS.md);
+        heronpy has none.
+        """
+        self.delegate.emit_watermark(checked_ms("a watermark", watermark_ms, NO_WATERMARK))

@@ -61,6 +61,13 @@ class IntervalJoinBolt(EventStageBolt):
             self._ack(self._join.complete_open())
             self._clock.generator.raise_to(self._join.watermark_ms)
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        self.process_tick(None)
+        if self._clock.generator.has_ended:
+            self._ack(self._join.drop_kept())
+
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
         self._clock.generator.raise_to(watermark_ms)

@@ -37,7 +37,7 @@ def test_clicks_are_counted_as_the_page_prints_them(
 
 def test_storms_windows(folder: Path) -> None:
     with TopologyTester(str(folder / "click_rates.py")) as tester:
-        tester.run_spouts()
+        tester.run_spouts(6)
         tester.advance(1)
         shown = tester.values("rate")
         assert shown[0] == [10_000, 1, 1]
