@@ -176,6 +176,10 @@ class EngineBolt(EngineComponent, Protocol):
     def on_watermark(self, watermark_ms: int) -> None:
         """The same of all sources together; it has risen."""
 
+    def clock_state(self) -> Any:
+        """Its event-time clock (heron_core.algorithms.clock_state), if it has one of its own; any
+        thread."""
+
     def on_finish(self) -> None:
         """The end of a finite run: emit what was collected until then."""
 
@@ -243,6 +247,10 @@ class BoltDefaults(ComponentDefaults):
 
     def on_watermark(self, watermark_ms: int) -> None:
         """Event time means nothing to it."""
+
+    def clock_state(self) -> Any:
+        """Event time means nothing to it."""
+        return None
 
     def on_finish(self) -> None:
         """Nothing was collected."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from heron_core.errors import ComponentError
 from heron_core.state.states import KeyedState
+from heron_core.state.timer_service import TimerService
 from heron_core.wire.frames import Frames
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -122,7 +123,7 @@ class Runner:
             "state": instance.state,
         }
         for name, each in vars(instance.adapter.users_object).items():
-            if isinstance(each, KeyedState):
+            if isinstance(each, (KeyedState, TimerService)):
                 engine[f"state.{name}"] = each
         for owner, source in (("delegate", delegate), ("component", instance.component)):
             for name in _ENGINE_CALLS:

@@ -1,4 +1,4 @@
-"""What windows by event time are made of, under one name for users.
+"""What windows and timers by event time are made of, under one name for users.
 
 from heronpy_compat.windows import Count, KeyedWindowBolt, Session, Sliding, Trigger, Tumbling
 """
@@ -11,6 +11,9 @@ from heron_core.algorithms.event_windows.assigners import Sliding as Sliding
 from heron_core.algorithms.event_windows.assigners import Tumbling as Tumbling
 from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
 from heron_core.algorithms.event_windows.values import Firing as Firing
+from heron_core.state.timer_service import TimeDomain as TimeDomain
+from heron_core.state.timer_service import Timer as Timer
+from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt as KeyedProcessBolt
 from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
 from heronpy_compat.api.bolt.windowed_bolt import TupleWindow as TupleWindow
 from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt as WindowedBolt

@@ -43,6 +43,17 @@ class SourceWatermarks:
         self.ended.discard(source)
         self._update()
 
+    def slowest(self) -> int | None:
+        """The task that is behind the others; None if all have finished. From any thread."""
+        marks = list(self._marks.items())
+        left = [(mark, source) for source, mark in marks if source not in self.ended]
+        return min(left)[1] if left else None
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any of them has given a watermark other than its last one; from any thread."""
+        return any(mark > NO_WATERMARK for mark in list(self._marks.values()))
+
     def _update(self) -> None:
         marks = [mark for source, mark in self._marks.items() if source not in self.ended]
         nothing = END_OF_TIME if self._marks else NO_WATERMARK

@@ -9,8 +9,10 @@ from heron_core.state.current_key import CurrentKey
 from heron_core.state.protocol import Kind, StateBackend, Table, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.time_to_live import Clock, TimedTable, TimeToLive
+from heron_core.state.timer_service import TimeDomain, TimerService
 
 _DEADLINES = "deadlines of "
+_TIMERS = "timers by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,27 @@ class NamedStates:
         self.current = current
         self._clock = clock
         self._declared: dict[str, _Declared] = {}
+        self.timers: TimerService | None = None
+        """None as long as nobody has asked for them."""
 
     @property
     def is_keyed(self) -> bool:
         """Whether any state was asked for: then the current key has to be known."""
-        return bool(self._declared)
+        return bool(self._declared) or self.timers is not None
+
+    def timer_service(self) -> TimerService:
+        """The timers of all keys; there is one for an instance."""
+        if self.timers is None:
+            self.timers = TimerService(self._timer_table, self.current)
+        return self.timers
+
+    def _timer_table(self, domain: TimeDomain) -> Table:
+        return self.backend.table(TableId(_TIMERS + domain, Kind.TIMERS, nested=True))
+
+    def restored(self) -> None:
+        """The backend has another state now."""
+        if self.timers is not None:
+            self.timers.restored()
 
     def value_state(
         self,

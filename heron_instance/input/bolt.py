@@ -6,6 +6,7 @@ from itertools import count, islice, repeat
 from operator import length_hint
 from typing import Any, TypeVar
 
+from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
@@ -397,6 +398,15 @@ class BoltDriver(ComponentDriver):
         idle = self.outbox.empty and not self._busy and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 
+    def _clock_state(self) -> ClockState | None:
+        """By the component's own clock, or by what its sources have said."""
+        own: ClockState | None = self.component.clock_state()
+        if own is not None or not self.source_watermarks.has_any:
+            return own
+        slowest = self.source_watermarks.slowest()
+        source = None if slowest is None else (self._sources[slowest][0], slowest)
+        return clock_state(self.source_watermarks.lowest_ms, source, 0.0, ())
+
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
@@ -418,6 +428,7 @@ class BoltDriver(ComponentDriver):
                 "pending": 0,
                 "finished": self._finished,
                 "late": self.outbox.late,
+                "clock": self._clock_state(),
             }
         )
 

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
@@ -332,5 +333,12 @@ class SpoutDriver(ComponentDriver):
                 "pending": len(self.collector.pending),
                 "finished": self.finished,
                 "late": 0,
+                "clock": self._clock_state(),
             }
         )
+
+    def _clock_state(self) -> ClockState | None:
+        if self._watermark_ms == NO_WATERMARK:
+            return None
+        watermark_ms = END_OF_TIME if self.finished else self._watermark_ms
+        return clock_state(watermark_ms, None, 0.0, ())

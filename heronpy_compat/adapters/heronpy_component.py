@@ -150,6 +150,10 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
         """The user's own."""
         self._hook("on_watermark")(watermark_ms)
 
+    def clock_state(self) -> Any:
+        """Of a window bolt."""
+        return self._hook("clock_state")()
+
     def on_finish(self) -> None:
         """The user's own."""
         self._hook("on_finish")()

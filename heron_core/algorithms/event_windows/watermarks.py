@@ -13,6 +13,7 @@ stays where it is, so that a replay is not late for that.
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.assigners import checked_ms
 from heron_core.algorithms.event_windows.panes import hashable
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
@@ -67,9 +68,19 @@ class WatermarkGenerator:
         """The source that holds the watermark back; None if all are idle or have finished."""
         return min(self._active(now_ms), key=self._marks.__getitem__, default=None)
 
-    def idle(self, now_ms: int) -> list[Hashable]:
-        """The sources that are left out because they are silent."""
-        return [each for each in self._unfinished() if self._is_idle(each, now_ms)]
+    def statistics(self, now_ms: int) -> ClockState:
+        """How far it is, and who holds it back; from any thread."""
+        marks, heard = list(self._marks.items()), dict(self._heard_ms)
+        left = [(mark, source) for source, mark in marks if source not in self._finished]
+        idle = [source for _, source in left if self._is_idle(source, now_ms)]
+        active = [each for each in left if each[1] not in idle]
+        waits_for = min(active, key=_mark_of)[1] if active else None
+        return clock_state(
+            END_OF_TIME if marks and not left else self.watermark_ms,
+            waits_for,
+            0.0 if waits_for is None else (now_ms - heard[waits_for]) / 1000,
+            idle,
+        )
 
     @property
     def has_ended(self) -> bool:
@@ -94,3 +105,7 @@ class WatermarkGenerator:
         self.watermark_ms = snapshot["watermark_ms"]
         for source, mark in snapshot["marks"]:
             self.received(hashable(source), mark, now_ms)
+
+
+def _mark_of(each: tuple[int, Hashable]) -> int:
+    return each[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
 from heron_core.algorithms.source_watermarks import SourceWatermarks
@@ -162,6 +163,10 @@ class EventClock:
         for source in self._streams:
             if source[0] == component:
                 self.generator.received(source, tasks.lowest_ms, now_ms)
+
+    def state(self) -> ClockState:
+        """How far it is, and who holds it back; from any thread."""
+        return self.generator.statistics(self.now_ms())
 
     def watermark_ms(self, now_ms: int) -> int:
         """The watermark now."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Count
 from heron_core.algorithms.event_windows.assigners import Assigner
 from heron_core.algorithms.event_windows.operator import WindowOperator
@@ -69,6 +70,10 @@ class EventWindowBolt(Bolt, StatefulComponent):
     def process_tick(self, tup: Any) -> None:
         """Time has passed."""
         self.runner.tick()
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return self.runner.clock_state()
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
 from heron_core.algorithms.event_windows.operator import WindowOperator
@@ -82,6 +83,10 @@ class _WindowBolt(Bolt, StatefulComponent):
             self.saved_state.put(SAVED_TUPLES, list(self.current_tuples))
         else:
             self.saved_state.put(SAVED_WINDOWS, self._runner.operator.snapshot())
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return None if self._runner is None else self._runner.clock_state()
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""

@@ -1,0 +1,47 @@
+"""The event-time clock of an instance as it travels in its numbers."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+
+ClockState = Mapping[str, Any]
+"""Plain data, made by `clock_state`."""
+IDLE_MAX = 20
+"""Idle sources that are named, of a clock; who has more of them needs no longer list."""
+
+
+def clock_state(
+    watermark_ms: int, waits_for: Hashable | None, silent_secs: float, idle: Iterable[Hashable]
+) -> ClockState:
+    """`waits_for` and `idle`: sources, each (component, task) or (component, stream)."""
+    return {
+        "watermark_ms": watermark_ms,
+        "waits_for": None if waits_for is None else list(waits_for),  # type: ignore[call-overload]
+        "silent_secs": silent_secs,
+        "idle": [list(each) for each in idle][:IDLE_MAX],  # type: ignore[call-overload]
+    }
+
+
+def is_clock_state(value: Any) -> bool:
+    """Whether it is what `clock_state` makes, or None."""
+    if value is None:
+        return True
+    return (
+        type(value) is dict
+        and type(value.get("watermark_ms")) is int
+        and NO_WATERMARK <= value["watermark_ms"] <= END_OF_TIME
+        and (value.get("waits_for") is None or _is_source(value["waits_for"]))
+        and type(value.get("silent_secs")) in (int, float)
+        and type(value.get("idle")) is list
+        and all(map(_is_source, value["idle"]))
+    )
+
+
+def _is_source(value: Any) -> bool:
+    return (
+        type(value) is list
+        and len(value) == 2
+        and type(value[0]) is str
+        and type(value[1]) in (int, str)
+    )
