@@ -13,8 +13,6 @@ from random import Random
 from typing import Any
 
 from heron_core.errors import ComponentError
-from heron_core.state.states import KeyedState
-from heron_core.state.timer_service import TimerService
 from heron_core.wire.frames import Frames
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -30,6 +28,7 @@ from heron_spark.compile import Plan
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
+from heronpy_compat.api.state.component_state import ComponentState
 from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
@@ -122,9 +121,10 @@ class Runner:
             "runner": self,
             "state": instance.state,
         }
-        for name, each in vars(instance.adapter.users_object).items():
-            if isinstance(each, (KeyedState, TimerService)):
-                engine[f"state.{name}"] = each
+        if isinstance(instance.state, ComponentState):
+            named = instance.state.named
+            engine["timers"] = named.timers
+            engine |= {f"state.{name}": each for name, each in named.handed_out.items()}
         for owner, source in (("delegate", delegate), ("component", instance.component)):
             for name in _ENGINE_CALLS:
                 if name in vars(source):

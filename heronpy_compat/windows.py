@@ -17,3 +17,5 @@ from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt as Keyed
 from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
 from heronpy_compat.api.bolt.windowed_bolt import TupleWindow as TupleWindow
 from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt as WindowedBolt
+from heronpy_compat.streamlet.keyedprocess import KeyedProcess as KeyedProcess
+from heronpy_compat.streamlet.keyedprocess import ProcessContext as ProcessContext

@@ -21,8 +21,10 @@ from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet
 from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinStreamlet
+from heronpy_compat.streamlet.impl.processbolt import ProcessStreamlet
 from heronpy_compat.streamlet.impl.stage import checked_function
 from heronpy_compat.streamlet.impl.windowjoinbolt import JOINS, WindowJoinStreamlet
+from heronpy_compat.streamlet.keyedprocess import FunctionProcess, KeyedProcess
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 Function = Callable[[Any], Any]
@@ -69,6 +71,19 @@ class KeyedStreamlet:
         return WindowedStreamlet(
             self.timed, self.key_function, window, trigger, allowed_lateness_ms
         )
+
+    def process(self, function: Any, on_timer: Any = None) -> Streamlet:
+        """What a function makes of the elements of each key, with state and timers.
+
+        `function` is a KeyedProcess (or a class of them), or function(element, context), which
+        returns or yields elements; on_timer(timestamp_ms, context) then is for its timers.
+        """
+        stage = EventStage(
+            left=self._side(), lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
+            process=_checked_process(function, on_timer),
+        )  # fmt: skip
+        parent = self.timed.streamlet
+        return _added(ProcessStreamlet(stage, parent), parent)
 
     def window_join(
         self,
@@ -172,6 +187,19 @@ def _added(made: Streamlet, *parents: Streamlet) -> Streamlet:
     for parent in parents:
         parent._add_child(made)
     return made
+
+
+def _checked_process(function: Any, on_timer: Any) -> KeyedProcess:
+    if isinstance(function, type) and issubclass(function, KeyedProcess):
+        function = function()
+    if not isinstance(function, KeyedProcess):
+        checked_function("process", function)
+        return FunctionProcess(
+            function, None if on_timer is None else checked_function("process", on_timer)
+        )
+    if on_timer is not None:
+        raise StreamletError("process: a KeyedProcess has an on_timer of its own")
+    return function
 
 
 def _checked_window(window: Any) -> Assigner:

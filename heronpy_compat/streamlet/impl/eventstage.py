@@ -50,6 +50,8 @@ class EventStage:
     trigger: Trigger = AT_WATERMARK
     aggregate: Aggregate | None = None
     function: Callable[[Any, Any], Any] | None = None
+    process: Any = None
+    """A KeyedProcess."""
     kind: str = "inner"
     bounds_ms: tuple[int, int] = (0, 0)
 
