@@ -9,6 +9,11 @@ from heron_core.algorithms.event_windows.assigners import Global as Global
 from heron_core.algorithms.event_windows.assigners import Session as Session
 from heron_core.algorithms.event_windows.assigners import Sliding as Sliding
 from heron_core.algorithms.event_windows.assigners import Tumbling as Tumbling
+from heron_core.algorithms.event_windows.strategies import BoundedDisorder as BoundedDisorder
+from heron_core.algorithms.event_windows.strategies import ByPartition as ByPartition
+from heron_core.algorithms.event_windows.strategies import Given as Given
+from heron_core.algorithms.event_windows.strategies import Monotonous as Monotonous
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy as WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
 from heron_core.algorithms.event_windows.values import Firing as Firing
 from heron_core.state.timer_service import TimeDomain as TimeDomain

@@ -7,6 +7,8 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 
 ClockState = Mapping[str, Any]
 """Plain data, made by `clock_state`."""
+PARTITION_CHARACTERS = 100
+"""Of a partition that is named: it may be anything."""
 IDLE_MAX = 20
 """Idle sources that are named, of a clock; who has more of them needs no longer list."""
 
@@ -14,13 +16,19 @@ IDLE_MAX = 20
 def clock_state(
     watermark_ms: int, waits_for: Hashable | None, silent_secs: float, idle: Iterable[Hashable]
 ) -> ClockState:
-    """`waits_for` and `idle`: sources, each (component, task) or (component, stream)."""
+    """`waits_for` and `idle`: sources, each (component, task) or (component, stream), or either
+    with a partition behind it."""
     return {
         "watermark_ms": watermark_ms,
-        "waits_for": None if waits_for is None else list(waits_for),  # type: ignore[call-overload]
+        "waits_for": None if waits_for is None else _plain(waits_for),
         "silent_secs": silent_secs,
-        "idle": [list(each) for each in idle][:IDLE_MAX],  # type: ignore[call-overload]
+        "idle": [_plain(each) for each in idle][:IDLE_MAX],
     }
+
+
+def _plain(source: Any) -> list[Any]:
+    component, which, *partition = source
+    return [component, which, *(f"{each}"[:PARTITION_CHARACTERS] for each in partition)]
 
 
 def is_clock_state(value: Any) -> bool:
@@ -41,7 +49,8 @@ def is_clock_state(value: Any) -> bool:
 def _is_source(value: Any) -> bool:
     return (
         type(value) is list
-        and len(value) == 2
+        and len(value) in (2, 3)
         and type(value[0]) is str
         and type(value[1]) in (int, str)
+        and type(value[-1]) in (int, str)
     )

@@ -37,7 +37,8 @@ def _progress(clock: ClockStats) -> int:
 
 
 def _source_name(packing: PackingPlan, source: list[Any]) -> str:
-    component, which = source
+    component, which, *partition = source
+    name = f"{component}.{which}"
     if type(which) is int and which in packing.instances:
-        return instance_name(packing, which)
-    return f"{component}.{which}"
+        name = instance_name(packing, which)
+    return f"{name} partition {partition[0]}" if partition else name

@@ -14,6 +14,7 @@ from typing import Any
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.assigners import Assigner, checked_ms
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.window_runner import checked_aggregate
@@ -38,8 +39,11 @@ class TimedStreamlet:
     timestamp_function: Function | None = None
     lag_ms: int = 0
     idle_ms: int | None = None
+    watermarks: WatermarkStrategy | None = None
 
     def __post_init__(self) -> None:
+        if self.watermarks is not None and not isinstance(self.watermarks, WatermarkStrategy):
+            raise StreamletError(f"watermarks takes a WatermarkStrategy, not {self.watermarks!r}")
         if self.timestamp_function is not None:
             checked_function("with_event_time", self.timestamp_function)
         checked_ms("lag_ms", self.lag_ms, 0)
@@ -80,6 +84,7 @@ class KeyedStreamlet:
         """
         stage = EventStage(
             left=self._side(), lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
+            watermarks=self.timed.watermarks,
             process=_checked_process(function, on_timer),
         )  # fmt: skip
         parent = self.timed.streamlet
@@ -129,10 +134,13 @@ class KeyedStreamlet:
             raise StreamletError(f"{what}: a streamlet is its own partner; clone() it first")
         if (self.timed.timestamp_function is None) != (other.timed.timestamp_function is None):
             raise StreamletError(f"{what}: both sides need with_event_time, or neither")
+        if self.timed.watermarks != other.timed.watermarks:
+            raise StreamletError(f"{what}: both sides need the same watermarks, or none")
         idle = [each for each in (self.timed.idle_ms, other.timed.idle_ms) if each is not None]
         return EventStage(
             left=self._side(), right=other._side(),
             lag_ms=max(self.timed.lag_ms, other.timed.lag_ms), idle_ms=max(idle, default=None),
+            watermarks=self.timed.watermarks,
             function=checked_function(what, join_function),
         )  # fmt: skip
 
@@ -172,7 +180,8 @@ class WindowedStreamlet:
             raise StreamletError(str(error)) from None
         stage = EventStage(
             left=Side(self.timed.timestamp_function, self.key_function),
-            lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms, lateness_ms=self.lateness_ms,
+            lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
+            watermarks=self.timed.watermarks, lateness_ms=self.lateness_ms,
             window=self.assigner, trigger=self.trigger, aggregate=aggregate,
         )  # fmt: skip
         parent = self.timed.streamlet

@@ -39,6 +39,20 @@ class WatermarkGenerator:
         self._finished.discard(source)
         self.received(source, timestamp_ms - self._lag_ms, now_ms)
 
+    def heard(self, source: Hashable, now_ms: int) -> None:
+        """An event of a source that says nothing of how far it is."""
+        self._finished.discard(source)
+        self.received(source, NO_WATERMARK, now_ms)
+        self._marks.setdefault(source, NO_WATERMARK)
+
+    def divide(self, source: Hashable, parts: Iterable[Hashable], now_ms: int) -> None:
+        """A source turns out to be several: it is none itself any more."""
+        self._marks.pop(source, None)
+        self._finished.discard(source)
+        for part in parts:
+            self._marks.setdefault(part, NO_WATERMARK)
+            self._heard_ms[part] = now_ms
+
     def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
         """A watermark of the source's own, which has come with its data."""
         self._heard_ms[source] = self._last_heard_ms = now_ms

@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.errors import ComponentError
 from heron_core.state.timer_service import Timer, TimerService
 from heronpy_compat.api.bolt.bolt import Bolt
@@ -43,6 +44,8 @@ class KeyedProcessBolt(Bolt):
     timestamp_field: str | None = None
     lag_ms: int | None = None
     """How far behind the latest event one may be: the watermark's distance."""
+    watermarks: WatermarkStrategy | None = None
+    """Instead of `lag_ms`: BoundedDisorder, Monotonous, ByPartition, Given, or one of your own."""
     idle_ms: int | None = None
     """A source that sends nothing for so long does not hold the watermark back."""
     timers: TimerService
@@ -88,7 +91,9 @@ class KeyedProcessBolt(Bolt):
         timestamp_of: Callable[[Any], Any] = self.timestamp
         if settings.field is not None and not has_own_time:
             timestamp_of = field_of(name, settings.field)
-        clock = EventClock(name, settings, context, self.window_clock, timestamp_of)
+        clock = EventClock(
+            name, settings, context, self.window_clock, timestamp_of, self.watermarks
+        )
         by_event_time = settings.field is not None or has_own_time
         self.runner = TimerRunner(self.timers, clock, settings, by_event_time, self._due)
         request_timer_ticks(context, settings)

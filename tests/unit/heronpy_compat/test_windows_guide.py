@@ -57,6 +57,12 @@ def test_the_streamlets_of_the_page(folder: Path) -> None:
         assert (("tea", 61_000), None) in pairs
 
 
+def test_ads_that_nobody_clicks_any_more(folder: Path) -> None:
+    with TopologyTester(str(folder / "inactive.py")) as tester:
+        tester.run_spouts()
+        assert tester.values("inactive") == [["shoes", 50_000], ["tea", 200_000]]
+
+
 def test_every_key_of_the_page_is_one_that_is_read() -> None:
     named = set(re.findall(r"`(topology\.bolts\.[a-z.]+)`", PAGE))
     assert named <= config_keys.READ_HERE
