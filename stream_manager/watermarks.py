@@ -58,7 +58,9 @@ class Watermarks:
                 self._to_instance(task, frames, out)
 
     def instance_replaced(self, task: int, out: Out) -> None:
-        """Another process serves a task here: it is told what its sources have said last."""
+        """Another process serves a task here: it is told what its sources have said last. What the
+        one before has said is not its own word."""
+        self._newest.pop(task, None)
         instances = self._state.packing.instances
         for source, frames in sorted(self._newest.items()):
             is_valid = header_of(frames).epoch >= self._state.fence

@@ -9,6 +9,8 @@ ClockState = Mapping[str, Any]
 """Plain data, made by `clock_state`."""
 PARTITION_CHARACTERS = 100
 """Of a partition that is named: it may be anything."""
+LISTS = (list, tuple)
+"""As it is made, and as it comes out of a message."""
 IDLE_MAX = 20
 """Idle sources that are named, of a clock; who has more of them needs no longer list."""
 
@@ -41,14 +43,14 @@ def is_clock_state(value: Any) -> bool:
         and NO_WATERMARK <= value["watermark_ms"] <= END_OF_TIME
         and (value.get("waits_for") is None or _is_source(value["waits_for"]))
         and type(value.get("silent_secs")) in (int, float)
-        and type(value.get("idle")) is list
+        and type(value.get("idle")) in LISTS
         and all(map(_is_source, value["idle"]))
     )
 
 
 def _is_source(value: Any) -> bool:
     return (
-        type(value) is list
+        type(value) in LISTS
         and len(value) in (2, 3)
         and type(value[0]) is str
         and type(value[1]) in (int, str)

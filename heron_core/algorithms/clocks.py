@@ -1,6 +1,6 @@
 """Event-time clocks of instances, as people see them, and the slowest of many."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState
@@ -36,7 +36,7 @@ def _progress(clock: ClockStats) -> int:
     return NO_WATERMARK if clock.watermark_ms is None else clock.watermark_ms
 
 
-def _source_name(packing: PackingPlan, source: list[Any]) -> str:
+def _source_name(packing: PackingPlan, source: Sequence[Any]) -> str:
     component, which, *partition = source
     name = f"{component}.{which}"
     if type(which) is int and which in packing.instances:

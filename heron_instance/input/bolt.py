@@ -1,12 +1,12 @@
 """Drives a bolt: each tuple of each batch through `process`, ticks between them, acks behind."""
 
-from array import array
 from collections.abc import Callable, Iterable
-from itertools import count, islice, repeat
+from itertools import count, islice
 from operator import length_hint
-from typing import Any, TypeVar
+from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
+from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
@@ -17,15 +17,15 @@ from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.input.anchors import AnchorState, own_anchors
+from heron_instance.input.anchors import AnchorState
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
+from heron_instance.input.general_rows import general_rows
 from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 from heronpy_compat.adapters.tuple_layout import TupleLayout
 from heronpy_compat.api.tuple import Schema
 
-Made = TypeVar("Made", EngineTuple, TupleLayout)
 Decode = Callable[[bytes], list[list[Any]]]
 Process = Callable[[EngineTuple], None]
 Run = Callable[[Iterable[EngineTuple]], None]
@@ -165,7 +165,7 @@ class BoltDriver(ComponentDriver):
     def _take_watermark(self, source: int, watermark_ms: int) -> None:
         """A source says how far it has come in event time; so may this instance, then."""
         sources, before = self.source_watermarks, self.source_watermarks.lowest_ms
-        if not sources.take(source, watermark_ms):
+        if self._finished or not sources.take(source, watermark_ms):
             return
         component, _ = self._sources[source]
         try:
@@ -319,6 +319,8 @@ class BoltDriver(ComponentDriver):
         if self._finished:
             return
         self._finished = True
+        if self.source_watermarks.lowest_ms < END_OF_TIME:  # the last ones may be lost, or late
+            self._tell_component(END_OF_TIME)
         try:
             self.component.on_finish()
         except Exception:
@@ -345,8 +347,8 @@ class BoltDriver(ComponentDriver):
         names = self._sources[head.source][1]
         try:
             if self._values_maker is None:
-                return _general_rows(self._tuple, head, batch, values, component, names, now)
-            rows = _general_rows(TupleLayout, head, batch, values, component, names, now)
+                return general_rows(self._tuple, head, batch, values, component, names, now)
+            rows = general_rows(TupleLayout, head, batch, values, component, names, now)
             return self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
@@ -450,47 +452,3 @@ def _schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schem
         for (name, stream), source in streams.items()
         if (found := source.stream(stream)) is not None
     }
-
-
-def _general_rows(
-    kind: type[Made],
-    head: Header,
-    batch: Batch,
-    values: list[list[Any]],
-    component: str,
-    names: list[str],
-    now: float,
-) -> list[Made]:
-    """Rows of a batch whose tuples have several streams or several roots.
-
-    IndexError if one of its streams is none of `names`.
-    """
-    streams: Iterable[int] = repeat(head.stream) if batch.streams is None else batch.streams
-    anchor_states: Iterable[AnchorState] = repeat(None) if batch.ids is None else _anchors_of(batch)
-    return [
-        kind(
-            (
-                anchor_state[1] if anchor_state else 0,
-                component,
-                names[stream],
-                head.source,
-                value,
-                now,
-                anchor_state,
-            )
-        )
-        for value, stream, anchor_state in zip(values, streams, anchor_states, strict=False)
-    ]
-
-
-def _anchors_of(batch: Batch) -> list[AnchorState]:
-    """An anchor state for each tuple of a tracked batch; those of several roots have them all."""
-    anchor_states = own_anchors(batch.ids or array("Q"))
-    extras = iter(batch.extras or ())
-    for position, root in zip(extras, extras, strict=True):
-        anchor_state = anchor_states[position]
-        assert anchor_state is not None, (
-            "decode_batch lets no further root pass without a first one"
-        )
-        anchor_state.extend((root, anchor_state[1]))
-    return anchor_states

@@ -1,5 +1,6 @@
 """Window bolts in real processes: by the clock, at least once; by the time of the events."""
 
+import json
 import runpy
 from collections import Counter
 
@@ -51,3 +52,6 @@ def test_windows_by_event_time_do_not_depend_on_the_clock(place: Place) -> None:
     rows = {(int(row[0]), row[1]): [int(row[2]), int(row[3])] for row in lines[1:-1]}
     assert rows == counts
     assert lines[-1] == [str(late), "events", "came", "too", "late"]
+    stats = json.loads(place.heronpy("stats", "ClickThroughRate", "--json").succeeded().out)
+    assert stats["components"]["rates"]["clock"]["complete"]
+    assert stats["clock"]["instance"].startswith("rates[")

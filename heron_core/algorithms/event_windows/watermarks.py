@@ -50,8 +50,8 @@ class WatermarkGenerator:
         self._marks.pop(source, None)
         self._finished.discard(source)
         for part in parts:
+            self._heard_ms[part] = now_ms  # first: `statistics` may come from another thread
             self._marks.setdefault(part, NO_WATERMARK)
-            self._heard_ms[part] = now_ms
 
     def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
         """A watermark of the source's own, which has come with its data."""

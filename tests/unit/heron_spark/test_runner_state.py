@@ -16,7 +16,7 @@ from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import Topology
 from heronpy_compat.windows import KeyedProcessBolt, Timer
 
-seen: list[tuple[int, int]] = []
+seen: list[tuple[Any, int]] = []
 
 
 class Words(Spout):

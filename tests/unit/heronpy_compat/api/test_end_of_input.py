@@ -1,12 +1,15 @@
 """When sources have finished their windows are complete at once, in every reliability mode; and the
 watermarks that spouts give travel behind their tuples."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt
+from heronpy_compat.api.state.keyed_state import value_state
+from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
@@ -110,6 +113,56 @@ def test_a_result_that_fails_is_made_again_of_what_is_replayed() -> None:
             sorted([*COUNTED, COUNTED[0]]), sorted([*COUNTED, COUNTED[2]])
         ]  # fmt: skip
         assert sorted(set(tester.acked("clicks"))) == [0, 1, 2]
+
+
+class Positioned(Spout, StatefulComponent):
+    """Its state is how far it is."""
+
+    outputs = ["ad", "time_ms"]
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def next_tuple(self) -> None:
+        at = self.state.get("at") or 0
+        if at == len(CLICKS):
+            self.finish()
+        else:
+            self.state.put("at", at + 1)
+            self.emit(CLICKS[at])
+
+
+class Totals(Bolt):
+    """What has come of each window, in keyed state: twice if it came twice."""
+
+    outputs: list[str] = []
+    total = value_state(default=0)
+
+    def process(self, tup: Any) -> None:
+        self.total.put(self.total.get() + tup.values[3])
+
+
+class Exact(Topology):
+    config = {MODE: MODES[2]}
+    clicks = Positioned.spec()
+    counts = Counts.spec(inputs={clicks: Grouping.fields("ad")}, par=2)
+    totals = Totals.spec(inputs={counts: Grouping.fields("ad", "start_ms")}, par=2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_results_at_the_end_count_once_whatever_is_killed(seed: int) -> None:
+    """Before the last watermark has come, between its hops, and after it."""
+    with TopologyTester(Exact, order="random", seed=seed) as tester:
+        rng = Random(seed)
+        tester.run_spouts(rng.randrange(4))
+        for _ in range(4):
+            if rng.random() < 0.5:
+                tester.checkpoint()
+            tester.run_spouts(rng.randrange(5))
+            tester.crash(rng.choice(["clicks", "counts", "totals"]))
+        tester.run_spouts()
+        found = [each for bolt in tester.component("totals") for each in bolt.total.all_items()]
+        assert sorted(found) == [(("a", 0), 1), (("a", 10), 1), (("b", 0), 1)]
 
 
 class Mixed(Topology):
