@@ -131,8 +131,7 @@ class ControlPlane:
             # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
             # before a first registration are its own: data and control are two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
-        if queue.incarnation is not None:
-            self._watermarks.instance_replaced(task, out)
+        had_predecessor = queue.incarnation is not None
         gone = queue.replaced(message.incarnation)
         self._restored.pop(task, None)
         if self._gates is not None:
@@ -146,6 +145,8 @@ class ControlPlane:
         # before us, for a cause that is gone.
         state.send_control(task, messages.Pause(self._pressure.is_paused(task)), out)
         self._send_orders(task, out)
+        if had_predecessor:
+            self._watermarks.instance_replaced(task, out)
         self._flow.hand_over(task, out)
 
     def _send_orders(self, task: int, out: Out) -> None:

@@ -3,6 +3,8 @@
 import io
 from typing import Any
 
+import pytest
+
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import array_of, packer
 from heron_spark.compile import compile_topology
@@ -48,6 +50,18 @@ class Alarms(KeyedProcessBolt):
 
     def on_timer(self, timestamp_ms: int, timer: Timer) -> None:
         seen.append((timer.key, timestamp_ms))
+
+
+class Gives(Spout):
+    outputs = ["word", "time_ms"]
+
+    def next_tuple(self) -> None:
+        self.emit_watermark(5)
+
+
+class ByGiven(Topology):
+    words = Gives.spec()
+    alarms = Alarms.spec(inputs={words: Grouping.fields("word")})
 
 
 class Timed(Topology):
@@ -97,3 +111,18 @@ def test_timers_of_a_batch_are_due_in_the_process_that_goes_on() -> None:
     successor.end(2, True)
     successor.close()
     assert seen == [("a", 6000), ("b", 6500), ("c", 7001)]
+
+
+def test_watermarks_of_a_spout_go_no_further_and_the_log_says_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plan = compile_topology(topology_of(ByGiven, None, None, {}))
+    (task,) = plan.packing.tasks_of["words"]
+    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner.begin(0)
+    for _ in range(3):
+        runner.turn(0.0)
+    runner.end(0, False)
+    runner.close()
+    (record,) = caplog.records
+    assert "give the bolts that go by event time a timestamp field" in record.getMessage()

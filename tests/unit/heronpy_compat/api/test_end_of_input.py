@@ -254,3 +254,27 @@ def test_a_watermark_of_a_spout_comes_in_order_and_never_goes_back() -> None:
         assert tester.component("hears")[0].heard == [
             ("tuple", 5), ("watermark", 3), ("tuple", 7), ("watermark", 6),
         ]  # fmt: skip
+
+
+class OfTheUsers(Hears):
+    """Its methods have names that ours have."""
+
+    def clock_state(self, more: Any) -> None:
+        raise AssertionError
+
+    def source_watermark(self) -> None:
+        raise AssertionError
+
+
+class Named(Topology):
+    clicks = Clicks.spec()
+    hears = OfTheUsers.spec(inputs=[clicks])
+
+
+def test_methods_of_the_users_that_are_called_like_ours_are_left_alone() -> None:
+    with TopologyTester(Named) as tester:
+        tester.run_spouts()
+        assert tester.metrics("hears")["executed"] == 3
+        assert tester.component("hears")[0].heard[-1] == ("watermark", 2**63 - 1)
+        tester.finish()
+        assert len(tester.component("hears")[0].heard) == 4, "it hears of the end once"
