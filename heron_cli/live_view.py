@@ -10,6 +10,7 @@ from heron_cli.component_table import BAD, GAP, PLAIN, WARNING, Cell, component_
 from heron_cli.number_text import short, sparkline
 from heron_cli.stats_text import (
     cause_lines,
+    clock_lines,
     error_lines,
     event_lines,
     headline,
@@ -131,6 +132,7 @@ class LiveView:
         lines = [[Cell(title, "bold"), *([Cell(GAP + sparks, "cyan")] if sparks else [])]]
         rows = component_table(stats, width).rows()
         lines += [[part for each in row for part in (each, Cell(GAP))][:-1] for row in rows]
+        lines += [[Cell(text, PLAIN)] for text in clock_lines(stats)[:1]]
         lines += [[Cell(text, BAD)] for text in (*stuck_lines(stats), *start_error_lines(stats))]
         lines += [[Cell(text, BAD)] for text in error_lines(stats)]
         lines += [[Cell(text, WARNING)] for text in cause_lines(stats)]

@@ -1,13 +1,19 @@
 """What a topology's numbers come to, in lines for people: pauses, bottlenecks, errors, events."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from heron_cli.number_text import counted, duration, short, whole
-from heron_core.stats import CheckpointStats, PauseStats, TopologyStats
+from heron_core.stats import CheckpointStats, ClockStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
 """Paused instances that the live view names for one cause: what fits into a line."""
+
+
+EPOCH = datetime(1970, 1, 1)
+SILENT_SECS = 2.0
+"""A source is called silent from here on: others hear from it as rarely as it reports."""
 
 
 def processed(stats: TopologyStats) -> int:
@@ -102,6 +108,42 @@ def event_lines(events: Sequence[TopologyEvent], most: int) -> list[str]:
     """The newest events, the newest last."""
     newest = events[-most:] if most > 0 else ()
     return [f"{event_time(each)}  {event_text(each)}" for each in newest]
+
+
+def clock_lines(stats: TopologyStats) -> list[str]:
+    """The slowest event-time clock of all, then that of each component that has one."""
+    if stats.clock is None:
+        return []
+    clocks = [(name, each.clock) for name, each in stats.components.items() if each.clock]
+    others = [f"  {name}: {_clock_text(clock)}" for name, clock in clocks if len(clocks) > 1]
+    return [f"event time: {_clock_text(stats.clock)}", *others]
+
+
+def _clock_text(clock: ClockStats) -> str:
+    if clock.complete:
+        return "complete, its sources have finished"
+    parts = ["none yet" if clock.watermark_ms is None else _event_time(clock.watermark_ms)]
+    if clock.waits_for is not None:
+        silent = (
+            f", silent for {duration(clock.silent_secs)}"
+            if clock.silent_secs >= SILENT_SECS
+            else ""
+        )
+        parts.append(f"{clock.instance} waits for {clock.waits_for}{silent}")
+    else:
+        parts.append(f"{clock.instance} is the last one")
+    if clock.idle:
+        parts.append(f"idle and left out: {', '.join(clock.idle)}")
+    return "; ".join(parts)
+
+
+def _event_time(time_ms: int) -> str:
+    """UTC; the bare number if it is no time of our calendar."""
+    try:
+        time = EPOCH + timedelta(milliseconds=time_ms)
+    except OverflowError:
+        return f"{time_ms} ms"
+    return time.isoformat(sep=" ", timespec="milliseconds")
 
 
 def checkpoint_line(checkpoints: CheckpointStats) -> str:

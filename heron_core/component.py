@@ -58,6 +58,8 @@ class SpoutBindings(Bindings):
 
     finish: Callable[[], None]
     """The spout has nothing more to emit."""
+    emit_watermark: Callable[[int], None]
+    """The spout emits no event that happened before then, in ms since 1970, from here on."""
 
 
 @dataclass(kw_only=True)
@@ -167,6 +169,17 @@ class EngineBolt(EngineComponent, Protocol):
     def process_tick(self, tup: Any) -> None:
         """A tick is due; it needs no ack."""
 
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """What a task sends from here on happened at `watermark_ms` or later; END_OF_TIME: it has
+        finished."""
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """The same of all sources together; it has risen."""
+
+    def clock_state(self) -> Any:
+        """Its event-time clock (heron_core.algorithms.clock_state), if it has one of its own; any
+        thread."""
+
     def on_finish(self) -> None:
         """The end of a finite run: emit what was collected until then."""
 
@@ -228,6 +241,16 @@ class BoltDefaults(ComponentDefaults):
 
     def process_tick(self, tup: Any) -> None:
         """Ticks mean nothing to it."""
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """Event time means nothing to it."""
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """Event time means nothing to it."""
+
+    def clock_state(self) -> Any:
+        """Event time means nothing to it."""
+        return None
 
     def on_finish(self) -> None:
         """Nothing was collected."""

@@ -36,6 +36,27 @@ class ComponentLatencies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStats:
+    """How far an instance is in event time; of several, that of the one behind all others."""
+
+    instance: str
+    """component[index]"""
+    task: int
+    watermark_ms: int | None
+    """No event below it is expected, in ms since 1970; None if there is none, or no end of it."""
+    complete: bool
+    """Whether all of its sources have finished."""
+    waits_for: str | None
+    """The source that holds it back: component[index], or component.stream where the sources are
+    streams; None if all are idle or have finished."""
+    waits_for_task: int | None
+    silent_secs: float
+    """For how long that source has sent nothing."""
+    idle: tuple[str, ...]
+    """Sources that are left out because they are silent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentStats:
     """One component: the sum over its instances, those included that an update or a crash ended."""
 
@@ -85,6 +106,8 @@ class ComponentStats:
     value."""
     user_totals: Mapping[str, Any] = field(default_factory=dict)
     """Those of them that count, since the start."""
+    clock: ClockStats | None = None
+    """None for a component that knows no event time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +150,7 @@ class InstanceStats:
     """Of one core, by all its threads."""
     memory_bytes: int = 0
     """In RAM, what it shares with other processes included."""
+    clock: ClockStats | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +275,8 @@ class TopologyStats:
     """None where there is no such thing as an update."""
     checkpoints: CheckpointStats | None = None
     """None where none are taken."""
+    clock: ClockStats | None = None
+    """The slowest of the components' clocks; None where no component knows event time."""
     containers: tuple[int, ...]
     """Those whose stream managers are registered and were heard of lately."""
     containers_expected: tuple[int, ...]

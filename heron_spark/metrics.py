@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heron_core.algorithms.clocks import slowest
 from heron_core.algorithms.counted import KINDS
 from heron_core.algorithms.rollup import Queue, RollUp
 from heron_core.plans import PackingPlan, TopologyState
@@ -36,6 +37,7 @@ class QueryMetrics:
         """All that batches tell; the command server knows state, drained and ready."""
         is_up = self._batch is not None
         wanted = component if component in self._topology.by_name else None
+        components = self._rollup.components(NO_QUEUES)
         return QueryStats(
             topology=self._topology.name,
             state=TopologyState.RUNNING,
@@ -49,7 +51,8 @@ class QueryMetrics:
             containers=(CONTAINER,) if is_up else (),
             containers_expected=(CONTAINER,),
             registered={},
-            components=self._rollup.components(NO_QUEUES),
+            components=components,
+            clock=slowest(each.clock for each in components.values()),
             paused={},
             stream_managers=NO_STREAM_MANAGERS,
             master={},

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 from heron_core.errors import ComponentError
-from heron_core.state.states import KeyedState
 from heron_core.wire.frames import Frames
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -29,12 +28,15 @@ from heron_spark.compile import Plan
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
+from heronpy_compat.api.state.component_state import ComponentState
 from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0
 """How long a batch waits for a component that works on in threads; Storm's message timeout."""
 LOOK_AGAIN_SECS = 0.001
+_ENGINE_CALLS = ("emit", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later")
+"""Attributes of a component that are the engine's, and no part of its state."""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Runner:
             raise ComponentError(f"{self.label}: {format_error(error)}") from error
         self._instance = self._core.instance
         self.driver = self._core.driver
+        self.driver.watermarks.mute()
         self._memory = self._made_memory()
         self.driver.begin(True, time.monotonic())
 
@@ -118,11 +121,12 @@ class Runner:
             "runner": self,
             "state": instance.state,
         }
-        for name, each in vars(instance.adapter.users_object).items():
-            if isinstance(each, KeyedState):
-                engine[f"state.{name}"] = each
+        if isinstance(instance.state, ComponentState):
+            named = instance.state.named
+            engine["timers"] = named.timers
+            engine |= {f"state.{name}": each for name, each in named.handed_out.items()}
         for owner, source in (("delegate", delegate), ("component", instance.component)):
-            for name in ("emit", "ack", "fail", "finish", "call_soon", "call_later"):
+            for name in _ENGINE_CALLS:
                 if name in vars(source):
                     engine[f"{owner}.{name}"] = vars(source)[name]
         parts = {name: each for name, each in engine.items() if each is not None}

@@ -1,4 +1,4 @@
-"""What windows by event time are made of, under one name for users.
+"""What windows and timers by event time are made of, under one name for users.
 
 from heronpy_compat.windows import Count, KeyedWindowBolt, Session, Sliding, Trigger, Tumbling
 """
@@ -9,8 +9,18 @@ from heron_core.algorithms.event_windows.assigners import Global as Global
 from heron_core.algorithms.event_windows.assigners import Session as Session
 from heron_core.algorithms.event_windows.assigners import Sliding as Sliding
 from heron_core.algorithms.event_windows.assigners import Tumbling as Tumbling
+from heron_core.algorithms.event_windows.strategies import BoundedDisorder as BoundedDisorder
+from heron_core.algorithms.event_windows.strategies import ByPartition as ByPartition
+from heron_core.algorithms.event_windows.strategies import Given as Given
+from heron_core.algorithms.event_windows.strategies import Monotonous as Monotonous
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy as WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
 from heron_core.algorithms.event_windows.values import Firing as Firing
+from heron_core.state.timer_service import TimeDomain as TimeDomain
+from heron_core.state.timer_service import Timer as Timer
+from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt as KeyedProcessBolt
 from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
 from heronpy_compat.api.bolt.windowed_bolt import TupleWindow as TupleWindow
 from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt as WindowedBolt
+from heronpy_compat.streamlet.keyedprocess import KeyedProcess as KeyedProcess
+from heronpy_compat.streamlet.keyedprocess import ProcessContext as ProcessContext

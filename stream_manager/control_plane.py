@@ -19,6 +19,7 @@ from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
 from stream_manager.gates import Gates
 from stream_manager.plan_update import PlanUpdate
+from stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 
@@ -50,11 +51,13 @@ class ControlPlane:
         data: DataPlane,
         results: AckResults,
         gates: Gates | None,
+        watermarks: Watermarks,
         identity: messages.RegisterStreamManager,
     ) -> None:
         self.identity = identity
         self.plans = PlanUpdate(state, data, flow, results, gates)
         self._gates = gates
+        self._watermarks = watermarks
         self._state = state
         self._pressure = pressure
         self._flow = flow
@@ -128,6 +131,7 @@ class ControlPlane:
             # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
             # before a first registration are its own: data and control are two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
+        had_predecessor = queue.incarnation is not None
         gone = queue.replaced(message.incarnation)
         self._restored.pop(task, None)
         if self._gates is not None:
@@ -141,6 +145,8 @@ class ControlPlane:
         # before us, for a cause that is gone.
         state.send_control(task, messages.Pause(self._pressure.is_paused(task)), out)
         self._send_orders(task, out)
+        if had_predecessor:
+            self._watermarks.instance_replaced(task, out)
         self._flow.hand_over(task, out)
 
     def _send_orders(self, task: int, out: Out) -> None:
@@ -176,6 +182,7 @@ class ControlPlane:
             case messages.Plan(plan):
                 epoch = self._state.epoch
                 removed = self.plans.take(plan, out)
+                self._watermarks.packing_applied()
                 if self._gates is not None and self._state.epoch > epoch:
                     self._finishing.clear()  # the bolts go back, too
                 for task in removed:

@@ -6,6 +6,7 @@ event is for:
 
     data_plane      batches and packets of roots, by their header
     gates           aligned barriers, in a topology that takes checkpoints
+    watermarks      event times, to all readers of whom they are from
     flow_control    queues, causes of back-pressure, pauses; the book of them is backpressure
     ack_results     what spouts hear of their roots; the trees are in acks
     control_plane   registration, heartbeats, waves; plan_update takes physical plans
@@ -31,6 +32,7 @@ from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
 from stream_manager.gates import Gates
 from stream_manager.options import Options
+from stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 
@@ -55,10 +57,13 @@ class StreamManager:
         self._flow = FlowControl(self.state, self._pressure)
         self._results = AckResults(self.state)
         self._gates = Gates(topology, self.state, self._flow) if options.checkpoints else None
-        self._data = DataPlane(self.state, self._flow, self._results, self._gates)
+        to_instance = (self._flow if self._gates is None else self._gates).to_instance
+        self._watermarks = Watermarks(topology, self.state, self._flow, to_instance)
+        self._data = DataPlane(self.state, self._flow, self._results, self._gates, self._watermarks)
         self._control = ControlPlane(
-            self.state, self._pressure, self._flow, self._data, self._results, self._gates, identity
-        )
+            self.state, self._pressure, self._flow, self._data, self._results, self._gates,
+            self._watermarks, identity,
+        )  # fmt: skip
         self._malformed_log_at = 0.0
 
     def handle(self, event: events.Event, now: float) -> Out:
@@ -175,5 +180,6 @@ class StreamManager:
         self._flow.validate()
         self._results.validate()
         self._control.validate()
+        self._watermarks.validate()
         if self._gates is not None:
             self._gates.validate()

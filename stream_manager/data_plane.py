@@ -24,6 +24,7 @@ from heron_core.wire.packets import (
     check_barrier,
     check_pairs,
     check_roots,
+    check_watermark,
     decode_control,
     decode_pairs,
     decode_roots,
@@ -34,6 +35,7 @@ from stream_manager.ack_results import AckResults
 from stream_manager.container_state import ContainerState
 from stream_manager.flow_control import FlowControl
 from stream_manager.gates import Gates
+from stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 Check = Callable[[Header, Frames], None]
@@ -45,13 +47,19 @@ class DataPlane:
     """What becomes of each message of the data plane."""
 
     def __init__(
-        self, state: ContainerState, flow: FlowControl, results: AckResults, gates: Gates | None
+        self,
+        state: ContainerState,
+        flow: FlowControl,
+        results: AckResults,
+        gates: Gates | None,
+        watermarks: Watermarks,
     ) -> None:
         """`gates`: of a topology that takes checkpoints."""
         self._state = state
         self._flow = flow
         self._results = results
         self._gates = gates
+        self._watermarks = watermarks
         self._to_instance = flow.to_instance if gates is None else gates.to_instance
         self._by_kind: dict[int, tuple[Check, Handle]] = {
             Kind.DATA: (check_batch, self._data),
@@ -61,6 +69,7 @@ class DataPlane:
             Kind.FAIL: (self._check_ack, self._ack),
             Kind.CONSUMED: (_check_nothing, self._only_consumed),
             Kind.CONTROL: (self._check_control, self._peer_control),
+            Kind.WATERMARK: (check_watermark, self._watermark),
         }
         if gates is not None:
             self._by_kind[Kind.BARRIER] = (self._check_barrier, self._barrier)
@@ -223,6 +232,12 @@ class DataPlane:
             self._state.counters["fenced"] += 1
         elif self._gates is not None:
             self._gates.barrier(head, frames, out)
+
+    def _watermark(self, head: Header, frames: Frames, out: Out) -> None:
+        if head.epoch < self._state.fence:
+            self._state.counters["fenced"] += 1
+        else:
+            self._watermarks.take(head, frames, out)
 
     def _only_consumed(self, head: Header, frames: Frames, out: Out) -> None:
         """Its header says all: see `from_instance`."""

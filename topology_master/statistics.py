@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from heron_core.algorithms.clocks import slowest
 from heron_core.plans import TopologyState, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from topology_master.lifecycle import Lifecycle
@@ -25,6 +26,7 @@ def topology_stats(
     fresh = measurements.fresh(now - options.silent_secs, silent)
     live = registered.keys() - silent
     packing = life.plan.packing
+    components = measurements.components(fresh)
     return TopologyStats(
         topology=life.topology.name,
         state=TopologyState.ENDED if phase is Phase.ENDED else life.state,
@@ -47,7 +49,8 @@ def topology_stats(
         containers=tuple(sorted(live)),
         containers_expected=tuple(sorted(life.expected)),
         registered={each: _registered_stats(registered[each], now) for each in live},
-        components=measurements.components(fresh),
+        components=components,
+        clock=slowest(each.clock for each in components.values()),
         paused=measurements.paused(packing),
         stream_managers=measurements.stream_managers(),
         master=dict(counters),

@@ -15,6 +15,7 @@ from heron_cli.run_result import shortfall_line
 from heron_cli.running_topology import RunningTopology, ended_text
 from heron_cli.stats_text import (
     checkpoint_line,
+    clock_lines,
     dropped_lines,
     error_lines,
     event_lines,
@@ -161,6 +162,8 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
     if stats.checkpoints is not None:
         click.echo(checkpoint_line(stats.checkpoints))
+    for line in clock_lines(stats):
+        click.echo(line)
     click.echo(component_table(stats, width, rates=not outcome))
     for component, rows in numbers.instances.items():
         click.echo(f"\n# Instances of {component}")

@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
+from heron_core.algorithms.clock_state import is_clock_state
+from heron_core.algorithms.clocks import clock_stats, slowest
 from heron_core.algorithms.counted import DELIVERIES, KINDS, SUMS, Counted, Snapshot
 from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, instance_name, leaving
-from heron_core.stats import ComponentLatencies, ComponentStats, InstanceStats, LatencyStats
+from heron_core.stats import (
+    ClockStats,
+    ComponentLatencies,
+    ComponentStats,
+    InstanceStats,
+    LatencyStats,
+)
 from heron_core.topology import TopologySpec
 
 NUMBER_MAX = float(1 << 50)
@@ -79,6 +87,8 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key in DELIVERIES:
         if not _is_number(snapshot.get(key, 0)):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+    if not is_clock_state(snapshot.get("clock")):
+        raise ProtocolError(f"a snapshot whose clock is {reprlib.repr(snapshot['clock']):.200}")
     if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
         raise ProtocolError(f"a snapshot without sense in {' or '.join(USAGE)}")
 
@@ -256,7 +266,12 @@ class RollUp:
             last_error=errors[-1] if errors else None,
             user=rolled_up(each["user"] for each in newest),
             user_totals=counted.user_totals,
+            clock=slowest(self._clock(task) for task in tasks),
         )
+
+    def _clock(self, task: int) -> ClockStats | None:
+        state = self._newest.get(task, {}).get("clock")
+        return None if state is None else clock_stats(self._packing, task, state)
 
     def _counted(self, task: int) -> Counted:
         """What all processes of a task have counted."""
@@ -312,6 +327,7 @@ class RollUp:
             user_totals=snapshot["user_totals"] if snapshot else {},
             cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
             memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
+            clock=self._clock(task),
         )
 
 

@@ -43,8 +43,20 @@ class CurrentKey:
 
     def set(self, key: Any) -> None:
         """Make a key the current one, until the next tuple or `unset`."""
-        self._key = self.given(key)
+        self.go_on_with(self.given(key))
+
+    def go_on_with(self, key: Any) -> None:
+        """As `set`, with a key as states have it."""
+        self._key = key
         self._seen = self.tuple = object()
+
+    def state(self) -> tuple[Any, Any, Any]:
+        """What `go_back_to` takes, once another key has been the current one."""
+        return self.tuple, self._seen, self._key
+
+    def go_back_to(self, state: tuple[Any, Any, Any]) -> None:
+        """The current key is what it was."""
+        self.tuple, self._seen, self._key = state
 
     def unset(self) -> None:
         """There is no current key."""

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from heron_core.errors import StateError
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.protocol import Kind, StateBackend, Table, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.time_to_live import Clock, TimedTable, TimeToLive
+from heron_core.state.timer_service import TimeDomain, TimerService
+
+S = TypeVar("S")
 
 _DEADLINES = "deadlines of "
+_TIMERS = "timers by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +32,29 @@ class NamedStates:
         self.current = current
         self._clock = clock
         self._declared: dict[str, _Declared] = {}
+        self.handed_out: dict[str, Any] = {}
+        """The first state of each name."""
+        self.timers: TimerService | None = None
+        """None as long as nobody has asked for them."""
 
     @property
     def is_keyed(self) -> bool:
         """Whether any state was asked for: then the current key has to be known."""
-        return bool(self._declared)
+        return bool(self._declared) or self.timers is not None
+
+    def timer_service(self) -> TimerService:
+        """The timers of all keys; there is one for an instance."""
+        if self.timers is None:
+            self.timers = TimerService(self._timer_table, self.current)
+        return self.timers
+
+    def _timer_table(self, domain: TimeDomain) -> Table:
+        return self.backend.table(TableId(_TIMERS + domain, Kind.TIMERS, nested=True))
+
+    def restored(self) -> None:
+        """The backend has another state now."""
+        if self.timers is not None:
+            self.timers.restored()
 
     def value_state(
         self,
@@ -43,19 +65,21 @@ class NamedStates:
     ) -> ValueState[Any]:
         """One value for each key. A `default` that can be called is called for each use."""
         table = self._table(name, Kind.VALUE, ttl_secs, refresh_on_read)
-        return ValueState(table, self.current, default)
+        return self._noted(name, ValueState(table, self.current, default))
 
     def list_state(
         self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
     ) -> ListState[Any]:
         """A list for each key; with a time to live, each element expires for itself."""
-        return ListState(self._table(name, Kind.LIST, ttl_secs, refresh_on_read), self.current)
+        table = self._table(name, Kind.LIST, ttl_secs, refresh_on_read)
+        return self._noted(name, ListState(table, self.current))
 
     def map_state(
         self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
     ) -> MapState[Any, Any]:
         """A dict for each key; with a time to live, each entry expires for itself."""
-        return MapState(self._table(name, Kind.MAP, ttl_secs, refresh_on_read), self.current)
+        table = self._table(name, Kind.MAP, ttl_secs, refresh_on_read)
+        return self._noted(name, MapState(table, self.current))
 
     def reducing_state(
         self,
@@ -67,7 +91,11 @@ class NamedStates:
     ) -> ReducingState[Any]:
         """One value for each key, to which others are added by `reduce(so far, new)`."""
         table = self._table(name, Kind.REDUCING, ttl_secs, refresh_on_read)
-        return ReducingState(table, self.current, reduce, default)
+        return self._noted(name, ReducingState(table, self.current, reduce, default))
+
+    def _noted(self, name: str, state: S) -> S:
+        self.handed_out.setdefault(name, state)
+        return state
 
     def _table(self, name: str, kind: Kind, ttl_secs: float | None, refresh_on_read: bool) -> Table:
         """The one table of a name; StateError if it was asked for differently before."""

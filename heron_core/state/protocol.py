@@ -32,11 +32,13 @@ class Kind(StrEnum):
     """Heron's own: keys and values of one task, which are divided by no key."""
     DEADLINES = "deadlines"
     """When the entries of another state expire."""
+    TIMERS = "timers"
+    """When a key is to be called; each time is a `sub` of it."""
 
     @property
     def is_nested(self) -> bool:
         """Whether a key has many entries."""
-        return self in (Kind.LIST, Kind.MAP)
+        return self in (Kind.LIST, Kind.MAP, Kind.TIMERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ What follows the header depends on its kind:
     ACKED, FAILED, EXPIRED
     CONSUMED                 nothing
     BARRIER                  the number of a checkpoint: heron_core.wire.packets
+    WATERMARK                an event time: heron_core.wire.packets
     CONTROL                  a message of heron_core.wire.messages
     MERGED                   several messages: heron_core.wire.merged
 
@@ -64,6 +65,7 @@ class Kind(IntEnum):
     CONTROL = 10
     MERGED = 11
     BARRIER = 12
+    WATERMARK = 13
 
 
 class Flag(IntFlag):

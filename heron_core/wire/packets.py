@@ -9,6 +9,8 @@
     CONTROL [header, message]  a message of heron_core.wire.messages
     BARRIER [header, number]   what its source sent before a checkpoint has gone ahead of it;
             source = a task, 0 for all sources of the task `destination`; number: u64
+    WATERMARK [header, time] what its source, a task, sends from here on happened then or later;
+            i64, in milliseconds since 1970; the highest number: it has finished
 
 pairs, roots: u64; the header's `items` says how many there are.
 """
@@ -110,6 +112,23 @@ def check_barrier(head: Header, frames: Frames) -> None:
 def checkpoint_of(frames: Frames) -> int:
     """The number in a BARRIER message that is whole."""
     return int.from_bytes(frames[1], "little")
+
+
+def encode_watermark(epoch: int, source: int, destination: int, watermark_ms: int) -> Frames:
+    """A watermark of a task. It has no items: it is no tuple that anybody processes."""
+    time_ms = watermark_ms.to_bytes(NUMBER_BYTES, "little", signed=True)
+    return [header(Kind.WATERMARK, epoch, source, destination, 0), time_ms]
+
+
+def check_watermark(head: Header, frames: Frames) -> None:
+    """ProtocolError if a WATERMARK message is not whole."""
+    if len(frames) != PACKET_FRAMES or len(frames[1]) != NUMBER_BYTES or head.items:
+        raise ProtocolError("a watermark without its time")
+
+
+def watermark_of(frames: Frames) -> int:
+    """The time in a WATERMARK message that is whole."""
+    return int.from_bytes(frames[1], "little", signed=True)
 
 
 def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:

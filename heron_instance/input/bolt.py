@@ -1,28 +1,31 @@
 """Drives a bolt: each tuple of each batch through `process`, ticks between them, acks behind."""
 
-from array import array
 from collections.abc import Callable, Iterable
-from itertools import count, islice, repeat
+from itertools import count, islice
 from operator import length_hint
-from typing import Any, TypeVar
+from typing import Any
 
+from heron_core.algorithms.clock_state import ClockState, clock_state
+from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
+from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.input.anchors import AnchorState, own_anchors
+from heron_instance.input.anchors import AnchorState
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
+from heron_instance.input.general_rows import general_rows
 from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 from heronpy_compat.adapters.tuple_layout import TupleLayout
 from heronpy_compat.api.tuple import Schema
 
-Made = TypeVar("Made", EngineTuple, TupleLayout)
 Decode = Callable[[bytes], list[list[Any]]]
 Process = Callable[[EngineTuple], None]
 Run = Callable[[Iterable[EngineTuple]], None]
@@ -61,6 +64,7 @@ class BoltDriver(ComponentDriver):
         self._topology = topology
         self._sources: dict[int, tuple[str, list[str]]] = {}
         """task -> its component and the names of its streams"""
+        self.source_watermarks = SourceWatermarks()
         self._know_sources(packing)
         self._messages = 0
         self._flushes_seen = -1
@@ -96,10 +100,16 @@ class BoltDriver(ComponentDriver):
         }
         for task, each in packing.instances.items():
             self._sources[task] = (each.component, names[each.component])
+        inputs = self._topology.by_name[packing.instances[self.outbox.task].component].inputs
+        read = {each.component for each in inputs}
+        self.source_watermarks.retask(
+            task for task, each in packing.instances.items() if each.component in read
+        )
 
     def begin(self, active: bool, now: float) -> None:
         """The plan is there: ticks begin (first one after a full interval), also in a topology
         that is paused."""
+        self.watermarks.send_again()
         if self._tick_secs is not None and self._next_tick == NEVER:
             self._next_tick = now + self._tick_secs
 
@@ -112,8 +122,10 @@ class BoltDriver(ComponentDriver):
         """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
         head = header_of(frames)
         if head.kind != Kind.DATA:
-            self.take_barrier(head, frames)
+            self._take_other(head, frames)
             return
+        if head.source in self.source_watermarks.ended:
+            self._reopened(head.source)
         batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
@@ -141,6 +153,45 @@ class BoltDriver(ComponentDriver):
             self._run_batch(head, batch, values, started)
         finally:
             self._busy = False
+
+    def _take_other(self, head: Header, frames: Frames) -> None:
+        if head.kind != Kind.WATERMARK:
+            self.take_barrier(head, frames)
+            return
+        check_watermark(head, frames)
+        if head.epoch >= self.fence:
+            self._take_watermark(head.source, watermark_of(frames))
+
+    def _take_watermark(self, source: int, watermark_ms: int) -> None:
+        """A source says how far it has come in event time; so may this instance, then."""
+        sources, before = self.source_watermarks, self.source_watermarks.lowest_ms
+        if self._finished or not sources.take(source, watermark_ms):
+            return
+        component, _ = self._sources[source]
+        try:
+            self.component.source_watermark(component, source, watermark_ms)
+        except Exception:
+            self.failed_in("a window")  # which fails its tuples
+        if sources.lowest_ms > before:
+            self._tell_component(sources.lowest_ms)
+        self.send_watermark()
+
+    def _tell_component(self, watermark_ms: int) -> None:
+        try:
+            self.component.on_watermark(watermark_ms)
+        except Exception:
+            self.user_raised("on_watermark")
+
+    def _reopened(self, source: int) -> None:
+        self.source_watermarks.reopened(source)
+        if self.watermarks.is_ended:
+            self.watermarks.take_back(self.source_watermarks.lowest_ms)
+
+    def send_watermark(self) -> None:
+        """See ComponentDriver. What a thread or a child process still works on comes first."""
+        lowest = self.source_watermarks.lowest_ms
+        if self.watermarks.is_news(lowest) and self._is_idle():
+            self.watermarks.send(lowest)
 
     def _fail_batch(self, head: Header, frames: Frames) -> None:
         """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
@@ -268,6 +319,8 @@ class BoltDriver(ComponentDriver):
         if self._finished:
             return
         self._finished = True
+        if self.source_watermarks.lowest_ms < END_OF_TIME:  # the last ones may be lost, or late
+            self._tell_component(END_OF_TIME)
         try:
             self.component.on_finish()
         except Exception:
@@ -294,8 +347,8 @@ class BoltDriver(ComponentDriver):
         names = self._sources[head.source][1]
         try:
             if self._values_maker is None:
-                return _general_rows(self._tuple, head, batch, values, component, names, now)
-            rows = _general_rows(TupleLayout, head, batch, values, component, names, now)
+                return general_rows(self._tuple, head, batch, values, component, names, now)
+            rows = general_rows(TupleLayout, head, batch, values, component, names, now)
             return self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
@@ -347,6 +400,15 @@ class BoltDriver(ComponentDriver):
         idle = self.outbox.empty and not self._busy and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 
+    def _clock_state(self) -> ClockState | None:
+        """By the component's own clock, or by what its sources have said."""
+        own: ClockState | None = self.component.clock_state()
+        if own is not None or not self.source_watermarks.has_any:
+            return own
+        slowest = self.source_watermarks.slowest()
+        source = None if slowest is None else (self._sources[slowest][0], slowest)
+        return clock_state(self.source_watermarks.lowest_ms, source, 0.0, ())
+
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
@@ -368,6 +430,7 @@ class BoltDriver(ComponentDriver):
                 "pending": 0,
                 "finished": self._finished,
                 "late": self.outbox.late,
+                "clock": self._clock_state(),
             }
         )
 
@@ -389,47 +452,3 @@ def _schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schem
         for (name, stream), source in streams.items()
         if (found := source.stream(stream)) is not None
     }
-
-
-def _general_rows(
-    kind: type[Made],
-    head: Header,
-    batch: Batch,
-    values: list[list[Any]],
-    component: str,
-    names: list[str],
-    now: float,
-) -> list[Made]:
-    """Rows of a batch whose tuples have several streams or several roots.
-
-    IndexError if one of its streams is none of `names`.
-    """
-    streams: Iterable[int] = repeat(head.stream) if batch.streams is None else batch.streams
-    anchor_states: Iterable[AnchorState] = repeat(None) if batch.ids is None else _anchors_of(batch)
-    return [
-        kind(
-            (
-                anchor_state[1] if anchor_state else 0,
-                component,
-                names[stream],
-                head.source,
-                value,
-                now,
-                anchor_state,
-            )
-        )
-        for value, stream, anchor_state in zip(values, streams, anchor_states, strict=False)
-    ]
-
-
-def _anchors_of(batch: Batch) -> list[AnchorState]:
-    """An anchor state for each tuple of a tracked batch; those of several roots have them all."""
-    anchor_states = own_anchors(batch.ids or array("Q"))
-    extras = iter(batch.extras or ())
-    for position, root in zip(extras, extras, strict=True):
-        anchor_state = anchor_states[position]
-        assert anchor_state is not None, (
-            "decode_batch lets no further root pass without a first one"
-        )
-        anchor_state.extend((root, anchor_state[1]))
-    return anchor_states

@@ -18,6 +18,7 @@ from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames, Header, Kind
 from heron_core.wire.packets import check_barrier
 from heron_instance.emit.output_buffers import Outbox
+from heron_instance.emit.watermarks import WatermarkOutput
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 from heronpy_compat.user_errors import users_traceback
@@ -44,6 +45,8 @@ class ComponentDriver:
         self.component = component
         self.outbox = outbox
         self.options = options
+        self.watermarks = WatermarkOutput(outbox)
+        """What the readers of this instance are told of event time."""
         self.metrics = Metrics()
         self.clock = clock
         self.report = report
@@ -98,12 +101,17 @@ class ComponentDriver:
         """In the main thread: a plan is there; `active` says whether the topology runs."""
         raise NotImplementedError
 
+    def send_watermark(self) -> None:
+        """In the main thread, when tuples may be sent: tell the readers of a new watermark."""
+        raise NotImplementedError
+
     def fail_all(self) -> None:
         """The stream manager lost its trees: fail what is pending. Only a spout has any."""
 
     def flush(self) -> None:
-        """Nothing more to take: send what is buffered."""
+        """Nothing more to take: send what is buffered, and what is known of event time."""
         self.outbox.flush()
+        self.send_watermark()
 
     def deliver(self, frames: Frames) -> None:
         """Take one message; ProtocolError if it is malformed."""

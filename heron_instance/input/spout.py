@@ -4,6 +4,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from heron_core.algorithms.clock_state import ClockState, clock_state
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames, Kind, header_of
@@ -20,6 +22,12 @@ from heron_instance.input.driver import (
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.options import Options
 
+WATERMARK_SECS = 0.02
+"""A busy spout tells its readers of event time so often: each of them has to wake up for it."""
+NO_WATERMARKS = (
+    "this engine passes no watermarks of spouts on: give the bolts that go by event time a"
+    " timestamp field, or run the topology with the native engine"
+)
 FAILED_IDS_MAX = 100_000
 """Tuple ids that are remembered until they are acked; failures beyond that count as for good."""
 
@@ -78,6 +86,9 @@ class SpoutDriver(ComponentDriver):
         self._step = 1
         """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
+        self._watermark_ms = NO_WATERMARK
+        """The highest that the spout has given."""
+        self._watermark_due = 0.0
         self.emitted_ids: EmittedIds | None = None
         """Of a topology that takes checkpoints, which settle them."""
 
@@ -97,12 +108,29 @@ class SpoutDriver(ComponentDriver):
         """Emits go where the tasks are by `packing`."""
         self.collector.router.repack(packing)
 
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """The spout emits no event below it from here on; it is sent at the end of a turn."""
+        if self.watermarks.is_mute and self._watermark_ms == NO_WATERMARK:
+            self.report(NO_WATERMARKS)
+        self._watermark_ms = max(self._watermark_ms, watermark_ms)
+
+    def send_watermark(self) -> None:
+        """See ComponentDriver. A spout that has finished has said its last one; if it is opened
+        again, that does not hold any more."""
+        if self.finished:
+            self.watermarks.send(END_OF_TIME)
+            return
+        if self.watermarks.is_ended:
+            self.watermarks.take_back(self._watermark_ms)
+        self.watermarks.send(self._watermark_ms)
+
     def finish(self) -> None:
         """The spout has nothing more to emit; a later fail() opens it again."""
         self.finished = True
 
     def begin(self, active: bool, now: float) -> None:
         """A plan is there: the spout emits if the topology is active."""
+        self.watermarks.send_again()
         self.set_active(active)
 
     def set_active(self, active: bool) -> None:
@@ -137,6 +165,9 @@ class SpoutDriver(ComponentDriver):
             step = 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
         self._step = step
         self._end_turn(calls, started, now)
+        if now >= self._watermark_due or not emitted or self.finished:
+            self._watermark_due = now + WATERMARK_SECS
+            self.send_watermark()
         # A call that emits nothing ends a turn, so a second call means that the first one emitted.
         return calls > 1 or (emitted and calls > 0)
 
@@ -147,6 +178,7 @@ class SpoutDriver(ComponentDriver):
         if self.collector.done_at_once:
             self._ack_at_once()
         self._end_turn(calls, started, self.clock())
+        self.send_watermark()
         return emitted
 
     def _end_turn(self, calls: int, started: float, now: float) -> None:
@@ -307,5 +339,12 @@ class SpoutDriver(ComponentDriver):
                 "pending": len(self.collector.pending),
                 "finished": self.finished,
                 "late": 0,
+                "clock": self._clock_state(),
             }
         )
+
+    def _clock_state(self) -> ClockState | None:
+        if self._watermark_ms == NO_WATERMARK:
+            return None
+        watermark_ms = END_OF_TIME if self.finished else self._watermark_ms
+        return clock_state(watermark_ms, None, 0.0, ())

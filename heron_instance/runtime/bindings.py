@@ -5,13 +5,14 @@ watch), and the task hooks. Without the last two a component has the collector's
 """
 
 import logging
-from collections.abc import Callable
 from typing import NoReturn
 
+from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.component import BoltBindings, SpoutBindings
 from heron_core.errors import ComponentError
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.unread import dropping_emit
@@ -24,14 +25,18 @@ class DriverCalls:
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
         self._driver: ComponentDriver | None = None
-        self._finish: Callable[[], None] | None = None
+        self._spout: SpoutDriver | None = None
         self._finished_early = False
+        self._early_watermark_ms = NO_WATERMARK
 
-    def attach(self, driver: ComponentDriver, finish: Callable[[], None] | None = None) -> None:
-        """From here on errors are reported to the master as well; `finish` is a spout's."""
-        self._driver, self._finish = driver, finish
-        if self._finished_early and finish is not None:
-            finish()
+    def attach(self, driver: ComponentDriver) -> None:
+        """From here on errors are reported to the master as well."""
+        self._driver = driver
+        if isinstance(driver, SpoutDriver):
+            self._spout = driver
+            driver.advance_watermark(self._early_watermark_ms)
+            if self._finished_early:
+                driver.finish()
 
     def raised(self, where: str) -> None:
         """See Bindings."""
@@ -55,10 +60,17 @@ class DriverCalls:
 
     def finish(self) -> None:
         """See SpoutBindings."""
-        if self._finish is None:
+        if self._spout is None:
             self._finished_early = True
         else:
-            self._finish()
+            self._spout.finish()
+
+    def emit_watermark(self, watermark_ms: int) -> None:
+        """See SpoutBindings."""
+        if self._spout is None:
+            self._early_watermark_ms = max(self._early_watermark_ms, watermark_ms)
+        else:
+            self._spout.advance_watermark(watermark_ms)
 
 
 def spout_bindings(
@@ -68,6 +80,7 @@ def spout_bindings(
     return SpoutBindings(
         emit=environment.wrap("emit", collector.emit),
         finish=calls.finish,
+        emit_watermark=calls.emit_watermark,
         logger=environment.logger,
         call_soon=environment.call_soon,
         call_later=environment.later,

@@ -193,7 +193,7 @@ def _spout(setting: _Setting) -> Instance:
     component = cast(EngineSpout, environment.construct(setting.spec, bindings))
     driver = SpoutDriver(component, setting.outbox, options, environment.clock,
                          environment.logger.error, collector)  # fmt: skip
-    calls.attach(driver, driver.finish)
+    calls.attach(driver)
     driver.hooks = hooks = _initialize(component, setting)
     if hooks is not None:
         hook_spout(bindings, hooks, collector, environment)

@@ -31,6 +31,8 @@ class ReportPace:
     def reported(self, snapshot: Mapping[str, Any], now: float) -> None:
         """A report was made, of these numbers."""
         numbers = {**snapshot, "at": None}
+        if clock := snapshot.get("clock"):
+            numbers["clock"] = {**clock, "silent_secs": None}  # which grows while nothing happens
         self.is_resting = self._may_rest and numbers == self._last
         self._last, self._reported_at = numbers, now
         idle_secs = IDLE_INTERVALS * self._least_secs if self.is_resting else 0.0

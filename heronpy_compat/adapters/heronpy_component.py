@@ -52,6 +52,11 @@ class HeronpyComponent(ComponentDefaults):
         method = getattr(self.users_object, name, None)
         return method if callable(method) else _nothing
 
+    def _ours(self, name: str) -> Method:
+        """A method of one of our bolts; a user's of the same name means something else."""
+        module = getattr(getattr(type(self.users_object), name, None), "__module__", "")
+        return self._hook(name) if module.startswith("heronpy_compat.") else _nothing
+
     def init_state(self, state: Any) -> None:
         """The states that its class declares, then that of a StatefulComponent."""
         self.state = state
@@ -141,6 +146,18 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
     def process_tick(self, tup: Any) -> None:
         """The user's own."""
         self._hook("process_tick")(tup)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """Of a window bolt."""
+        self._ours("source_watermark")(component, task, watermark_ms)
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """The user's own."""
+        self._hook("on_watermark")(watermark_ms)
+
+    def clock_state(self) -> Any:
+        """Of a window bolt."""
+        return self._ours("clock_state")()
 
     def on_finish(self) -> None:
         """The user's own."""

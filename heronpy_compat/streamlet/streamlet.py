@@ -151,15 +151,19 @@ class Streamlet:
         return self._timed().key_by(key_function)
 
     def with_event_time(
-        self, timestamp_function: Function, lag_ms: int = 0, idle_ms: int | None = None
+        self,
+        timestamp_function: Function,
+        lag_ms: int = 0,
+        idle_ms: int | None = None,
+        watermarks: Any = None,
     ) -> Any:
         """The same elements with a time (TimedStreamlet), for `key_by` and `window`.
 
         `timestamp_function(element)` gives milliseconds since 1970; an element may be `lag_ms`
         behind the latest one before it; a source that sends nothing for `idle_ms` is not waited
-        for.
+        for. `watermarks`, instead of `lag_ms`, is a strategy of heronpy_compat.windows.
         """
-        return self._timed(timestamp_function, lag_ms, idle_ms)
+        return self._timed(timestamp_function, lag_ms, idle_ms, watermarks)
 
     def _timed(self, *arguments: Any) -> Any:
         module = import_module("heronpy_compat.streamlet.timedstreamlet")

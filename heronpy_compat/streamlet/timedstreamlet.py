@@ -14,6 +14,7 @@ from typing import Any
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.assigners import Assigner, checked_ms
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.window_runner import checked_aggregate
@@ -21,8 +22,10 @@ from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet
 from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinStreamlet
+from heronpy_compat.streamlet.impl.processbolt import ProcessStreamlet
 from heronpy_compat.streamlet.impl.stage import checked_function
 from heronpy_compat.streamlet.impl.windowjoinbolt import JOINS, WindowJoinStreamlet
+from heronpy_compat.streamlet.keyedprocess import FunctionProcess, KeyedProcess
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 Function = Callable[[Any], Any]
@@ -36,8 +39,11 @@ class TimedStreamlet:
     timestamp_function: Function | None = None
     lag_ms: int = 0
     idle_ms: int | None = None
+    watermarks: WatermarkStrategy | None = None
 
     def __post_init__(self) -> None:
+        if self.watermarks is not None and not isinstance(self.watermarks, WatermarkStrategy):
+            raise StreamletError(f"watermarks takes a WatermarkStrategy, not {self.watermarks!r}")
         if self.timestamp_function is not None:
             checked_function("with_event_time", self.timestamp_function)
         checked_ms("lag_ms", self.lag_ms, 0)
@@ -69,6 +75,20 @@ class KeyedStreamlet:
         return WindowedStreamlet(
             self.timed, self.key_function, window, trigger, allowed_lateness_ms
         )
+
+    def process(self, function: Any, on_timer: Any = None) -> Streamlet:
+        """What a function makes of the elements of each key, with state and timers.
+
+        `function` is a KeyedProcess (or a class of them), or function(element, context), which
+        returns or yields elements; on_timer(timestamp_ms, context) then is for its timers.
+        """
+        stage = EventStage(
+            left=self._side(), lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
+            watermarks=self.timed.watermarks,
+            process=_checked_process(function, on_timer),
+        )  # fmt: skip
+        parent = self.timed.streamlet
+        return _added(ProcessStreamlet(stage, parent), parent)
 
     def window_join(
         self,
@@ -114,10 +134,13 @@ class KeyedStreamlet:
             raise StreamletError(f"{what}: a streamlet is its own partner; clone() it first")
         if (self.timed.timestamp_function is None) != (other.timed.timestamp_function is None):
             raise StreamletError(f"{what}: both sides need with_event_time, or neither")
+        if self.timed.watermarks != other.timed.watermarks:
+            raise StreamletError(f"{what}: both sides need the same watermarks, or none")
         idle = [each for each in (self.timed.idle_ms, other.timed.idle_ms) if each is not None]
         return EventStage(
             left=self._side(), right=other._side(),
             lag_ms=max(self.timed.lag_ms, other.timed.lag_ms), idle_ms=max(idle, default=None),
+            watermarks=self.timed.watermarks,
             function=checked_function(what, join_function),
         )  # fmt: skip
 
@@ -157,7 +180,8 @@ class WindowedStreamlet:
             raise StreamletError(str(error)) from None
         stage = EventStage(
             left=Side(self.timed.timestamp_function, self.key_function),
-            lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms, lateness_ms=self.lateness_ms,
+            lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
+            watermarks=self.timed.watermarks, lateness_ms=self.lateness_ms,
             window=self.assigner, trigger=self.trigger, aggregate=aggregate,
         )  # fmt: skip
         parent = self.timed.streamlet
@@ -172,6 +196,19 @@ def _added(made: Streamlet, *parents: Streamlet) -> Streamlet:
     for parent in parents:
         parent._add_child(made)
     return made
+
+
+def _checked_process(function: Any, on_timer: Any) -> KeyedProcess:
+    if isinstance(function, type) and issubclass(function, KeyedProcess):
+        function = function()
+    if not isinstance(function, KeyedProcess):
+        checked_function("process", function)
+        return FunctionProcess(
+            function, None if on_timer is None else checked_function("process", on_timer)
+        )
+    if on_timer is not None:
+        raise StreamletError("process: a KeyedProcess has an on_timer of its own")
+    return function
 
 
 def _checked_window(window: Any) -> Assigner:

@@ -23,7 +23,7 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from heron_core.wire.merged import split
-from heron_core.wire.packets import check_barrier
+from heron_core.wire.packets import check_barrier, check_watermark
 from heron_io.transport import CONTROL, DATA, identity
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -162,6 +162,8 @@ class Fake:
             check_batch(head, frames)
         elif head.kind == Kind.BARRIER:
             check_barrier(head, frames)
+        elif head.kind == Kind.WATERMARK:
+            check_watermark(head, frames)
         else:
             assert head.kind in (Kind.ACKED, Kind.FAILED, Kind.EXPIRED)
 

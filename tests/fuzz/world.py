@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -31,7 +32,7 @@ from heron_core.topology import (
 from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 from heron_core.wire.merged import merge
-from heron_core.wire.packets import encode_barrier
+from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_core.wire.values import array_of, packer
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import Instance, build
@@ -212,6 +213,11 @@ def frames_to_managers() -> tuple[Frames, ...]:
         for task in (SPOUT, SPLIT, SPLIT + SIBLING)
         for checkpoint in (1, 2)
     ]
+    found += [
+        encode_watermark(EPOCH, task, 0, time_ms)
+        for task in (SPOUT, SPLIT, SPLIT + SIBLING)
+        for time_ms in (-5, 7, END_OF_TIME)
+    ]
     found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
     found += [merge(found[:2]), merge(found)]
     return tuple(found)
@@ -225,9 +231,9 @@ def _plain_batch(flags: Flag) -> Frames:
 
 @cache
 def frames_to_bolts() -> tuple[Frames, ...]:
-    """Batches for a bolt: plain, of several streams, of several roots."""
+    """For a bolt: watermarks; batches that are plain, of several streams, of several roots."""
     found = [each for each in frames_to_managers() if each[0][2] in (Kind.DATA, Kind.FANOUT)]
-    single = []
+    single = [each for each in frames_to_managers() if each[0][2] == Kind.WATERMARK]
     for frames in found:
         head = parse_header(frames[0])
         if head.kind == Kind.FANOUT:

@@ -24,6 +24,7 @@ from heron_spark.run import checkpoint, run_in
 
 HERE = str(Path(__file__).parent)
 NUMBER = StreamSpec("default", ("number", "key"))
+WINDOWS = ("ByWindow", "ByTimer")
 
 
 def spout(name: str, kind: str = "Numbers", par: int = 1, **config: Any) -> ComponentSpec:
@@ -41,10 +42,11 @@ def spout(name: str, kind: str = "Numbers", par: int = 1, **config: Any) -> Comp
 
 
 def bolt(name: str, kind: str, par: int, *inputs: InputSpec, **config: Any) -> ComponentSpec:
-    """A bolt of spark_topologies."""
-    outputs = (NUMBER,) if kind in ("Times", "Ticking", "Mixing") else ()
+    """A bolt of spark_topologies or spark_windows."""
+    outputs = (NUMBER,) if kind in ("Times", "Ticking", "Mixing", *WINDOWS) else ()
     keys = {f"test.{key}": value for key, value in config.items()}
-    return ComponentSpec(name, False, f"spark_topologies.{kind}", par, outputs, inputs, keys)
+    module = "spark_windows" if kind in WINDOWS else "spark_topologies"
+    return ComponentSpec(name, False, f"{module}.{kind}", par, outputs, inputs, keys)
 
 
 def reads(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from heron_core.errors import HeronError
+from heronpy_compat.testing import TopologyTester
 from spark_support import Watched, bolt, numbers, reads, run, spout, topology
 
 COUNT = 600
@@ -28,6 +29,9 @@ def everything(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Watched:
         bolt("both", "Seen", 1, reads("numbers", stream="third"), reads("doubled", "global")),
         bolt("ticking", "Ticking", 1, reads("numbers")),
         bolt("ticks", "Seen", 1, reads("ticking")),
+        bolt("by_window", "ByWindow", 1, reads("numbers", "fields", "key")),
+        bolt("by_timer", "ByTimer", 1, reads("numbers", "fields", "key")),
+        bolt("by_time", "Seen", 1, reads("by_window"), reads("by_timer")),
         **{"topology.tick.tuple.freq.ms": 1, "topology.message.timeout.secs": 5},
     )
     watched = Watched()
@@ -91,6 +95,21 @@ def test_ticks_come_with_the_batches(everything: Watched) -> None:
     (seen,) = everything.seen("ticks").values()
     assert seen
     assert {each[3] for each in seen} == {"__tick"}
+
+
+@pytest.mark.parametrize("kind", ["window", "timer"])
+def test_windows_and_timers_by_event_time_are_those_of_the_native_engine(
+    everything: Watched, kind: str
+) -> None:
+    """Over several batches, and equal to the tester, which runs the native engine's own code."""
+    (seen,) = everything.seen("by_time").values()
+    counted = sorted(each[2:] for each in seen if each[0] == f"by_{kind}")
+    by = bolt(f"by_{kind}", f"By{kind.title()}", 1, reads("numbers", "fields", "key"))
+    with TopologyTester(topology("native", COUNT, spout("numbers", par=2), by)) as tester:
+        tester.run_spouts()
+        tester.finish()
+        assert counted == sorted(tester.values(f"by_{kind}"))
+    assert sum(count for count, _ in counted) == COUNT
 
 
 def test_a_spout_hears_of_every_tuple(everything: Watched) -> None:

@@ -83,12 +83,21 @@ class IntervalJoin:
         if watermark_ms <= self.watermark_ms:
             return dropped
         self.watermark_ms = watermark_ms
-        for _, due in self._timers.due(watermark_ms):
+        self._drop_until(watermark_ms, dropped)
+        return dropped
+
+    def _drop_until(self, end_ms: int, dropped: list[Dropped]) -> None:
+        for _, due in self._timers.due(end_ms):
             for key, is_right, number in due:
                 dropped.append(Dropped(self._keys[key][is_right].pop(number)[1]))
                 self.kept -= 1
                 if not any(self._keys[key]):
                     del self._keys[key]
+
+    def drop_kept(self) -> list[Dropped]:
+        """The sources have finished, but may send again what has failed: that is not late."""
+        dropped: list[Dropped] = []
+        self._drop_until(END_OF_TIME, dropped)
         return dropped
 
     def complete_open(self) -> list[Dropped]:

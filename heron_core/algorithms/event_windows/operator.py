@@ -177,13 +177,16 @@ class WindowOperator:
         if watermark_ms <= self.watermark_ms:
             return outputs
         self.watermark_ms = watermark_ms
-        for _, due in self._event_timers.due(watermark_ms):
+        self._show_until(watermark_ms, outputs)
+        return outputs
+
+    def _show_until(self, end_ms: int, outputs: list[Output]) -> None:
+        for _, due in self._event_timers.due(end_ms):
             for what, key, pane in self._in_order(due):
                 if what == _FIRE:
                     self._fire(key, self._keys[key], pane, Firing.ON_TIME, outputs)
                 else:
                     self._drop(key, pane, outputs)
-        return outputs
 
     def _in_order(self, due: Iterable[Any]) -> list[tuple[int, Hashable, Pane]]:
         found = [(what, key, self._pane(key, window)) for what, key, window in due]
@@ -197,6 +200,13 @@ class WindowOperator:
     def finish(self) -> list[Output]:
         """The end of the input: every window is complete."""
         return self.advance_watermark(END_OF_TIME)
+
+    def show_open(self) -> list[Output]:
+        """The sources have finished, but may send again what has failed: the open windows are shown
+        and dropped, and a replay opens them again."""
+        outputs: list[Output] = []
+        self._show_until(END_OF_TIME, outputs)
+        return outputs
 
     def complete_open(self) -> list[Output]:
         """The open windows will get nothing more, though the input may go on: they are complete,

@@ -37,6 +37,10 @@ class Timers:
             if items:
                 yield time_ms, list(items)
 
+    def all(self) -> list[tuple[int, Any]]:
+        """(time, item) of all that is due at any time, the earliest first."""
+        return [(time_ms, item) for time_ms in sorted(self._items) for item in self._items[time_ms]]
+
     def next_ms(self) -> int | None:
         """The earliest time at which something is due; None for never."""
         while self._times and not self._items[self._times[0]]:

@@ -4,14 +4,19 @@ A source's own watermark is the highest timestamp seen from it, less the *lag*: 
 event may be. All of them together are as far as the slowest one. A source that has sent nothing for
 *idle* milliseconds of processing time is left out until it sends again: what it then sends may be
 late. Without a word from every source that is not idle there is no watermark.
+
+A source that has said END_OF_TIME has finished, and holds nothing back either, until it sends again
+(a tuple that failed, and is replayed). When all have finished, `has_ended` says so: the watermark
+stays where it is, so that a replay is not late for that.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.assigners import checked_ms
 from heron_core.algorithms.event_windows.panes import hashable
-from heron_core.algorithms.event_windows.values import NO_WATERMARK
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 
 
 class WatermarkGenerator:
@@ -26,21 +31,41 @@ class WatermarkGenerator:
         self._marks: dict[Hashable, int] = dict.fromkeys(sources, NO_WATERMARK)
         self._heard_ms = dict.fromkeys(self._marks, now_ms)
         self._last_heard_ms = now_ms
+        self._finished: set[Hashable] = set()
         self.watermark_ms = NO_WATERMARK
 
     def seen(self, source: Hashable, timestamp_ms: int, now_ms: int) -> None:
         """An event of a source; one that nobody named is a source from now on."""
+        self._finished.discard(source)
         self.received(source, timestamp_ms - self._lag_ms, now_ms)
+
+    def heard(self, source: Hashable, now_ms: int) -> None:
+        """An event of a source that says nothing of how far it is."""
+        self._finished.discard(source)
+        self.received(source, NO_WATERMARK, now_ms)
+        self._marks.setdefault(source, NO_WATERMARK)
+
+    def divide(self, source: Hashable, parts: Iterable[Hashable], now_ms: int) -> None:
+        """A source turns out to be several: it is none itself any more."""
+        self._marks.pop(source, None)
+        self._finished.discard(source)
+        for part in parts:
+            self._heard_ms[part] = now_ms  # first: `statistics` may come from another thread
+            self._marks.setdefault(part, NO_WATERMARK)
 
     def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
         """A watermark of the source's own, which has come with its data."""
         self._heard_ms[source] = self._last_heard_ms = now_ms
+        if watermark_ms == END_OF_TIME:
+            self._finished.add(source)
+            self._marks.setdefault(source, NO_WATERMARK)
+            return
         if watermark_ms > self._marks.get(source, NO_WATERMARK):
             self._marks[source] = watermark_ms
 
     def advance(self, now_ms: int) -> int:
         """The watermark now: that of the slowest source that is not idle."""
-        marks = [mark for source, mark in self._marks.items() if not self._is_idle(source, now_ms)]
+        marks = [self._marks[source] for source in self._active(now_ms)]
         if marks:
             self.watermark_ms = max(self.watermark_ms, min(marks))
         return self.watermark_ms
@@ -54,9 +79,33 @@ class WatermarkGenerator:
         return now_ms - self._last_heard_ms
 
     def slowest(self, now_ms: int) -> Hashable | None:
-        """The source that holds the watermark back; None if all are idle."""
-        active = [each for each in self._marks if not self._is_idle(each, now_ms)]
-        return min(active, key=self._marks.__getitem__, default=None)
+        """The source that holds the watermark back; None if all are idle or have finished."""
+        return min(self._active(now_ms), key=self._marks.__getitem__, default=None)
+
+    def statistics(self, now_ms: int) -> ClockState:
+        """How far it is, and who holds it back; from any thread."""
+        marks, heard = list(self._marks.items()), dict(self._heard_ms)
+        left = [(mark, source) for source, mark in marks if source not in self._finished]
+        idle = [source for _, source in left if self._is_idle(source, now_ms)]
+        active = [each for each in left if each[1] not in idle]
+        waits_for = min(active, key=_mark_of)[1] if active else None
+        return clock_state(
+            END_OF_TIME if marks and not left else self.watermark_ms,
+            waits_for,
+            0.0 if waits_for is None else (now_ms - heard[waits_for]) / 1000,
+            idle,
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every source has finished."""
+        return bool(self._marks) and self._finished >= self._marks.keys()
+
+    def _active(self, now_ms: int) -> list[Hashable]:
+        return [each for each in self._unfinished() if not self._is_idle(each, now_ms)]
+
+    def _unfinished(self) -> list[Hashable]:
+        return [each for each in self._marks if each not in self._finished]
 
     def _is_idle(self, source: Hashable, now_ms: int) -> bool:
         return self._idle_ms is not None and now_ms - self._heard_ms[source] >= self._idle_ms
@@ -70,3 +119,7 @@ class WatermarkGenerator:
         self.watermark_ms = snapshot["watermark_ms"]
         for source, mark in snapshot["marks"]:
             self.received(hashable(source), mark, now_ms)
+
+
+def _mark_of(each: tuple[int, Hashable]) -> int:
+    return each[0]

@@ -35,6 +35,12 @@ class Bolt(BaseBolt):
     def process_tick(self, tup: "Tuple") -> None:
         """Called every `topology.tick.tuple.freq.secs`, if that is set; needs no ack."""
 
+    def on_watermark(self, watermark_ms: int) -> None:
+        """Called when every source has said that what it emits from here on happened at
+        `watermark_ms` or later: by a spout's `emit_watermark`, or, with 2**63 - 1, because all of
+        them are finished.
+        """
+
     def on_finish(self) -> None:
         """Called once at the end of the data, to emit what was collected until then.
 

@@ -4,13 +4,17 @@ The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ah
 `…watermark.sources` and `…allowed.lateness.ms` are this project's.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
+from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
 from heronpy_compat.api.topology_context import TopologyContext
@@ -25,6 +29,8 @@ DEFAULTS: Mapping[str, Any] = {
     keys.TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
 }
 """Not in heron_core.config.DEFAULTS: a component's config would then say more than its class."""
+Source = tuple[Any, ...]
+"""(component, stream), (component, task), or either with a partition behind it"""
 MILLISECONDS = 1000
 TICK_SECS_MIN = 0.01
 """A trigger of fewer milliseconds is looked at this often: more would cost more than it shows."""
@@ -97,15 +103,27 @@ class EventClock:
         context: Any,
         clock: Callable[[], float],
         timestamp_of: Callable[[Any], Any],
+        strategy: WatermarkStrategy | None = None,
+        event_of: Callable[[Any], Any] = lambda tup: tup,
     ) -> None:
-        """`clock` gives seconds since 1970, `timestamp_of` the milliseconds of a tuple."""
+        """`clock` gives seconds since 1970, `timestamp_of` the milliseconds of a tuple, `event_of`
+        what the strategy sees of it. Without a strategy events may be behind by the settings' lag.
+        """
         self._name = name
         self._settings = settings
         self._clock = clock
         self._timestamp_of = timestamp_of
+        self._strategy = strategy
+        self._event_of = event_of
+        self._partitions: dict[Source, set[Source]] = {}
+        """(component, task) -> its partitions (component, task, partition)"""
         self._by_task = settings.sources == keys.OF_TASKS
+        self._wire = _tasks_by_component(context)
+        """component -> the newest watermarks of its tasks that came with the data"""
+        sources = _sources(context, self._by_task)
+        self._streams = [] if self._by_task else sources
         self.generator = WatermarkGenerator(
-            _sources(context, self._by_task), settings.lag_ms, settings.idle_ms, self.now_ms()
+            sources, settings.lag_ms, settings.idle_ms, self.now_ms()
         )
 
     def now_ms(self) -> int:
@@ -141,8 +159,56 @@ class EventClock:
 
     def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
         """A tuple with a timestamp that was checked."""
-        source: Hashable = (tup.component, tup.task if self._by_task else tup.stream)
-        self.generator.seen(source, timestamp_ms, now_ms)
+        source = (tup.component, tup.task if self._by_task else tup.stream)
+        if self._strategy is None:
+            self.generator.seen(source, timestamp_ms, now_ms)
+        else:
+            self._seen_by(self._strategy, source, tup, timestamp_ms, now_ms)
+        if self._wire and tup.component in self._wire:
+            self._wire[tup.component].reopened(tup.task)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A task that the bolt reads says how far it has come; END_OF_TIME: it has finished."""
+        now_ms = self.now_ms()
+        if self._by_task:
+            for source in self._partitions.get((component, task), ((component, task),)):
+                self.generator.received(source, watermark_ms, now_ms)
+            return
+        tasks = self._wire.setdefault(component, SourceWatermarks([task]))
+        tasks.take(task, watermark_ms)
+        for source in self._streams:
+            if source[0] == component:
+                self.generator.received(source, tasks.lowest_ms, now_ms)
+
+    def _seen_by(
+        self, strategy: WatermarkStrategy, source: Source, tup: Any, timestamp_ms: int, now_ms: int
+    ) -> None:
+        event = self._event_of(tup)
+        partition = strategy.partition(event)
+        if partition is not None:
+            source = self._part(source, partition, now_ms)
+        self.generator.heard(source, now_ms)
+        watermark_ms = strategy.watermark_ms(event, timestamp_ms)
+        if watermark_ms is not None:
+            if type(watermark_ms) is not int:
+                raise ComponentError(
+                    f"{self._origin(tup)}: {type(strategy).__name__} gives the watermark"
+                    f" {watermark_ms!r}; it is a whole number of milliseconds since 1970, or None"
+                )
+            self.generator.received(source, min(watermark_ms, END_OF_TIME - 1), now_ms)
+
+    def _part(self, source: Source, partition: Any, now_ms: int) -> Source:
+        """The partition as a source of its own, in place of its task."""
+        parts = self._partitions.setdefault(source, set())
+        part = (*source, partition)
+        if part not in parts:
+            parts.add(part)
+            self.generator.divide(source, [part], now_ms)
+        return part
+
+    def state(self) -> ClockState:
+        """How far it is, and who holds it back; from any thread."""
+        return self.generator.statistics(self.now_ms())
 
     def watermark_ms(self, now_ms: int) -> int:
         """The watermark now."""
@@ -193,10 +259,10 @@ def request_ticks(
         context.request_ticks(max(TICK_SECS_MIN, min([settings.tick_secs, *waits])))
 
 
-def _sources(context: Any, by_task: bool) -> list[Hashable]:
-    """(component, stream) or (component, task) of everything that the bolt reads."""
+def _sources(context: Any, by_task: bool) -> list[Source]:
+    """Everything that the bolt reads."""
     found: Any = getattr(context, "get_this_sources", dict)() or {}
-    sources: list[Hashable] = []
+    sources: list[Source] = []
     for each in found:
         if not by_task:
             sources.append((each.component_name, each.id))
@@ -204,3 +270,9 @@ def _sources(context: Any, by_task: bool) -> list[Hashable]:
             tasks = context.get_component_tasks(each.component_name)
             sources.extend((each.component_name, task) for task in tasks)
     return sources
+
+
+def _tasks_by_component(context: Any) -> dict[str, SourceWatermarks]:
+    found: Any = getattr(context, "get_this_sources", dict)() or {}
+    names = {each.component_name for each in found}
+    return {name: SourceWatermarks(context.get_component_tasks(name)) for name in names}

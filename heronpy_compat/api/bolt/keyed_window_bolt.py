@@ -5,9 +5,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Count
 from heron_core.algorithms.event_windows.assigners import Assigner
 from heron_core.algorithms.event_windows.operator import WindowOperator
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import Result
 from heron_core.errors import ComponentError
@@ -72,9 +74,17 @@ class EventWindowBolt(Bolt, StatefulComponent):
         """Time has passed."""
         self.runner.tick()
 
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return self.runner.clock_state()
+
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
         self.runner.advance_watermark(watermark_ms)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self.runner.source_watermark(component, task, watermark_ms)
 
     def on_finish(self) -> None:
         """The end of a finite run: every window is complete."""
@@ -108,6 +118,8 @@ class KeyedWindowBolt(EventWindowBolt):
     """How far behind the latest event one may be: the watermark's distance."""
     allowed_lateness_ms: int | None = None
     """How long after its end a window takes late events, and shows its result again."""
+    watermarks: WatermarkStrategy | None = None
+    """Instead of `lag_ms`: BoundedDisorder, Monotonous, ByPartition, Given, or one of your own."""
     idle_ms: int | None = None
     """A source that sends nothing for so long does not hold the watermark back."""
     late_stream: str | None = None
@@ -156,7 +168,9 @@ class KeyedWindowBolt(EventWindowBolt):
             self.window, AnchoredAggregate(self.aggregate), self.trigger,
             lateness_ms=settings.lateness_ms,
         )  # fmt: skip
-        clock = EventClock(name, settings, context, self.window_clock, self._timestamp)
+        clock = EventClock(
+            name, settings, context, self.window_clock, self._timestamp, self.watermarks
+        )
         by_event_time = settings.field is not None or has_own_time
         self.runner = WindowRunner(self, operator, clock, settings, self._show, by_event_time)
         self._indexes: dict[tuple[str, str], list[int]] = {}

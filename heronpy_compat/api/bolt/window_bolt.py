@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
 from heron_core.algorithms.event_windows.operator import WindowOperator
@@ -85,10 +86,19 @@ class _WindowBolt(Bolt, StatefulComponent):
         else:
             self.saved_state.put(SAVED_WINDOWS, self._runner.operator.snapshot())
 
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return None if self._runner is None else self._runner.clock_state()
+
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
         if self._runner is not None:
             self._runner.advance_watermark(watermark_ms)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        if self._runner is not None:
+            self._runner.source_watermark(component, task, watermark_ms)
 
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
         """Process the tuples of one window; do not ack them.

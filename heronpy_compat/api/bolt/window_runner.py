@@ -8,6 +8,7 @@ expires). One that nobody tracks is acked at once, and nothing but the accumulat
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol
 
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Output, Result
@@ -123,6 +124,17 @@ class WindowRunner:
         if self._clock.has_ended(now_ms, self.operator.open_windows, self._bolt.logger):
             self._handle(self.operator.complete_open())
             self._clock.generator.raise_to(self.operator.watermark_ms)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """What a source says of itself. When all have finished, the open windows are complete."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        self.tick()
+        if self._clock.generator.has_ended:
+            self._handle(self.operator.show_open())
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time, if it goes by it; from any thread."""
+        return self._clock.state() if self._by_event_time else None
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """A watermark from elsewhere than the tuples: from a test, or with the data."""

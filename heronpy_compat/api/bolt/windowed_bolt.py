@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.storm import Activation, Extent, Step, StormWindows
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import DEFAULT_STREAM
@@ -169,6 +170,18 @@ class WindowedBolt(Bolt):
         ):
             self._run(self._windows.finish())
             self._clock.generator.raise_to(self._windows.latest_end_ms)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        if self._by_event_time:
+            self.process_tick(None)
+        if self._clock.generator.has_ended:
+            self._run(self._windows.finish())
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return self._clock.state() if self._by_event_time else None
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""

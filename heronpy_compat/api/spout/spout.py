@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.api.spout.base_spout import BaseSpout
 
 if TYPE_CHECKING:
@@ -58,3 +60,14 @@ class Spout(BaseSpout):
                     self.finish()
         """
         self.delegate.finish()
+
+    def emit_watermark(self, watermark_ms: int) -> None:
+        """Say that no event emitted from here on happened before `watermark_ms`, in milliseconds
+        since 1970. It travels behind the tuples emitted so far, through all bolts (WINDOWS.md);
+        heronpy has none.
+        """
+        if type(watermark_ms) is not int or not -END_OF_TIME <= watermark_ms < END_OF_TIME:
+            raise WrongArgumentError(
+                f"a watermark is a whole number of milliseconds since 1970, not {watermark_ms!r}"
+            )
+        self.delegate.emit_watermark(watermark_ms)

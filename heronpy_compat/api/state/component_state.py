@@ -7,6 +7,7 @@ from heron_core.state.named_states import NamedStates
 from heron_core.state.parts import decode_parts, gather
 from heron_core.state.protocol import ABSENT, Kind, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
+from heron_core.state.timer_service import TimerService
 from heronpy_compat.api.state.state import HashMapState
 
 _PLAIN = TableId("", Kind.PLAIN, nested=False)
@@ -90,6 +91,10 @@ class ComponentState(HashMapState):
         """One value for each key, to which others are added by `reduce(so far, new)`."""
         return self.named.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
 
+    def timer_service(self) -> TimerService:
+        """The timers of all keys (KeyedProcessBolt fires them)."""
+        return self.named.timer_service()
+
     # --- for engines ----------------------------------------------------------------------------
 
     @property
@@ -111,6 +116,7 @@ class ComponentState(HashMapState):
             self.named.backend.restore(snapshot)
         else:
             gather(self.named.backend, parts, self.named.current.component)
+        self.named.restored()
 
     def close(self) -> None:
         """The instance ends."""

@@ -7,6 +7,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.assigners import Assigner
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import TimeWindow
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
@@ -44,12 +45,15 @@ class EventStage:
     left: Side
     right: Side | None = None
     lag_ms: int = 0
+    watermarks: WatermarkStrategy | None = None
     idle_ms: int | None = None
     lateness_ms: int = 0
     window: Assigner | None = None
     trigger: Trigger = AT_WATERMARK
     aggregate: Aggregate | None = None
     function: Callable[[Any, Any], Any] | None = None
+    process: Any = None
+    """A KeyedProcess."""
     kind: str = "inner"
     bounds_ms: tuple[int, int] = (0, 0)
 
@@ -87,7 +91,10 @@ class EventStageBolt(EventWindowBolt):
         self.settings = EventTimeSettings.of(config, keys.OF_TASKS, has_time=True)
         request_ticks(context, self.settings, self.stage.trigger)
         name = type(self).__name__ if context is None else str(context.get_component_id())
-        return EventClock(name, self.settings, context, self.window_clock, self.timestamp)
+        return EventClock(
+            name, self.settings, context, self.window_clock, self.timestamp,
+            self.stage.watermarks, lambda tup: tup.values[0],
+        )  # fmt: skip
 
     def is_right(self, tup: Any) -> bool:
         """Whether an element is of the right side of a join."""

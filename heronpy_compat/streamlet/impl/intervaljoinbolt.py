@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
 from heron_core.algorithms.event_windows.values import Dropped
 from heronpy_compat.api.bolt.keyed_window_bolt import SAVED_WINDOWS
@@ -60,6 +61,17 @@ class IntervalJoinBolt(EventStageBolt):
         if self._clock.has_ended(now_ms, self._join.kept, self.logger):
             self._ack(self._join.complete_open())
             self._clock.generator.raise_to(self._join.watermark_ms)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        self.process_tick(None)
+        if self._clock.generator.has_ended:
+            self._ack(self._join.drop_kept())
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return self._clock.state()
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""

@@ -3,6 +3,10 @@
 import io
 from typing import Any
 
+import pytest
+
+from heron_core.wire.frames import Kind, header
+from heron_core.wire.values import array_of, packer
 from heron_spark.compile import compile_topology
 from heron_spark.printing import Printed
 from heron_spark.runner import Runner
@@ -12,8 +16,9 @@ from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import Topology
+from heronpy_compat.windows import KeyedProcessBolt, Timer
 
-seen: list[tuple[int, int]] = []
+seen: list[tuple[Any, int]] = []
 
 
 class Words(Spout):
@@ -35,6 +40,35 @@ class BatchCount(Bolt):
         seen.append((batches.get(), self.own.get("batches")))
 
 
+class Alarms(KeyedProcessBolt):
+    """Has a timer for each word, a second after it."""
+
+    timestamp_field = "time_ms"
+
+    def process_element(self, tup: Any, timestamp_ms: Any) -> None:
+        self.timers.register_event_time_timer(timestamp_ms + 1000)
+
+    def on_timer(self, timestamp_ms: int, timer: Timer) -> None:
+        seen.append((timer.key, timestamp_ms))
+
+
+class Gives(Spout):
+    outputs = ["word", "time_ms"]
+
+    def next_tuple(self) -> None:
+        self.emit_watermark(5)
+
+
+class ByGiven(Topology):
+    words = Gives.spec()
+    alarms = Alarms.spec(inputs={words: Grouping.fields("word")})
+
+
+class Timed(Topology):
+    words = Words.spec(optional_outputs=["time_ms"])
+    alarms = Alarms.spec(inputs={words: Grouping.fields("word")})
+
+
 class Batches(Topology):
     words = Words.spec()
     count = BatchCount.spec(inputs={words: Grouping.fields("word")})
@@ -54,3 +88,41 @@ def test_a_new_process_goes_on_with_the_states_of_the_batch_before() -> None:
     successor.begin(2)
     successor.close()
     assert seen == [(1, 10), (2, 20), (3, 30)]
+
+
+def test_timers_of_a_batch_are_due_in_the_process_that_goes_on() -> None:
+    plan = compile_topology(topology_of(Timed, None, None, {}))
+    (task,) = plan.packing.tasks_of["alarms"]
+    seen.clear()
+    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner.begin(0)
+    body = array_of([packer()([word, time_ms]) for word, time_ms in (("a", 5000), ("b", 5500))])
+    runner.deliver([header(Kind.DATA, 0, 1, task, 2), body])
+    outcome = runner.end(0, False)
+    runner.close()
+    successor = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    successor.restore(0, outcome.state)
+    successor.begin(1)
+    successor.deliver([header(Kind.DATA, 0, 1, task, 1), array_of([packer()(["c", 6001])])])
+    successor.end(1, False)  # with a tick only if the machine is slow
+    component = successor.driver.component.users_object
+    component.runner.tick()
+    assert seen == [("a", 6000)]
+    successor.end(2, True)
+    successor.close()
+    assert seen == [("a", 6000), ("b", 6500), ("c", 7001)]
+
+
+def test_watermarks_of_a_spout_go_no_further_and_the_log_says_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plan = compile_topology(topology_of(ByGiven, None, None, {}))
+    (task,) = plan.packing.tasks_of["words"]
+    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner.begin(0)
+    for _ in range(3):
+        runner.turn(0.0)
+    runner.end(0, False)
+    runner.close()
+    (record,) = caplog.records
+    assert "give the bolts that go by event time a timestamp field" in record.getMessage()

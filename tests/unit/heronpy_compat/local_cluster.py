@@ -192,6 +192,17 @@ class LocalCluster:
         failed = self.trees[head.destination].fail(decode_roots(head, frames))
         self._tell(Kind.FAILED, head.destination, failed)
 
+    def watermark(self, frames: Frames) -> None:
+        """To all readers."""
+        instances = self.packing.instances
+        source = instances[header_of(frames).source].component
+        for task, each in instances.items():
+            inputs = self.topology.by_name[each.component].inputs
+            if any(found.component == source for found in inputs):
+                driver = self.instances[task].driver
+                driver.deliver(frames)
+                driver.flush()
+
     def _tell(self, kind: Kind, spout: int, roots: "array[int]") -> None:
         self.instances[spout].driver.deliver(encode_roots(kind, EPOCH, 0, spout, roots))
 
@@ -211,4 +222,5 @@ _HANDLERS = {
     Kind.INIT: LocalCluster.init,
     Kind.ACK: LocalCluster.ack,
     Kind.FAIL: LocalCluster.fail,
+    Kind.WATERMARK: LocalCluster.watermark,
 }

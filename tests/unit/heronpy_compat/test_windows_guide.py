@@ -37,7 +37,7 @@ def test_clicks_are_counted_as_the_page_prints_them(
 
 def test_storms_windows(folder: Path) -> None:
     with TopologyTester(str(folder / "click_rates.py")) as tester:
-        tester.run_spouts()
+        tester.run_spouts(6)
         tester.advance(1)
         shown = tester.values("rate")
         assert shown[0] == [10_000, 1, 1]
@@ -55,6 +55,12 @@ def test_the_streamlets_of_the_page(folder: Path) -> None:
         pairs = [pair for ((_, pair),) in tester.values("windowjoin-1", "output")]
         assert len(pairs) == 4
         assert (("tea", 61_000), None) in pairs
+
+
+def test_ads_that_nobody_clicks_any_more(folder: Path) -> None:
+    with TopologyTester(str(folder / "inactive.py")) as tester:
+        tester.run_spouts()
+        assert tester.values("inactive") == [["shoes", 50_000], ["tea", 200_000]]
 
 
 def test_every_key_of_the_page_is_one_that_is_read() -> None:

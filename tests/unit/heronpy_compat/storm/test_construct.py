@@ -24,6 +24,7 @@ def delegate() -> Any:
         ack=lambda tup: emitted.append(("ack", tup)),
         fail=lambda tup: emitted.append(("fail", tup)),
         finish=lambda: emitted.append("finish"),
+        emit_watermark=emitted.append,
         emitted=emitted,
     )
 

@@ -60,9 +60,9 @@ def test_counts_by_key_and_window_with_late_elements() -> None:
             (KeyedWindow("a", Window(10.0, 20.0)), 1),
             (KeyedWindow("a", Window(20.0, 30.0)), 1),
         ]
-        assert elements(tester, "eventwindow-1") == [*shown, rest[0]]
         assert elements(tester, "eventwindow-1", "late") == [("b", 3000)]
         assert elements(tester, "late") == ["b"]
+        assert elements(tester, "eventwindow-1") == [*shown, *rest]
         tester.finish()
         assert elements(tester, "eventwindow-1") == [*shown, *rest]
 
@@ -95,7 +95,7 @@ def test_a_reduce_by_processing_time_with_the_testers_clock() -> None:
         words.reduce(lambda left, right: left + right).consume(nothing)
 
     with running(program) as tester:
-        tester.run_spouts()
+        tester.run_spouts(2)
         assert elements(tester, "eventwindow-1") == []
         tester.advance(3)
         (each,) = elements(tester, "eventwindow-1")
@@ -111,7 +111,7 @@ def test_early_results_and_a_watermark_of_the_test() -> None:
         counts.aggregate(Count()).consume(nothing)
 
     with running(program) as tester:
-        tester.run_spouts()
+        tester.run_spouts(2)
         assert [each for _, each in elements(tester, "eventwindow-1")] == [1, 2]
         tester.advance_watermark("eventwindow-1", 10_000)
         assert [each for _, each in elements(tester, "eventwindow-1")] == [1, 2, 2]
@@ -163,7 +163,7 @@ def test_interval_joins_and_their_acks() -> None:
         views.interval_join(buys, 0, 10_000, pair).consume(nothing)
 
     with running(program, {"topology.reliability.mode": "ATLEAST_ONCE"}) as tester:
-        tester.run_spouts()
+        tester.run_spouts(3)
         found = elements(tester, "intervaljoin-1")
         assert sorted(found) == [("ad", (1000, 2000)), ("ad", (6000, 15_000))]
         assert len(tester.acked("intervaljoin-1")) == 0

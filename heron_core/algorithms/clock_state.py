@@ -1,0 +1,58 @@
+"""The event-time clock of an instance as it travels in its numbers."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+
+ClockState = Mapping[str, Any]
+"""Plain data, made by `clock_state`."""
+PARTITION_CHARACTERS = 100
+"""Of a partition that is named: it may be anything."""
+LISTS = (list, tuple)
+"""As it is made, and as it comes out of a message."""
+IDLE_MAX = 20
+"""Idle sources that are named, of a clock; who has more of them needs no longer list."""
+
+
+def clock_state(
+    watermark_ms: int, waits_for: Hashable | None, silent_secs: float, idle: Iterable[Hashable]
+) -> ClockState:
+    """`waits_for` and `idle`: sources, each (component, task) or (component, stream), or either
+    with a partition behind it."""
+    return {
+        "watermark_ms": watermark_ms,
+        "waits_for": None if waits_for is None else _plain(waits_for),
+        "silent_secs": silent_secs,
+        "idle": [_plain(each) for each in idle][:IDLE_MAX],
+    }
+
+
+def _plain(source: Any) -> list[Any]:
+    component, which, *partition = source
+    return [component, which, *(f"{each}"[:PARTITION_CHARACTERS] for each in partition)]
+
+
+def is_clock_state(value: Any) -> bool:
+    """Whether it is what `clock_state` makes, or None."""
+    if value is None:
+        return True
+    return (
+        type(value) is dict
+        and type(value.get("watermark_ms")) is int
+        and NO_WATERMARK <= value["watermark_ms"] <= END_OF_TIME
+        and (value.get("waits_for") is None or _is_source(value["waits_for"]))
+        and type(value.get("silent_secs")) in (int, float)
+        and type(value.get("idle")) in LISTS
+        and all(map(_is_source, value["idle"]))
+    )
+
+
+def _is_source(value: Any) -> bool:
+    return (
+        type(value) in LISTS
+        and len(value) in (2, 3)
+        and type(value[0]) is str
+        and type(value[1]) in (int, str)
+        and type(value[-1]) in (int, str)
+    )

@@ -1,0 +1,60 @@
+"""What the sources of a task have said of event time: the watermark that all of them agree on.
+
+A watermark W of a source says: what it sends from now on happened at W or later. END_OF_TIME is its
+last one: it has finished. A source that sends tuples all the same (one of them failed, and is
+emitted again) takes that back.
+"""
+
+from collections.abc import Iterable
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+
+
+class SourceWatermarks:
+    """The newest watermark of each task that may send to this one."""
+
+    def __init__(self, sources: Iterable[int] = ()) -> None:
+        self._marks = dict.fromkeys(sources, NO_WATERMARK)
+        self.ended: set[int] = set()
+        """The sources that have finished."""
+        self.lowest_ms = NO_WATERMARK
+        """No source sends anything below it; END_OF_TIME if all have finished."""
+
+    def retask(self, sources: Iterable[int]) -> None:
+        """The topology was scaled: these are the sources now."""
+        self._marks = {each: self._marks.get(each, NO_WATERMARK) for each in sources}
+        self.ended &= self._marks.keys()
+        self._update()
+
+    def take(self, source: int, watermark_ms: int) -> bool:
+        """A source's watermark; whether it says anything new."""
+        known = self._marks.get(source)
+        if known is None or source in self.ended or watermark_ms <= known:
+            return False
+        if watermark_ms == END_OF_TIME:
+            self.ended.add(source)
+        else:
+            self._marks[source] = watermark_ms
+        self._update()
+        return True
+
+    def reopened(self, source: int) -> None:
+        """A source that has finished sends tuples again."""
+        self.ended.discard(source)
+        self._update()
+
+    def slowest(self) -> int | None:
+        """The task that is behind the others; None if all have finished. From any thread."""
+        marks = list(self._marks.items())
+        left = [(mark, source) for source, mark in marks if source not in self.ended]
+        return min(left)[1] if left else None
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any of them has given a watermark other than its last one; from any thread."""
+        return any(mark > NO_WATERMARK for mark in list(self._marks.values()))
+
+    def _update(self) -> None:
+        marks = [mark for source, mark in self._marks.items() if source not in self.ended]
+        nothing = END_OF_TIME if self._marks else NO_WATERMARK
+        self.lowest_ms = min(marks, default=nothing)

@@ -1,0 +1,174 @@
+"""Timers by key: a component is called when event time or processing time has come to a point.
+
+A timer stands at most once for its key, its kind of time and its time (Flink). It is part of the
+state: saved and restored with it, and divided by key as other states are. Beside the tables stands
+a queue in the order of time, which is made of them; a timer is due if the table has it.
+
+A timer at T by event time is due when the watermark has passed T: then no event of T or before is
+expected. That is a watermark of T + 1, as a watermark W is where the next event may happen.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from heron_core.algorithms.event_windows.timers import Timers
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+from heron_core.errors import StateError
+from heron_core.state.current_key import CurrentKey
+from heron_core.state.keys import shown_key
+from heron_core.state.protocol import ABSENT, Table
+
+
+class TimeDomain(StrEnum):
+    """By which clock a timer goes."""
+
+    EVENT_TIME = "event time"
+    PROCESSING_TIME = "processing time"
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """One that is due."""
+
+    timestamp_ms: int
+    key: Any
+    """As the user knows it: the value of one field, a tuple of several."""
+    domain: TimeDomain
+
+
+OnTimer = Callable[[Timer], object]
+
+
+class _Queue:
+    """The timers of one domain."""
+
+    def __init__(self, table: Table, domain: TimeDomain) -> None:
+        self.domain = domain
+        self._table = table
+        self._timers = Timers()
+        self.load()
+
+    def load(self) -> None:
+        """Take what the table has, which was restored."""
+        self._timers.clear()
+        for key in self._table.all_keys():
+            for time_ms, _ in self._table.items(key):
+                self._timers.add(time_ms, key)
+
+    def add(self, key: Any, time_ms: int) -> None:
+        self._table.put(key, True, time_ms)
+        self._timers.add(time_ms, key)
+
+    def remove(self, key: Any, time_ms: int) -> None:
+        self._table.remove(key, time_ms)
+        self._timers.remove(time_ms, key)
+
+    def due(self, until_ms: int) -> Iterable[tuple[int, Any]]:
+        """(time, key) of each that is due up to then, those added meanwhile included; each is gone
+        when it is handed out."""
+        for time_ms, keys in self._timers.due(until_ms):
+            for key in keys:
+                if self._table.get(key, time_ms) is not ABSENT:
+                    self._table.remove(key, time_ms)
+                    yield time_ms, key
+
+    def present(self) -> Iterable[tuple[int, Any]]:
+        """All that are there now, in order, as `due` hands them out."""
+        for time_ms, key in self._timers.all():
+            if self._table.get(key, time_ms) is not ABSENT:
+                self.remove(key, time_ms)
+                yield time_ms, key
+
+
+class TimerService:
+    """The timers of one instance; all of it is for the main thread."""
+
+    def __init__(self, tables: Callable[[TimeDomain], Table], current: CurrentKey) -> None:
+        """`tables` makes the table of a domain."""
+        self._current = current
+        self._event, self._processing = (_Queue(tables(each), each) for each in TimeDomain)
+        self._watermark_ms = NO_WATERMARK
+        self._clock: Callable[[], int] = _no_clock
+
+    # --- for user code --------------------------------------------------------------------------
+
+    def register_event_time_timer(self, timestamp_ms: int) -> None:
+        """Have `on_timer` called for the current key when the watermark has passed this."""
+        time_ms = _checked(timestamp_ms)
+        self._event.add(self._current(), time_ms)
+
+    def register_processing_time_timer(self, timestamp_ms: int) -> None:
+        """Have `on_timer` called for the current key when the clock has come to this, in ms since
+        1970."""
+        time_ms = _checked(timestamp_ms)
+        self._processing.add(self._current(), time_ms)
+
+    def delete_event_time_timer(self, timestamp_ms: int) -> None:
+        """The current key's timer of then is not wanted any more, if there is one."""
+        self._event.remove(self._current(), timestamp_ms)
+
+    def delete_processing_time_timer(self, timestamp_ms: int) -> None:
+        """The current key's timer of then is not wanted any more, if there is one."""
+        self._processing.remove(self._current(), timestamp_ms)
+
+    def current_watermark(self) -> int:
+        """No event below it is expected; -2**63 before the first one."""
+        return self._watermark_ms
+
+    def current_processing_time(self) -> int:
+        """Milliseconds since 1970."""
+        return self._clock()
+
+    # --- for whoever knows the time -------------------------------------------------------------
+
+    def goes_by(self, clock_ms: Callable[[], int]) -> None:
+        """What processing time is."""
+        self._clock = clock_ms
+
+    def restored(self) -> None:
+        """The state is another one now."""
+        self._event.load()
+        self._processing.load()
+
+    def advance_watermark(self, watermark_ms: int, on_timer: OnTimer) -> None:
+        """No event below it is expected any more."""
+        if watermark_ms > self._watermark_ms:
+            self._watermark_ms = watermark_ms
+            self._fire(self._event, self._event.due(watermark_ms - 1), on_timer)
+
+    def complete(self, on_timer: OnTimer) -> None:
+        """No event is expected any more: all timers by event time are due, but for those that are
+        registered meanwhile, which might go on for ever."""
+        self._fire(self._event, self._event.present(), on_timer)
+
+    def advance_time(self, on_timer: OnTimer) -> None:
+        """Processing time has passed."""
+        self._fire(self._processing, self._processing.due(self._clock()), on_timer)
+
+    def _fire(self, queue: _Queue, due: Iterable[tuple[int, Any]], on_timer: OnTimer) -> None:
+        """All of them, whatever one of them raises; then the first exception."""
+        errors: list[Exception] = []
+        before = self._current.state()
+        for time_ms, key in due:
+            self._current.go_on_with(key)
+            try:
+                on_timer(Timer(time_ms, shown_key(key), queue.domain))
+            except Exception as error:
+                errors.append(error)
+        self._current.go_back_to(before)
+        if errors:
+            raise errors[0]
+
+
+def _no_clock() -> int:
+    raise StateError("timers need a component that knows the time (KeyedProcessBolt)")
+
+
+def _checked(timestamp_ms: object) -> int:
+    if type(timestamp_ms) is not int or not NO_WATERMARK <= timestamp_ms < END_OF_TIME:
+        raise StateError(
+            f"a timer is a whole number of milliseconds since 1970, not {timestamp_ms!r}"
+        )
+    return timestamp_ms

@@ -1,0 +1,44 @@
+"""What the readers of an instance are told of event time, behind what was emitted before."""
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+from heron_core.wire.packets import encode_watermark
+from heron_instance.emit.output_buffers import Outbox
+
+
+class WatermarkOutput:
+    """Sends each watermark once, in order with the tuples."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._sent_ms = NO_WATERMARK
+        self.is_mute = False
+
+    def mute(self) -> None:
+        """This engine passes no watermarks on."""
+        self.is_mute = True
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last thing they were told is that nothing more comes."""
+        return self._sent_ms == END_OF_TIME
+
+    def is_news(self, watermark_ms: int) -> bool:
+        """Whether anybody is to hear of it."""
+        return watermark_ms > self._sent_ms and bool(self._outbox.buffers) and not self.is_mute
+
+    def send(self, watermark_ms: int) -> None:
+        """From here on no tuple is below it, if that is news."""
+        if not self.is_news(watermark_ms):
+            return
+        outbox = self._outbox
+        self._sent_ms = watermark_ms
+        outbox.flush()
+        outbox.send([encode_watermark(outbox.epoch, outbox.task, 0, watermark_ms)])
+
+    def take_back(self, watermark_ms: int) -> None:
+        """It was the last watermark, and more tuples come all the same; the one before stands."""
+        self._sent_ms = watermark_ms
+
+    def send_again(self) -> None:
+        """The readers may not know what they were told: a stream manager was replaced, say."""
+        self._sent_ms = NO_WATERMARK

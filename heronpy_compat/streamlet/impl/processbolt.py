@@ -1,0 +1,84 @@
+"""process: a function of a key's elements, with state and timers."""
+
+import copy
+from collections.abc import Hashable
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.state.timer_service import Timer
+from heronpy_compat.adapters.component_state import provide
+from heronpy_compat.api.bolt.timer_runner import TimerRunner, request_timer_ticks, timers_of
+from heronpy_compat.api.state.state import State
+from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
+from heronpy_compat.streamlet.keyedprocess import Elements, KeyedProcess, ProcessContext
+
+
+class ProcessBolt(EventStageBolt):
+    """Calls the function for each element and each timer; what it yields is anchored to the
+    element, and to nothing for a timer."""
+
+    runner: TimerRunner  # type: ignore[assignment]
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state, and the timers in it."""
+        self._timers = timers_of(stateful_state, type(self).__name__)
+        self.keyed_state: Any = stateful_state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """All of it is in the state."""
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Open the function."""
+        clock = self.begin(config, context)
+        request_timer_ticks(context, self.settings)
+        self.runner = TimerRunner(
+            self._timers, clock, self.settings, self.by_event_time, self._on_timer
+        )
+        # A copy: partitions in one process (under test) must not share what `open` sets.
+        self.function: KeyedProcess = copy.copy(self.stage.process)
+        provide(self.function, self.keyed_state, type(self.function).__name__)
+        self._context = ProcessContext(self.keyed_state, self._timers)
+        self.function.open(self._context)
+
+    def process(self, tup: Any) -> None:
+        """Give an element to the function."""
+        self.runner.process(tup, lambda timestamp_ms: self._element(tup, timestamp_ms))
+
+    def _element(self, tup: Any, timestamp_ms: int | None) -> None:
+        element, key = tup.values[0], self.key(tup)
+        self.keyed_state.named.current.set(key)
+        self._about(key, timestamp_ms, None)
+        self._emit_all(self.function.process_element(element, self._context), [tup])
+        self.ack(tup)
+
+    def _on_timer(self, timer: Timer) -> None:
+        self._about(timer.key, None, timer.domain)
+        self._emit_all(self.function.on_timer(timer.timestamp_ms, self._context), [])
+
+    def _about(self, key: Hashable, timestamp_ms: int | None, domain: Any) -> None:
+        context = self._context
+        context.key, context.timestamp_ms, context.domain = key, timestamp_ms, domain
+
+    def _emit_all(self, elements: Elements, anchors: list[Any]) -> None:
+        if elements is None:
+            return
+        try:
+            found = iter(elements)
+        except TypeError:
+            raise ComponentError(
+                f"process: {type(self.function).__name__} is to return or yield elements, not"
+                f" {elements!r}"
+            ) from None
+        for element in found:
+            self.emit_element(element, anchors)
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """All sources have sent a watermark."""
+        self.runner.watermark(watermark_ms)
+
+
+class ProcessStreamlet(EventStageStreamlet):
+    """What `process` returns."""
+
+    prefix = "process"
+    bolt = ProcessBolt

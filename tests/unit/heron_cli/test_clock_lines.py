@@ -1,0 +1,48 @@
+"""What `stats` says of event time: how far the topology is, who is behind, and who is idle."""
+
+from dataclasses import replace
+
+from view_support import COMPONENTS, STATS
+
+from heron_cli.stats_text import clock_lines
+from heron_core.stats import ClockStats, TopologyStats
+
+SLOW = ClockStats(
+    instance="count[0]", task=5, watermark_ms=1_357_016_400_250, complete=False,
+    waits_for="lines[1]", waits_for_task=2, silent_secs=12.0, idle=("lines[2]", "lines[3]"),
+)  # fmt: skip
+
+
+def stats(**clocks: ClockStats) -> TopologyStats:
+    components = {name: replace(each, clock=clocks.get(name)) for name, each in COMPONENTS.items()}
+    return replace(STATS, components=components, clock=next(iter(clocks.values()), None))
+
+
+def test_the_slowest_clock_names_who_holds_it_back() -> None:
+    (line,) = clock_lines(stats(count=SLOW))
+    assert line == (
+        "event time: 2013-01-01 05:00:00.250; count[0] waits for lines[1], silent for 12.0 s;"
+        " idle and left out: lines[2], lines[3]"
+    )
+    travelled = TopologyStats.from_json(stats(count=SLOW).to_json())
+    assert clock_lines(travelled) == [line]
+
+
+def test_each_component_has_a_line_if_there_are_several() -> None:
+    done = replace(SLOW, complete=True, watermark_ms=None)
+    first = replace(SLOW, watermark_ms=None, silent_secs=0.0, idle=())
+    two = list(COMPONENTS)[-2:]
+    lines = clock_lines(stats(**{two[0]: first, two[1]: done}))
+    assert lines[0] == "event time: none yet; count[0] waits for lines[1]"
+    assert lines[1:] == [
+        f"  {two[0]}: none yet; count[0] waits for lines[1]",
+        f"  {two[1]}: complete, its sources have finished",
+    ]
+
+
+def test_what_is_no_time_of_a_calendar_is_a_number() -> None:
+    strange = replace(SLOW, watermark_ms=2**62, waits_for=None, idle=())
+    assert clock_lines(stats(count=strange)) == [
+        f"event time: {2**62} ms; count[0] is the last one"
+    ]
+    assert clock_lines(STATS) == []
