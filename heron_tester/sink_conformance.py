@@ -53,13 +53,13 @@ class Plan:
         self.kill_at: str | None = None
         """ "before pre_commit", "after pre_commit", "before commit", "after commit", once."""
         self.kill_in_line: int | None = None
-        """The line of a commit at which it dies, from 1 on."""
+        """Which of the lines that a commit comes to it dies at, from 1 on; those of a loop once."""
         self.raise_in_commits = 0
         """So many commits fail."""
         self.fails_checkpoint = False
         """Whether another component cannot save its state."""
         self.was_killed = False
-        self.commits = 0
+        self._seen: set[tuple[str, int]] = set()
 
     def at(self, moment: str) -> None:
         """A moment has come."""
@@ -69,14 +69,13 @@ class Plan:
 
     def committing(self) -> None:
         """A commit begins."""
-        self.commits += 1
         if self.raise_in_commits:
             self.raise_in_commits -= 1
             raise OSError("the target takes no commit, says the test")
 
     @contextmanager
     def lines(self) -> Iterator[None]:
-        """While a commit runs: die at the line that was chosen."""
+        """While a commit runs, the first one: die at the line that was chosen."""
         if self.kill_in_line is None:
             yield
             return
@@ -86,16 +85,17 @@ class Plan:
             yield
         finally:
             sys.settrace(before)
+            self.kill_in_line = None
 
     def _trace(self, frame: Any, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename.startswith(_LIBRARIES):
             return None
         if frame.f_globals.get("__name__") == __name__:
             return None
-        if event == "line" and self.kill_in_line is not None:
-            self.kill_in_line -= 1
-            if self.kill_in_line == 0:
-                self.kill_in_line, self.was_killed = None, True
+        if event == "line":
+            self._seen.add((frame.f_code.co_filename, frame.f_lineno))
+            if len(self._seen) == self.kill_in_line:
+                self.was_killed = True
                 raise Killed
         return self._trace
 
@@ -299,7 +299,6 @@ def _killed_in_a_line(run: Run) -> Iterator[None]:
     yield
     run.burst()
     run.checkpoint()
-    yield
 
 
 def _prepared_in_vain(run: Run) -> Iterator[None]:

@@ -10,6 +10,9 @@ from tests.process.test_recovery import processes, title_of
 
 TOPOLOGY = TOPOLOGIES / "exact.py"
 KEYS = 97
+LINES = 40_000
+"""At one a millisecond they outlast all that is killed."""
+STREAM_MANAGER = ("stream manager 1",)
 MASTER = "heron: topology master (Exact)"
 CONTAINERS = ("heron: container 0 (Exact)", "heron: container 1 (Exact)")
 
@@ -25,8 +28,13 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
-    """The machine room of a bank: instance, stream manager, master, containers, all of them."""
-    running = place.start("run", TOPOLOGY, "--containers", 2, "-o", f"exact.folder={place.path}")
+    """The machine room of a bank: instances, stream manager, master, containers, all of them. And
+    what is read from a file and written into others is the same to the last byte."""
+    lines = "".join(f"line {number}\n" for number in range(LINES))
+    (place.path / "lines.txt").write_text(lines)
+    settings = (f"exact.folder={place.path}", f"file.folder={place.path / 'out'}")
+    options = [word for each in settings for word in ("-o", each)]
+    running = place.start("run", TOPOLOGY, "--containers", 2, *options)
     with Master(place.store_url, "Exact") as master:
 
         def checkpoints() -> CheckpointStats | None:
@@ -56,9 +64,10 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
         running.until(lambda: goes_on_after(0), "a checkpoint is complete")
         asked = place.heronpy("checkpoint", "Exact")
         assert "of Exact is complete" in asked.succeeded().out
-        for victim in ("heron: count[0]", "heron: numbers[1]", "heron: stream manager 1"):
+        for victims in (("count[0]", "written[0]"), ("numbers[1]", "lines[0]"), STREAM_MANAGER):
             before = epoch()
-            survivors = kill(running, title_of(running, victim))
+            titles = [title_of(running, f"heron: {victim}") for victim in victims]
+            survivors = kill(running, *titles)
             goes_back_and_on(before)
             now = processes(running)
             assert {title: now[title].pid for title in survivors} == survivors
@@ -73,6 +82,8 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     finished = running.wait()
     assert finished.code == 0, finished.err
     assert counted(place.path) == emitted(place.path)
+    parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
+    assert "".join(each.read_text() for each in parts) == lines
     assert "goes back to checkpoint" in finished.err
     place.nothing_is_left()
 

@@ -1,8 +1,9 @@
-"""Keyed counts on a diamond, effectively once: each number comes to its count by two ways.
+"""Keyed counts on a diamond, effectively once: each number comes to its count by two ways. Beside
+them the lines of a file are written into files.
 
 Config: `exact.folder`; a spout that finds the file `enough` there ends, and writes how many numbers
 it has emitted into `emitted-TASK`; a task of the counting bolt writes what it has counted into
-`counted-TASK`.
+`counted-TASK`. The lines are those of `lines.txt` there; `file.folder` is where they go.
 """
 
 import json
@@ -11,6 +12,7 @@ import time
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.connectors.files import FileSink, FileSpout
 
 KEYS = 97
 PACE_SECS = 0.001
@@ -73,6 +75,22 @@ class Count(Bolt, StatefulComponent):
         write(self.config, f"counted-{self.task}", {key: self.state.get(key) for key in keys})
 
 
+class Lines(FileSpout):
+    """Slow, until it is enough."""
+
+    def initialize(self, config, context):
+        folder = config["exact.folder"]
+        path = os.path.join(folder, "lines.txt")
+        super().initialize({**config, "library.file.path": path}, context)
+        self.end, self.is_fast = os.path.join(folder, "enough"), False
+
+    def next_tuple(self):
+        if not self.is_fast:
+            time.sleep(PACE_SECS)
+            self.is_fast = os.path.exists(self.end)
+        super().next_tuple()
+
+
 class Exact(Topology):
     config = {
         "topology.reliability.mode": "EFFECTIVELY_ONCE",
@@ -82,3 +100,5 @@ class Exact(Topology):
     left = Pass.spec(par=2, inputs=[numbers])
     right = Pass.spec(inputs=[numbers])
     count = Count.spec(par=2, inputs={left: Grouping.fields("key"), right: Grouping.fields("key")})
+    lines = Lines.spec()
+    written = FileSink.spec(inputs=[lines])
