@@ -55,14 +55,20 @@ class PartFileSink(TwoPhaseSink):
         transaction.buffer.setdefault(partition, []).append(item)
         transaction.size += size
         if transaction.size >= self._buffer_size and time.monotonic() >= self._not_before:
-            try:
-                self._flush(transaction)
-            except (OSError, ComponentError) as error:
+            problem = self._unless_flushed(transaction)
+            if problem:
                 self._not_before = time.monotonic() + RETRY_SECS
                 self._reported_once(
-                    f"{self._name}: cannot write into {self._files.folder}: {described(error)};"
-                    " it is tried again"
+                    f"{self._name}: cannot write into {self._files.folder}: {problem}; it is tried"
+                    " again"
                 )
+
+    def _unless_flushed(self, transaction: PartTransaction) -> str:
+        try:
+            self._flush(transaction)
+        except (OSError, ComponentError) as error:
+            return described(error)
+        return ""
 
     def _flush(self, transaction: PartTransaction) -> None:
         """All that waits is in files on return; nothing has changed if it raises."""

@@ -11,7 +11,7 @@ Under EFFECTIVELY_ONCE (docs/CHECKPOINTS.md, "From source to sink"):
 In the other modes a transaction is committed every so many tuples, and these are acked then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -241,19 +241,21 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
     def _commit_due(self) -> str:
         """Commit in order what is due; what kept it from that. It goes on by itself later."""
         while (due := self._prepared.due) is not None:
-            try:
-                self.commit(due.what, due.id)
-            except Exception as error:
+            problem = _problem_of(partial(self.commit, due.what, due.id))
+            if problem:
                 self._retry_later()
-                return self._reported_once(
-                    f"{self._name}: cannot commit checkpoint {due.checkpoint}: {described(error)};"
-                    " nothing is lost, it is tried again"
-                    if due.checkpoint < LAST
-                    else f"{self._name}: cannot commit the end of the data: {described(error)}"
-                )
+                return self._reported_once(self._cannot_commit(due.checkpoint, problem))
             self._prepared.committed()
         self._is_failing = False
         return ""
+
+    def _cannot_commit(self, checkpoint: int, problem: str) -> str:
+        if checkpoint == LAST:
+            return f"{self._name}: cannot commit the end of the data: {problem}"
+        return (
+            f"{self._name}: cannot commit checkpoint {checkpoint}: {problem}; nothing is lost, it"
+            " is tried again"
+        )
 
     def _retry_later(self) -> None:
         if not self._retry_is_set and not self._is_closed:
@@ -292,22 +294,25 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             return ""
         held, self._held = self._held, []
         self._number += 1
-        transaction_id = TransactionId(self._writer, self._number)
-        try:
-            self.commit(self.pre_commit(self._transaction, transaction_id), transaction_id)
-        except Exception as error:
+        problem = _problem_of(
+            partial(self._commit_begun, TransactionId(self._writer, self._number))
+        )
+        if problem:
             self._abort_begun()
             for tup in held:
                 self.fail(tup)
             return self._reported_once(
-                f"{self._name}: cannot commit: {described(error)}; {len(held)} tuples are failed,"
-                " so that their spouts emit them again"
+                f"{self._name}: cannot commit: {problem}; {len(held)} tuples are failed, so that"
+                " their spouts emit them again"
             )
         self._transaction, self._is_begun = None, False
         self._is_failing = False
         for tup in held:
             self.ack(tup)
         return ""
+
+    def _commit_begun(self, transaction_id: TransactionId) -> None:
+        self.commit(self.pre_commit(self._transaction, transaction_id), transaction_id)
 
 
 class WriteAheadSink(TwoPhaseSink):
@@ -341,6 +346,16 @@ class WriteAheadSink(TwoPhaseSink):
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
         """They are durable with the checkpoint."""
         return transaction
+
+
+def _problem_of(call: Callable[[], None]) -> str:
+    """What a call raised, in a line. It is reported when it is over: what user code is in the
+    middle of is reported with its traceback."""
+    try:
+        call()
+    except Exception as error:
+        return described(error)
+    return ""
 
 
 def described(error: Exception) -> str:
