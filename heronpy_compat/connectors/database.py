@@ -78,18 +78,8 @@ class DatabaseSink(WriteAheadSink):
             raise ComponentError(
                 f"{self._name}: no table to write: set its attribute 'table' or {TABLE}"
             )
-        columns = config.get(COLUMNS, self.columns) or self._fields(context)
+        columns = config.get(COLUMNS, self.columns) or self.fields_of_inputs(context)
         return self._insert_into(table, columns)
-
-    def _fields(self, context: Any) -> Sequence[str]:
-        storm = context.to_storm()
-        fields, inputs = storm["source->stream->fields"], storm["source->stream->grouping"]
-        found = {tuple(fields[each][stream]) for each in inputs for stream in inputs[each]}
-        if len(found) != 1:
-            raise ComponentError(
-                f"{self._name}: its inputs have different fields: say {COLUMNS} or {STATEMENT}"
-            )
-        return found.pop()
 
     def _insert_into(self, table: str, columns: Sequence[str]) -> str:
         values = ", ".join(map(self._placeholder, range(len(columns))))

@@ -85,7 +85,7 @@ class ParquetSink(PartFileSink):
         folder = config.get(FOLDER, self.folder)
         if folder is None:
             raise self._wrong(f"no folder to write into: set its attribute 'folder' or {FOLDER}")
-        self._fields = self._fields_of_inputs(context)
+        self._fields = self.fields_of_inputs(context)
         self._partition_by = _names(config.get(PARTITION_BY, self.partition_by))
         self._id_field = config.get(ID_FIELD, self.id_field)
         self._types = dict(config.get(TYPES, self.types))
@@ -113,18 +113,6 @@ class ParquetSink(PartFileSink):
 
     def _wrong(self, text: str) -> ComponentError:
         return ComponentError(f"{self._name}: {text}")
-
-    def _fields_of_inputs(self, context: Any) -> list[str]:
-        storm = context.to_storm()
-        inputs = storm["source->stream->grouping"]
-        found = {
-            tuple(storm["source->stream->fields"][source][stream])
-            for source, streams in inputs.items()
-            for stream in streams
-        }
-        if len(found) != 1:
-            raise self._wrong("its inputs have different fields, and one file has one schema")
-        return list(found.pop())
 
     def _check(self, context: Any, tasks: int) -> None:
         ids = [self._id_field] if self._id_field is not None else []

@@ -103,6 +103,17 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         """Whether checkpoints say when to commit."""
         return self._is_two_phase
 
+    def fields_of_inputs(self, context: Any) -> list[str]:
+        """The fields of the tuples that come; ComponentError if its inputs have different ones."""
+        storm = context.to_storm()
+        fields, inputs = storm["source->stream->fields"], storm["source->stream->grouping"]
+        found = {tuple(fields[each][stream]) for each in inputs for stream in inputs[each]}
+        if len(found) != 1:
+            raise ComponentError(
+                f"{self._name}: its inputs have different fields, and what it writes has one schema"
+            )
+        return list(found.pop())
+
     def leave(self, why: str) -> NoReturn:
         """End this process: it is started again, and the topology goes back to where nothing is
         lost."""

@@ -1,6 +1,7 @@
 """Sources go on where their checkpoint was: whatever is killed, every item comes exactly once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,12 @@ def generator(folder: Path) -> Any:
     return GeneratorSpout.spec(par=2, config={GeneratorSpout.GENERATOR: source})
 
 
-SOURCES = {
+SOURCES: dict[str, Callable[[Path], Any]] = {
     "lines of a file": text_file,
     "rows of a table": table,
-    "rows in tuples": lambda folder: table(folder, rows_per_tuple=3),
+    "rows in tuples": partial(table, rows_per_tuple=3),
     "files of a streamlet": generator,
-    "files that may be followed": lambda folder: table(folder, follow=True),
+    "files that may be followed": partial(table, follow=True),
 }
 
 

@@ -10,13 +10,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as arrow
 import pytest
+from deltalake import DeltaTable
 from pyarrow import parquet
 
 from heron_core.errors import ComponentError
 from heronpy_compat import Spout, Topology
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.database import DatabaseSink
+from heronpy_compat.connectors.delta import DeltaSink
 from heronpy_compat.connectors.files import FileSink
 from heronpy_compat.connectors.parquet import ParquetSink
 from heronpy_compat.connectors.two_phase import TwoPhaseSink, WriteAheadSink
@@ -90,6 +93,21 @@ def test_rows_of_a_database_are_exact(tmp_path: Path) -> None:
 
     config = {"database.connect": str(path), "database.table": "numbers"}
     check_two_phase_sink(Database, written, config=config)
+
+
+def test_rows_of_a_delta_table_are_exact(tmp_path: Path) -> None:
+    folder = str(tmp_path / "table")
+
+    def written() -> list[int]:
+        if not DeltaTable.is_deltatable(folder):
+            return []
+        table = arrow.table(DeltaTable(folder).to_pyarrow_table(columns=["number"]))
+        return list(table["number"].to_pylist())
+
+    config = {"delta.table": folder, "delta.partition.by": "half"}
+    check_two_phase_sink(
+        DeltaSink, written, fields=["number", "half"], row=lambda n: [n, n % 2], config=config
+    )
 
 
 # --- targets that take nothing --------------------------------------------------------------------
