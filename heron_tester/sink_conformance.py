@@ -411,12 +411,14 @@ def check_two_phase_sink(
     fields: Sequence[str] = ("number",),
     row: Row = lambda number: [number],
     config: Mapping[str, Any] | None = None,
+    other_modes: bool = True,
 ) -> None:
     """TesterError unless what `sink` writes is exact, whenever it is killed.
 
     Tuples are `row(number)` with the fields `fields`, for 1, 2, 3, …; `written` returns the numbers
     of what others can see in the target now, which is empty at first; `config` is the sink's. In
-    `commit` it dies at each line in turn, of your code and what it calls except libraries.
+    `commit` it dies at each line in turn, of your code and what it calls except libraries. With
+    `other_modes` it is also run without checkpoints, to the end of the data.
     """
     trial = _Trial(sink, fields, row, written, config or {})
     for name, scenario in SCENARIOS.items():
@@ -425,5 +427,5 @@ def check_two_phase_sink(
         name = f"it is killed at line {line} of a commit"
         if not trial.play(name, _killed_in_a_line, line=line):
             break
-    for mode in (keys.ATLEAST_ONCE, keys.ATMOST_ONCE):
+    for mode in (keys.ATLEAST_ONCE, keys.ATMOST_ONCE) if other_modes else ():
         trial.play(f"the mode is {mode}", _no_checkpoints, mode)
