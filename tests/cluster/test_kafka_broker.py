@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from heronpy_compat.connectors.kafka import KafkaSink
+from heronpy_compat.testing import check_two_phase_sink
 from kafka_broker import KafkaBroker
 from servers import START_SECS
 from tests.process.kafka_group import (
@@ -125,6 +127,16 @@ def test_a_partition_that_moves_takes_its_records_along(work: Work) -> None:
     partition then; its late acks of partitions that are gone change nothing."""
     work.broker.produce(work.numbers, range(RECORDS))
     a_partition_that_moves_takes_its_records_along(work.settings, work.committed)
+
+
+def test_transactions_are_exact_whenever_the_sink_is_killed(work: Work) -> None:
+    """As a reader of committed records sees them."""
+    check_two_phase_sink(
+        KafkaSink,
+        lambda: map(int, work.broker.texts(work.copy).elements()),
+        config={"kafka.bootstrap.servers": work.broker.address, "kafka.topic": work.copy},
+        other_modes=False,
+    )
 
 
 def test_an_unknown_topic_and_a_wrong_address_are_one_line(place: Place, work: Work) -> None:
