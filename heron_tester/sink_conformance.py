@@ -6,11 +6,8 @@ other, each with numbers of its own, as runs of a user would. After each step wh
 the target is compared with what completed checkpoints cover.
 """
 
-import sys
-import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -26,162 +23,22 @@ from heron_core.topology import (
 )
 from heron_tester import fixtures
 from heron_tester.errors import TesterError
-from heron_tester.faults import Killed
+from heron_tester.sink_faults import Numbers, Plan, Row, watched
+from heron_tester.sink_scenarios import (
+    SCENARIOS,
+    SINK,
+    SOURCE,
+    Run,
+    Scenario,
+    killed_in_a_line,
+    no_checkpoints,
+)
 from heron_tester.tester import TopologyTester
-from heronpy_compat.api.spout.spout import Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.two_phase import TwoPhaseSink
 
-Row = Callable[[int], Sequence[Any]]
 Written = Callable[[], Iterable[int]]
 
-SOURCE, SINK = "numbers", "sink"
-BURST = 3
-"""Tuples between two things that happen."""
-RETRY_SECS = 60.0
-"""Virtual: longer than any sink leaves its target alone."""
 NUMBERS_SHOWN = 5
-_LIBRARIES = tuple(
-    sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")
-)
-
-
-class Plan:
-    """What is to go wrong in the sink: it is asked at each of its calls."""
-
-    def __init__(self) -> None:
-        self.kill_at: str | None = None
-        """ "before pre_commit", "after pre_commit", "before commit", "after commit", once."""
-        self.kill_in_line: int | None = None
-        """Which of the lines that a commit comes to it dies at, from 1 on; those of a loop once."""
-        self.raise_in_commits = 0
-        """So many commits fail."""
-        self.fails_checkpoint = False
-        """Whether another component cannot save its state."""
-        self.was_killed = False
-        self._seen: set[tuple[str, int]] = set()
-
-    def at(self, moment: str) -> None:
-        """A moment has come."""
-        if self.kill_at == moment:
-            self.kill_at, self.was_killed = None, True
-            raise Killed
-
-    def committing(self) -> None:
-        """A commit begins."""
-        if self.raise_in_commits:
-            self.raise_in_commits -= 1
-            raise OSError("the target takes no commit, says the test")
-
-    @contextmanager
-    def lines(self) -> Iterator[None]:
-        """While a commit runs, the first one: die at the line that was chosen."""
-        if self.kill_in_line is None:
-            yield
-            return
-        before = sys.gettrace()
-        sys.settrace(self._trace)
-        try:
-            yield
-        finally:
-            sys.settrace(before)
-            self.kill_in_line = None
-
-    def _trace(self, frame: Any, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename.startswith(_LIBRARIES):
-            return None
-        if frame.f_globals.get("__name__") == __name__:
-            return None
-        if event == "line":
-            self._seen.add((frame.f_code.co_filename, frame.f_lineno))
-            if len(self._seen) == self.kill_in_line:
-                self.was_killed = True
-                raise Killed
-        return self._trace
-
-
-class Numbers(Spout, StatefulComponent):
-    """Emits rows of numbers from a first one on, and goes on where its checkpoint was."""
-
-    first: int
-    plan: Plan
-    row: Row
-
-    def init_state(self, stateful_state: Any) -> None:
-        """Keep the state."""
-        self.state = stateful_state
-
-    def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Go to the position."""
-        self.next: int = self.state.get("next") or self.first
-
-    def pre_save(self, checkpoint_id: Any) -> None:
-        """Save the position, or fail the checkpoint."""
-        if self.plan.fails_checkpoint:
-            self.plan.fails_checkpoint = False
-            raise RuntimeError("this checkpoint fails, says the test")
-        self.state.put("next", self.next)
-
-    def next_tuple(self) -> None:
-        """One number."""
-        self.emit(list(type(self).row(self.next)), tup_id=self.next)
-        self.next += 1
-
-
-def _watched(sink: type[TwoPhaseSink], plan: Plan) -> type[TwoPhaseSink]:
-    """The same sink, which dies and fails as planned."""
-
-    class Watched(sink):  # type: ignore[misc, valid-type]
-        def pre_commit(self, transaction: Any, transaction_id: Any) -> Any:
-            plan.at("before pre_commit")
-            prepared = super().pre_commit(transaction, transaction_id)
-            plan.at("after pre_commit")
-            return prepared
-
-        def commit(self, prepared: Any, transaction_id: Any) -> None:
-            plan.at("before commit")
-            plan.committing()
-            with plan.lines():
-                super().commit(prepared, transaction_id)
-            plan.at("after commit")
-
-    return Watched
-
-
-class Run:
-    """One scenario under way."""
-
-    def __init__(self, name: str, tester: TopologyTester, plan: Plan, first: int) -> None:
-        self.name = name
-        self.plan = plan
-        self.tester = tester
-        self.covered = first
-        """The numbers below this one are to be seen."""
-
-    @property
-    def emitted(self) -> int:
-        """The number after the newest one that the source has emitted."""
-        (source,) = self.tester.component(SOURCE)
-        return int(source.next)
-
-    def burst(self) -> None:
-        """Some tuples."""
-        self.tester.run_spouts(BURST, SOURCE)
-
-    def checkpoint(self) -> None:
-        """Take a checkpoint; what is emitted is covered by it, if it is complete."""
-        emitted = self.emitted
-        if self.tester.checkpoint():
-            self.covered = emitted
-
-    def crash(self, component: str = SINK) -> None:
-        """As kill -9."""
-        self.tester.crash(component)
-
-    def finish(self) -> None:
-        """The end of the data."""
-        self.covered = self.emitted
-        self.tester.finish()
 
 
 class _Trial:
@@ -201,14 +58,14 @@ class _Trial:
         self._next = 1
 
     def play(
-        self, name: str, scenario: "Scenario", mode: str = keys.EFFECTIVELY_ONCE, line: int = 0
+        self, name: str, scenario: Scenario, mode: str = keys.EFFECTIVELY_ONCE, line: int = 0
     ) -> bool:
         """Run a scenario and compare after each of its steps; whether the sink was killed."""
         plan = Plan()
         plan.kill_in_line = line or None
         first = self._next
         source = type("Source", (Numbers,), {"first": first, "plan": plan, "row": self._row})
-        classes = {"ConformanceSource": source, "ConformanceSink": _watched(self._sink, plan)}
+        classes = {"ConformanceSource": source, "ConformanceSink": watched(self._sink, plan)}
         fixtures.tested_classes.update(classes)
         try:
             with TopologyTester(self._topology(mode)) as tester:
@@ -257,153 +114,6 @@ def _some(numbers: list[int]) -> str:
     )
 
 
-Scenario = Callable[[Run], Iterator[None]]
-"""Does one step after the other; after each the target is looked at."""
-
-
-def _killed_while_it_writes(run: Run, component: str = SINK) -> Iterator[None]:
-    for _ in range(2):
-        run.burst()
-        yield
-        run.checkpoint()
-        yield
-        run.burst()
-        run.crash(component)
-        yield
-
-
-def _the_source_is_killed(run: Run) -> Iterator[None]:
-    return _killed_while_it_writes(run, SOURCE)
-
-
-def _killed_at(moment: str) -> Scenario:
-    def scenario(run: Run) -> Iterator[None]:
-        run.burst()
-        run.checkpoint()
-        yield
-        run.burst()
-        run.plan.kill_at = moment
-        run.checkpoint()
-        yield
-        run.burst()
-        yield
-        run.checkpoint()
-        yield
-
-    return scenario
-
-
-def _killed_in_a_line(run: Run) -> Iterator[None]:
-    run.burst()
-    run.checkpoint()
-    yield
-    run.burst()
-    run.checkpoint()
-
-
-def _prepared_in_vain(run: Run) -> Iterator[None]:
-    run.burst()
-    run.plan.fails_checkpoint = True
-    run.checkpoint()
-    yield
-    run.burst()
-    run.crash()
-    yield
-    run.burst()
-    run.checkpoint()
-    yield
-
-
-def _the_next_checkpoint_commits_both(run: Run) -> Iterator[None]:
-    run.burst()
-    run.plan.fails_checkpoint = True
-    run.checkpoint()
-    yield
-    run.burst()
-    run.checkpoint()
-    yield
-
-
-def _the_same_commit_comes_again_and_again(run: Run) -> Iterator[None]:
-    run.burst()
-    run.checkpoint()
-    for _ in range(3):
-        run.burst()
-        run.crash()
-        yield
-    run.burst()
-    run.checkpoint()
-    yield
-
-
-def _a_commit_fails_and_is_repeated(run: Run) -> Iterator[None]:
-    before = run.covered
-    run.burst()
-    run.plan.raise_in_commits = 2
-    run.checkpoint()
-    covered, run.covered = run.covered, before
-    yield
-    run.covered = covered
-    run.tester.advance(RETRY_SECS)
-    yield
-
-
-def _killed_while_a_commit_fails(run: Run) -> Iterator[None]:
-    run.burst()
-    run.plan.raise_in_commits = 1
-    run.checkpoint()
-    run.burst()
-    run.crash()
-    yield
-    run.burst()
-    run.checkpoint()
-    yield
-
-
-def _the_end_of_the_data(run: Run) -> Iterator[None]:
-    run.burst()
-    run.checkpoint()
-    run.burst()
-    yield
-    run.finish()
-    yield
-
-
-def _killed_after_the_end(run: Run) -> Iterator[None]:
-    run.burst()
-    run.checkpoint()
-    run.burst()
-    run.finish()
-    yield
-    run.crash()
-    yield
-    run.burst()
-    run.finish()
-    yield
-
-
-def _no_checkpoints(run: Run) -> Iterator[None]:
-    run.burst()
-    run.finish()
-    yield
-
-
-_MOMENTS = ("before pre_commit", "after pre_commit", "before commit", "after commit")
-SCENARIOS: dict[str, Scenario] = {
-    "it is killed while it writes": _killed_while_it_writes,
-    "its source is killed": _the_source_is_killed,
-    **{f"it is killed {moment}": _killed_at(moment) for moment in _MOMENTS},
-    "its checkpoint fails after pre_commit, and it is killed": _prepared_in_vain,
-    "its checkpoint fails after pre_commit, and the next one does not":
-        _the_next_checkpoint_commits_both,
-    "the same transaction is committed again": _the_same_commit_comes_again_and_again,
-    "a commit fails": _a_commit_fails_and_is_repeated,
-    "it is killed while its commits fail": _killed_while_a_commit_fails,
-    "the data ends": _the_end_of_the_data,
-    "it is killed after the end of the data": _killed_after_the_end,
-}  # fmt: skip
-
-
 def check_two_phase_sink(
     sink: type[TwoPhaseSink],
     written: Written,
@@ -425,7 +135,7 @@ def check_two_phase_sink(
         trial.play(name, scenario)
     for line in count(1):
         name = f"it is killed at line {line} of a commit"
-        if not trial.play(name, _killed_in_a_line, line=line):
+        if not trial.play(name, killed_in_a_line, line=line):
             break
     for mode in (keys.ATLEAST_ONCE, keys.ATMOST_ONCE) if other_modes else ():
-        trial.play(f"the mode is {mode}", _no_checkpoints, mode)
+        trial.play(f"the mode is {mode}", no_checkpoints, mode)

@@ -176,7 +176,7 @@ class TableSpout(Spout, StatefulComponent):
             {
                 "pieces": [[each.path, each.group, each.first_row] for each in left],
                 "row": self._row,
-                "files": sorted(self._known),
+                "files": sorted(self._known) if self._follow else [],
                 "pending": [[list(tup_id), each] for tup_id, each in self._pending.items()],
             },
         )

@@ -149,8 +149,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
 
     def process(self, tup: "Tuple") -> None:
         """Write a tuple."""
-        transaction = self._begun()
-        self.write(transaction, tup)
+        self.write(self._transaction if self._is_begun else self._begun(), tup)
         if self._is_two_phase:
             self.ack(tup)
             return
@@ -162,17 +161,16 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             self._commit_held()
 
     def _begun(self) -> Any:
-        if not self._is_begun:
-            try:
-                if not self._is_ready:
-                    self.abort_others([each.what for each in self._prepared])
-                    self._is_ready = True
-                self._transaction = self.begin()
-            except Exception as error:
-                if not self._is_two_phase:
-                    raise
-                self.leave(f"cannot begin a transaction: {described(error)}")
-            self._is_begun = True
+        try:
+            if not self._is_ready:
+                self.abort_others([each.what for each in self._prepared])
+                self._is_ready = True
+            self._transaction = self.begin()
+        except Exception as error:
+            if not self._is_two_phase:
+                raise
+            self.leave(f"cannot begin a transaction: {described(error)}")
+        self._is_begun = True
         return self._transaction
 
     def is_idle(self) -> bool:
