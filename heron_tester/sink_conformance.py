@@ -121,19 +121,21 @@ def check_two_phase_sink(
     fields: Sequence[str] = ("number",),
     row: Row = lambda number: [number],
     config: Mapping[str, Any] | None = None,
+    each_line: bool = True,
     other_modes: bool = True,
 ) -> None:
     """TesterError unless what `sink` writes is exact, whenever it is killed.
 
     Tuples are `row(number)` with the fields `fields`, for 1, 2, 3, …; `written` returns the numbers
     of what others can see in the target now, which is empty at first; `config` is the sink's. In
-    `commit` it dies at each line in turn, of your code and what it calls except libraries. With
-    `other_modes` it is also run without checkpoints, to the end of the data.
+    `commit` it dies before and after and, with `each_line`, at each line in turn, of your code and
+    what it calls except libraries. With `other_modes` it is also run without checkpoints, to the
+    end of the data.
     """
     trial = _Trial(sink, fields, row, written, config or {})
     for name, scenario in SCENARIOS.items():
         trial.play(name, scenario)
-    for line in count(1):
+    for line in count(1) if each_line else ():
         name = f"it is killed at line {line} of a commit"
         if not trial.play(name, killed_in_a_line, line=line):
             break

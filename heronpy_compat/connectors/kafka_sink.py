@@ -77,7 +77,7 @@ class KafkaSink(WriteAheadSink):
         }
         timeout = {"message.timeout.ms": max(1, int(timeout_ms * IN_TIME))}
         index = context.get_component_tasks(name).index(context.get_task_id())
-        self._transactional_id = f"{context.get_topology_name()}.{name}.{index}"
+        self.transactional_id = f"{context.get_topology_name()}.{name}.{index}"
         self._transactional: Any = None
         self._producer = self._made_producer(timeout if not self.is_two_phase else {})
         partitions_of(self._producer, self._servers, [self._topic])
@@ -98,7 +98,7 @@ class KafkaSink(WriteAheadSink):
         try:
             if producer is None:
                 # This ends what another process has under way, before it is asked for its number.
-                producer = self._made_producer({"transactional.id": self._transactional_id})
+                producer = self._made_producer({"transactional.id": self.transactional_id})
                 producer.init_transactions(TRANSACTION_SECS)
             self._commit_with(producer, prepared, transaction_id)
         except kafka().KafkaException as error:

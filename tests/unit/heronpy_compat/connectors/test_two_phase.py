@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pyarrow as arrow
 import pytest
 from deltalake import DeltaTable
 from pyarrow import parquet
@@ -99,17 +98,19 @@ def test_rows_of_a_database_are_exact(tmp_path: Path) -> None:
 
 def test_rows_of_a_delta_table_are_exact(tmp_path: Path) -> None:
     folder = str(tmp_path / "table")
+    read: dict[str, list[int]] = {}
 
     def written() -> list[int]:
         if not DeltaTable.is_deltatable(folder):
             return []
-        table = arrow.table(DeltaTable(folder).to_pyarrow_table(columns=["number"]))
-        return list(table["number"].to_pylist())
+        files = DeltaTable(folder).file_uris()
+        for each in set(files) - read.keys():
+            with parquet.ParquetFile(each) as file:
+                read[each] = file.read(["number"])["number"].to_pylist()
+        return [number for each in files for number in read[each]]
 
-    config = {"delta.table": folder, "delta.partition.by": "half"}
-    check_two_phase_sink(
-        DeltaSink, written, fields=["number", "half"], row=lambda n: [n, n % 2], config=config
-    )
+    # Its versions are atomic, and a hundred of them take their time: not at each line.
+    check_two_phase_sink(DeltaSink, written, config={"delta.table": folder}, each_line=False)
 
 
 def test_the_sink_of_the_documentation_is_exact(
