@@ -85,6 +85,7 @@ def _killed_at(moment: str) -> Scenario:
 
 
 def killed_in_a_line(run: Run) -> Iterator[None]:
+    """It dies in its first commit, at the line that the plan says."""
     run.burst()
     run.checkpoint()
     yield
@@ -174,6 +175,7 @@ def _killed_after_the_end(run: Run) -> Iterator[None]:
 
 
 def no_checkpoints(run: Run) -> Iterator[None]:
+    """All is committed at the end."""
     run.burst()
     run.finish()
     yield

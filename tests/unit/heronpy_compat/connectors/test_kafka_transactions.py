@@ -140,7 +140,7 @@ def test_the_steps_of_a_transaction_are_those_of_the_protocol() -> None:
                 tester.component.commit(records, TransactionId("writer", number))
     reader = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "of the test"})
     reader.assign([confluent_kafka.TopicPartition("exactly", each, 0) for each in range(4)])
-    found: list[bytes] = []
+    found: list[Any] = []
     for _ in range(300):
         found += [each.value() for each in reader.consume(10, 0.1) if each.error() is None]
         if len(found) >= 4:
