@@ -2,13 +2,11 @@
 
 import errno
 import os
-import re
 import resource
 import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -111,20 +109,6 @@ def test_rows_of_a_delta_table_are_exact(tmp_path: Path) -> None:
 
     # Its versions are atomic, and a hundred of them take their time: not at each line.
     check_two_phase_sink(DeltaSink, written, config={"delta.table": folder}, each_line=False)
-
-
-def test_the_sink_of_the_documentation_is_exact(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (Path(__file__).parents[4] / "docs" / "CONNECTORS.md").read_text("utf-8")
-    blocks = re.findall(r"```python\n# (\w+)\.py\n(.*?)```", text, re.DOTALL)
-    for name, block in blocks:
-        (tmp_path / f"{name}.py").write_text(block)
-    monkeypatch.syspath_prepend(tmp_path)
-    folder = tmp_path / "out"
-    folder.mkdir()
-    import_module("test_my_sink").test_it_is_exact(folder)
-    assert visible(folder)
 
 
 # --- targets that take nothing --------------------------------------------------------------------
