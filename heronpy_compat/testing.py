@@ -1,6 +1,6 @@
 """TopologyTester and ComponentTester: a topology, or one component, in an ordinary unit test.
 
-    from heronpy_compat.testing import ComponentTester, TopologyTester
+    from heronpy_compat.testing import ComponentTester, TopologyTester, check_two_phase_sink
 
 They run everything in one process on a virtual clock; docs/TESTING.md shows how.
 """
@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from heron_tester.component_tester import ComponentTester
     from heron_tester.errors import TesterError
     from heron_tester.records import Emitted
+    from heron_tester.sink_conformance import check_two_phase_sink
     from heron_tester.tester import TopologyTester
 
-__all__ = ["ComponentTester", "Emitted", "TesterError", "TopologyTester"]
+__all__ = ["ComponentTester", "Emitted", "TesterError", "TopologyTester", "check_two_phase_sink"]
 
 _HOME = {
     "ComponentTester": "component_tester",
     "Emitted": "records",
     "TesterError": "errors",
     "TopologyTester": "tester",
+    "check_two_phase_sink": "sink_conformance",
 }
 
 

@@ -3,24 +3,29 @@
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.api.state.state import State
+from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
 
 PATH = "library.file.path"
 """Config key: the file, relative to the directory where the topology is started."""
+STATE_KEY = "heronpy.file_spout"
+"""Under it the state has the position."""
 
 
-class FileSpout(Spout):
+class FileSpout(Spout, StatefulComponent):
     """Emits each line of a text file (UTF-8, without its end) and finishes.
 
     The instances share the lines. The id of a tuple is its line number, from 1; a line that fails
-    is emitted again, until every line is acked. With ATMOST_ONCE nothing is remembered.
+    is emitted again, until every line is acked. With ATMOST_ONCE nothing is remembered. With
+    checkpoints it goes on at the byte where it was.
     """
 
     outputs = ["line"]
@@ -34,18 +39,44 @@ class FileSpout(Spout):
             return None
         return f"there is no file {path}"
 
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._state = stateful_state
+
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Open the file; ComponentError if there is none."""
+        """Open the file where it was left; ComponentError if there is none."""
         path = config.get(PATH, self.path)
         if path is None:
             raise ComponentError(
                 f"{context.get_component_id()}: no file to read: set its property 'path' or {PATH}"
             )
         tasks = context.get_component_tasks(context.get_component_id())
-        self._lines = _share(_opened(str(path)), tasks.index(context.get_task_id()), len(tasks))
-        self._tracked = config.get("topology.reliability.mode") != "ATMOST_ONCE"
+        index, count = tasks.index(context.get_task_id()), len(tasks)
+        self._lines = _Lines(str(path), index, count)
+        # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
+        mode = config.get(keys.RELIABILITY_MODE)
+        self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._pending: dict[int, str] = {}
         self._failed: deque[int] = deque()
+        saved = self._state.get(STATE_KEY) if hasattr(self, "_state") else None
+        if saved is not None:
+            self._restore(saved)
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self._lines.seek(saved["line"], saved["byte"])
+        self._pending = dict(saved["pending"])
+        self._failed = deque(self._pending)
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The position, and the lines before it that are not acked."""
+        self._state.put(
+            STATE_KEY,
+            {
+                "line": self._lines.number,
+                "byte": self._lines.position,
+                "pending": [[number, line] for number, line in self._pending.items()],
+            },
+        )
 
     def next_tuple(self) -> None:
         """Emit a failed line, or else the next one."""
@@ -53,12 +84,12 @@ class FileSpout(Spout):
             number = self._failed.popleft()
             self.emit([self._pending[number]], tup_id=number)
             return
-        number, line = next(self._lines, (0, ""))
-        if not number:
+        line = self._lines.next()
+        if line is None:
             self.finish()
         elif self._tracked:
-            self._pending[number] = line
-            self.emit([line], tup_id=number)
+            self._pending[self._lines.number] = line
+            self.emit([line], tup_id=self._lines.number)
         else:
             self.emit([line])
 
@@ -71,16 +102,49 @@ class FileSpout(Spout):
         if tup_id in self._pending:
             self._failed.append(tup_id)
 
-
-def _opened(path: str) -> TextIO:
-    try:
-        return open(path, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ComponentError(f"{path} cannot be read: {error.strerror}") from None
+    def __getstate__(self) -> dict[str, Any]:
+        """Where it is; the file is opened again."""
+        return {name: getattr(self, name) for name in ("_lines", "_pending", "_failed")}
 
 
-def _share(file: TextIO, first: int, step: int) -> Iterator[tuple[int, str]]:
-    """(number, line) of every `step`th line from `first`; numbers count from 1."""
-    with file:
-        for number, line in islice(enumerate(file, 1), first, None, step):
-            yield number, line.rstrip("\r\n")
+class _Lines:
+    """Every `step`th line of a file, from line `first` (from 0) on."""
+
+    def __init__(self, path: str, first: int, step: int) -> None:
+        self._path, self._first, self._step = path, first, step
+        self.number = 0
+        """Of the line that was read last, from 1."""
+        self.position = 0
+        """In bytes: where the next one begins."""
+        self._lines: Iterator[str] | None = None
+        self._opened().close()  # so that a file that cannot be read is told now
+
+    def _opened(self) -> BinaryIO:
+        try:
+            return open(self._path, "rb")
+        except OSError as error:
+            raise ComponentError(f"{self._path} cannot be read: {error.strerror}") from None
+
+    def seek(self, number: int, position: int) -> None:
+        """Go on behind line `number`, which ends there."""
+        self._lines = None
+        self.number, self.position = number, position
+
+    def next(self) -> str | None:
+        """The next one of ours, without its end; None at the end of the file."""
+        if self._lines is None:
+            self._lines = self._read()
+        return next(self._lines, None)
+
+    def _read(self) -> Iterator[str]:
+        with self._opened() as file:
+            file.seek(self.position)
+            for line in file:
+                self.number += 1
+                self.position += len(line)
+                if (self.number - 1) % self._step == self._first:
+                    yield line.decode("utf-8", "replace").rstrip("\r\n")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the open file."""
+        return {**vars(self), "_lines": None}

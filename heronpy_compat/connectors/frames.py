@@ -120,6 +120,11 @@ class FrameSpout(TableSpout):
         if not self._is_fed:
             super().next_tuple()
 
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Where it is; whoever hands rows over knows that itself."""
+        if not self._is_fed:
+            super().pre_save(checkpoint_id)
+
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; whoever hands rows over knows that itself."""
         return {} if self._is_fed else super().__getstate__()

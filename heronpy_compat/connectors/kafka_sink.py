@@ -1,13 +1,14 @@
-"""Tuples into a Kafka topic, acked when the brokers have them."""
+"""Tuples into a Kafka topic, acked when the brokers have them; or exactly once, in transactions."""
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
-from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.connectors.kafka_client import (
+    METADATA_SECS,
     NEEDED_PACKAGE,
     SERVERS,
     SparingLog,
@@ -16,6 +17,8 @@ from heronpy_compat.connectors.kafka_client import (
     partitions_of,
     setting,
 )
+from heronpy_compat.connectors.transactions import TransactionId
+from heronpy_compat.connectors.two_phase import WriteAheadSink
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -39,19 +42,26 @@ IN_TIME = 0.8
 """Part of the message timeout after which a record that is not delivered fails its tuple."""
 
 
-class KafkaSink(Bolt):
+TRANSACTION_SECS = 30.0
+"""How long brokers may take for a step of a transaction; less than their own limit (60 s)."""
+
+
+class KafkaSink(WriteAheadSink):
     """Writes one record for each tuple: texts as UTF-8, bytes as they are, the rest as JSON.
 
     The producer is idempotent: its own repetitions come once. A tuple that is replayed comes again.
+    Under EFFECTIVELY_ONCE the records of a checkpoint are written in one transaction of Kafka's.
+    Its number is the offset of a consumer group that is named after the writer, committed within
+    the transaction: one that is there is not written again.
     """
 
     topic: str | None = None
     servers: str | None = None
     needed_package = NEEDED_PACKAGE
 
-    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+    def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Connect; ComponentError if no broker answers or the topic is unknown."""
-        name = context.get_component_id()
+        name = self._name
         self._topic = str(setting(config, TOPIC, self.topic, name))
         self._servers = str(setting(config, SERVERS, self.servers, name))
         key_at = config.get(KEY_AT)
@@ -60,30 +70,88 @@ class KafkaSink(Bolt):
         timeout_ms = int(keys.seconds(keys.with_defaults(config), keys.MESSAGE_TIMEOUT_SECS) * 1000)
         self._under_way = 0
         self._is_polling = False
-        self._producer: Any = kafka().Producer(
-            {
-                "bootstrap.servers": self._servers,
-                "enable.idempotence": True,
-                "message.timeout.ms": max(1, int(timeout_ms * IN_TIME)),
-                **config.get(PRODUCER, {}),
-            },
-            logger=SparingLog(self.logger),
-        )
+        self._settings = {
+            "bootstrap.servers": self._servers,
+            "enable.idempotence": True,
+            **config.get(PRODUCER, {}),
+        }
+        timeout = {"message.timeout.ms": max(1, int(timeout_ms * IN_TIME))}
+        index = context.get_component_tasks(name).index(context.get_task_id())
+        self.transactional_id = f"{context.get_topology_name()}.{name}.{index}"
+        self._transactional: Any = None
+        self._producer = self._made_producer(timeout if not self.is_two_phase else {})
         partitions_of(self._producer, self._servers, [self._topic])
 
-    def process(self, tup: Any) -> None:
-        """Hand a record to the producer."""
+    def _made_producer(self, settings: dict[str, Any]) -> Any:
+        return kafka().Producer({**settings, **self._settings}, logger=SparingLog(self.logger))
+
+    # --- transactions -----------------------------------------------------------------------------
+
+    def row_of(self, tup: Any) -> list[bytes | None]:
+        """The key and the value of a record."""
         key = None if self._key_at is None else _as_bytes(tup.values[self._key_at])
-        value = _as_bytes(tup.values[self._value_at])
-        delivered = partial(self._delivered, tup)
+        return [key, _as_bytes(tup.values[self._value_at])]
+
+    def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
+        """Write the records in a transaction, unless it was committed before."""
+        producer, self._transactional = self._transactional, None
+        try:
+            if producer is None:
+                # This ends what another process has under way, before it is asked for its number.
+                producer = self._made_producer({"transactional.id": self.transactional_id})
+                producer.init_transactions(TRANSACTION_SECS)
+            self._commit_with(producer, prepared, transaction_id)
+        except kafka().KafkaException as error:
+            raise ComponentError(
+                f"Kafka at {self._servers}: {self._topic}: {error_text(error.args[0])}"
+            ) from None
+        # Else the next try begins with another producer, whatever state this one is in.
+        self._transactional = producer
+
+    def _commit_with(self, producer: Any, records: Sequence[Any], number: TransactionId) -> None:
+        make = kafka().TopicPartition
+        consumer = kafka().Consumer(
+            {**_of_consumers(self._settings), "group.id": f"heronpy.{number.writer}"},
+            logger=SparingLog(self.logger),
+        )
+        try:
+            (found,) = consumer.committed([make(self._topic, 0)], timeout=METADATA_SECS)
+            if found.error is not None:
+                raise kafka().KafkaException(found.error)
+            if found.offset >= number.number:
+                return
+            producer.begin_transaction()
+            for key, value in records:
+                self._produce(producer, value, key)
+            producer.send_offsets_to_transaction(
+                [make(self._topic, 0, number.number)],
+                consumer.consumer_group_metadata(),
+                TRANSACTION_SECS,
+            )
+            producer.commit_transaction(TRANSACTION_SECS)
+        finally:
+            consumer.close()
+
+    def _produce(self, producer: Any, value: Any, key: Any, **more: Any) -> None:
         while True:
             try:
-                self._producer.produce(self._topic, value, key, on_delivery=delivered)
-                break
+                producer.produce(self._topic, value, key, **more)
+                return
             except BufferError:
-                self._producer.poll(ROOM_SECS)
-            except kafka().KafkaException as error:
-                raise ComponentError(f"topic {self._topic}: {error_text(error.args[0])}") from None
+                producer.poll(ROOM_SECS)
+
+    # --- records one by one -----------------------------------------------------------------------
+
+    def process(self, tup: Any) -> None:
+        """Hand a record to the producer, or let it wait for its checkpoint."""
+        if self.is_two_phase:
+            super().process(tup)
+            return
+        key, value = self.row_of(tup)
+        try:
+            self._produce(self._producer, value, key, on_delivery=partial(self._delivered, tup))
+        except kafka().KafkaException as error:
+            raise ComponentError(f"topic {self._topic}: {error_text(error.args[0])}") from None
         self._under_way += 1
         self._producer.poll(0)
         self._poll_later()
@@ -111,15 +179,29 @@ class KafkaSink(Bolt):
 
     def is_idle(self) -> bool:
         """Whether every record is delivered, or failed."""
-        return self._under_way == 0
+        return self._under_way == 0 and super().is_idle()
 
     def close(self) -> None:
         """Wait a little for what is under way."""
+        super().close()
         self._producer.flush(CLOSE_SECS)
+
+    def begin_batch(self, batch_id: int) -> None:
+        """Batches mean nothing to it: a repeated one is written again."""
+        self._is_two_phase = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Nothing has to be remembered: between two batches no record is under way."""
         return {}
+
+
+def _of_consumers(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of a producer's settings that say how to reach the brokers."""
+    names = ("bootstrap.servers", "client.id", "log_level")
+    prefixes = ("security.", "sasl.", "ssl.", "socket.", "broker.")
+    return {
+        name: each for name, each in settings.items() if name in names or name.startswith(prefixes)
+    }
 
 
 def _as_bytes(value: Any) -> bytes | None:

@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.api.state.state import State
+from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
 from heronpy_compat.connectors.kafka_client import (
+    METADATA_SECS,
     NEEDED_PACKAGE,
     SERVERS,
     SparingLog,
@@ -43,6 +47,11 @@ COMMIT_SECS = "kafka.commit.secs"
 CONSUMER = "kafka.consumer"
 """Config key: further settings of librdkafka's consumer, for example security."""
 
+STATE_KEY = "heronpy.kafka_spout"
+"""Under it the state has the positions."""
+CHECKPOINTS_MAX = 16
+"""Checkpoints that are not complete and may become so: older ones have failed."""
+
 RecordId = tuple[str, int, int]
 """(topic, partition, offset)"""
 
@@ -62,7 +71,7 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
 """What a field of `outputs` is of a record, besides `value`."""
 
 
-class KafkaSpout(Spout):
+class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     """Emits the records of topics; the id of a tuple is (topic, partition, offset).
 
     lines = KafkaSpout.spec(
@@ -71,13 +80,18 @@ class KafkaSpout(Spout):
 
     `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
     headers. A record that fails is emitted again; one that cannot be decoded is an error, and is
-    left out.
+    left out. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and are committed to
+    the brokers when that is complete.
     """
 
     outputs = ["value"]
     topics: str | Sequence[str] | None = None
     servers: str | None = None
     needed_package = NEEDED_PACKAGE
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Connect; ComponentError if no broker answers or a topic is unknown."""
@@ -87,16 +101,25 @@ class KafkaSpout(Spout):
         self._servers = str(setting(config, SERVERS, self.servers, name))
         self._readers = [self._reader(field, config, name) for field in self.outputs]
         self._finish_at_end = bool(config.get(FINISH_AT_END, False))
-        assignment = config.get(ASSIGNMENT, "group")
-        if assignment not in ("group", "fixed"):
-            raise ComponentError(f"{name}: {ASSIGNMENT} is group or fixed, not {assignment!r}")
-        self._is_fixed = self._finish_at_end or assignment == "fixed"
+        self._is_exact = config.get(keys.RELIABILITY_MODE) == keys.EFFECTIVELY_ONCE
+        self._is_fixed = self._is_assigned_fixed(config, name)
         self._pending_max = int(config.get(PENDING_PER_PARTITION, 1000))
         self._commit_secs = float(config.get(COMMIT_SECS, 1.0))
         tasks = context.get_component_tasks(name)
         self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
         group = config.get(GROUP, f"{context.get_topology_name()}.{name}")
         self._connect({**config.get(CONSUMER, {}), "group.id": group})
+
+    def _is_assigned_fixed(self, config: dict[str, Any], name: str) -> bool:
+        assignment = config.get(ASSIGNMENT, "fixed" if self._is_exact else "group")
+        if assignment not in ("group", "fixed"):
+            raise ComponentError(f"{name}: {ASSIGNMENT} is group or fixed, not {assignment!r}")
+        if self._is_exact and assignment == "group":
+            raise ComponentError(
+                f"{name}: with {keys.EFFECTIVELY_ONCE} {ASSIGNMENT} must be fixed: a group would"
+                " move partitions between instances, and their positions in the state stay"
+            )
+        return self._finish_at_end or assignment == "fixed"
 
     def _reader(self, field: Any, config: dict[str, Any], name: str) -> Callable[[Any], Any]:
         if field != "value":
@@ -125,8 +148,11 @@ class KafkaSpout(Spout):
         )
         self._all_partitions = partitions_of(self._consumer, self._servers, self._topics)
         self._subscribed = False
+        self._begins_at_end = settings.get("auto.offset.reset") in ("latest", "end", "largest")
         self._positions: dict[PartitionKey, int] = {}
-        """Where to begin if another process stopped there, by a state that it left."""
+        """Where to begin if another process stopped there, by a state that it left; under
+        EFFECTIVELY_ONCE it goes on with each record."""
+        self._restore()
         self._ledger = OffsetLedger()
         self._values: dict[RecordId, list[Any]] = {}
         self._failed: deque[RecordId] = deque()
@@ -135,11 +161,52 @@ class KafkaSpout(Spout):
         self._mine: list[PartitionKey] = []
         self._next_commit = 0.0
 
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        self._of_checkpoint: dict[int, dict[PartitionKey, int]] = {}
+        """Positions to commit when a checkpoint is complete."""
+        saved = self._state.get(STATE_KEY) if self._is_exact else None
+        for topic, partition, position in saved or ():
+            self._positions[topic, partition] = position
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The position in each partition."""
+        if self._is_exact:
+            saved = [[*partition_key, each] for partition_key, each in self._positions.items()]
+            self._state.put(STATE_KEY, saved)
+            waiting = self._of_checkpoint
+            waiting[int(checkpoint_id)] = dict(self._positions)
+            while len(waiting) > CHECKPOINTS_MAX:
+                del waiting[min(waiting)]
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        """Tell the brokers: others see by it how far this topology is, and the next one begins
+        there."""
+        completed = int(checkpoint_id)
+        done = [each for each in self._of_checkpoint if each <= completed]
+        positions = [self._of_checkpoint.pop(each) for each in sorted(done)]
+        if positions:
+            self._commit_positions(positions[-1], wait=False)
+
+    def _learn_positions(self) -> None:
+        """Where partitions begin that the state does not know: what a restore goes back to must not
+        depend on what is committed until then."""
+        make = kafka().TopicPartition
+        unknown = [make(*each) for each in self._mine if each not in self._positions]
+        for each in self._consumer.committed(unknown, timeout=METADATA_SECS) if unknown else ():
+            position = each.offset
+            if position < 0:
+                ends = self._consumer.get_watermark_offsets(each, timeout=METADATA_SECS)
+                position = ends[1 if self._begins_at_end else 0]
+            self._positions[_partition_key(each)] = position
+
     def _subscribe(self) -> None:
         """Begin to read; not before the first next_tuple, when a state that was left is there."""
-        self._subscribed = True
         if self._is_fixed:
             self._mine = self._all_partitions[self._index :: self._instances]
+            if self._is_exact:
+                self._learn_positions()
             self._consumer.assign(self._from_positions(self._mine))
         else:
             self._consumer.subscribe(
@@ -148,6 +215,7 @@ class KafkaSpout(Spout):
                 on_revoke=self._revoked,
                 on_lost=self._lost,
             )
+        self._subscribed = True
 
     def _from_positions(self, partition_keys: Iterable[PartitionKey]) -> list[Any]:
         """What was committed is where a partition without a position begins."""
@@ -212,7 +280,10 @@ class KafkaSpout(Spout):
 
     def _take(self, record: Any) -> None:
         partition_key, offset = _partition_of(record), record.offset()
-        self._ledger.take(partition_key, offset)
+        if self._is_exact:
+            self._positions[partition_key] = offset + 1
+        else:
+            self._ledger.take(partition_key, offset)
         try:
             values = [read(record) for read in self._readers]
         except ValueError as error:
@@ -220,6 +291,9 @@ class KafkaSpout(Spout):
             raise ComponentError(
                 f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {error}"
             ) from None
+        if self._is_exact:
+            self.emit(values)
+            return
         if self._ledger.pending(partition_key) >= self._pending_max:
             self._paused.add(partition_key)
             self._consumer.pause([kafka().TopicPartition(*partition_key)])
@@ -256,11 +330,13 @@ class KafkaSpout(Spout):
     def _commit(self, wait: bool) -> None:
         """With `wait` once more what was asked for before: it may still be under way, and is
         refused when the partition has moved."""
-        make = kafka().TopicPartition
         safe = self._ledger.commits(everything=wait)
-        offsets = [make(*partition_key, offset) for partition_key, offset in safe.items()]
-        if not offsets:
-            return
+        if safe:
+            self._commit_positions(safe, wait)
+
+    def _commit_positions(self, positions: dict[PartitionKey, int], wait: bool) -> None:
+        make = kafka().TopicPartition
+        offsets = [make(*partition_key, offset) for partition_key, offset in positions.items()]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=not wait)
         except kafka().KafkaException as error:

@@ -8,7 +8,7 @@ from heron_core.errors import ComponentError
 INSTALLS = {
     "pyarrow": "heronpy-topologies[tables]",
     "confluent_kafka": "heronpy-topologies[kafka]",
-    "deltalake": "deltalake",
+    "deltalake": "heronpy-topologies[delta]",
 }
 """What to install for the package that a module belongs to."""
 

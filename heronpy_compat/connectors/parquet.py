@@ -3,6 +3,7 @@
 What holds (docs/CONNECTORS.md says more):
     at least once             every tuple is in a file; one that was replayed may be twice
     with `id_field`           every id is in exactly one row
+    effectively once          every tuple is in exactly one file, when its checkpoint is complete
     on an engine of batches   every tuple of a batch is there once, however often it is repeated
 """
 
@@ -13,14 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
-from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.connectors.ids import Id, Ids
+from heronpy_compat.connectors.part_file_sink import PartFileSink, PartTransaction
 from heronpy_compat.connectors.part_files import (
     PURPOSE,
     PartFiles,
     Partition,
     Row,
     check_id,
+    file_of,
     folder_of,
     table_of,
 )
@@ -59,7 +61,7 @@ class _Part:
     """Of each row, if there are ids."""
 
 
-class ParquetSink(Bolt):
+class ParquetSink(PartFileSink):
     """Writes all fields of its input into Parquet files below a folder.
 
     sink = ParquetSink.spec(
@@ -70,7 +72,6 @@ class ParquetSink(Bolt):
     All inputs have the same fields. Settings may be attributes of a subclass instead.
     """
 
-    outputs: Sequence[Any] = []
     folder: str | None = None
     partition_by: Sequence[str] = ()
     id_field: str | None = None
@@ -79,17 +80,16 @@ class ParquetSink(Bolt):
     roll_secs = 5.0
     needed_package = ("pyarrow", PURPOSE)
 
-    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+    def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Read the settings; ComponentError if they do not go together."""
-        self._name = context.get_component_id()
         folder = config.get(FOLDER, self.folder)
         if folder is None:
             raise self._wrong(f"no folder to write into: set its attribute 'folder' or {FOLDER}")
-        self._fields = self._fields_of_inputs(context)
+        self._fields = self.fields_of_inputs(context)
         self._partition_by = _names(config.get(PARTITION_BY, self.partition_by))
         self._id_field = config.get(ID_FIELD, self.id_field)
         self._types = dict(config.get(TYPES, self.types))
-        self._rows_max = int(config.get(ROWS_PER_FILE, self.rows_per_file))
+        self._buffer_size = int(config.get(ROWS_PER_FILE, self.rows_per_file))
         self._roll_secs = float(config.get(ROLL_SECS, self.roll_secs))
         tasks = context.get_component_tasks(self._name)
         self._check(context, len(tasks))
@@ -103,8 +103,6 @@ class ParquetSink(Bolt):
         self._batch: int | None = None
         self._last_batch: int | None = None
         self._not_before = 0.0
-        self._is_failing = False
-        self._window = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -115,18 +113,6 @@ class ParquetSink(Bolt):
 
     def _wrong(self, text: str) -> ComponentError:
         return ComponentError(f"{self._name}: {text}")
-
-    def _fields_of_inputs(self, context: Any) -> list[str]:
-        storm = context.to_storm()
-        inputs = storm["source->stream->grouping"]
-        found = {
-            tuple(storm["source->stream->fields"][source][stream])
-            for source, streams in inputs.items()
-            for stream in streams
-        }
-        if len(found) != 1:
-            raise self._wrong("its inputs have different fields, and one file has one schema")
-        return list(found.pop())
 
     def _check(self, context: Any, tasks: int) -> None:
         ids = [self._id_field] if self._id_field is not None else []
@@ -150,6 +136,9 @@ class ParquetSink(Bolt):
         if self._batch is not None:
             self._keep(tup.values)
             self.ack(tup)
+            return
+        if self.is_two_phase:
+            super().process(tup)
             return
         self._open()
         row_id = None if self._id_field is None else self._id_of(tup)
@@ -198,7 +187,7 @@ class ParquetSink(Bolt):
 
     @property
     def _is_full(self) -> bool:
-        return self._rows >= self._rows_max or len(self._parts) >= PARTITIONS_OPEN_MAX
+        return self._rows >= self._buffer_size or len(self._parts) >= PARTITIONS_OPEN_MAX
 
     def _roll_later(self, secs: float) -> None:
         if self._batch is None:
@@ -211,7 +200,25 @@ class ParquetSink(Bolt):
         if window == self._window and self._parts:
             self._commit()
 
-    # --- committing ------------------------------------------------------------------------------
+    # --- checkpoints: a transaction's buffer has the rows of each partition ----------------------
+
+    def write(self, transaction: PartTransaction, tup: Any) -> None:
+        """Let a row wait for its file."""
+        partition = tuple(tup.values[at] for at in self._partition_at)
+        self.keep(transaction, partition, [tup.values[at] for at in self._column_at], 1)
+
+    def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
+        """A file of each partition, of the rows that fit."""
+        found = {}
+        for partition, rows in buffer.items():
+            table, problems = table_of(self._columns, self._types, rows)
+            for problem in problems.values():
+                self.delegate.record_error("a row that does not fit its file is left out", problem)
+            if table.num_rows:
+                found[folder_of(self._partition_by, partition)] = file_of(table)
+        return found
+
+    # --- committing at once -----------------------------------------------------------------------
 
     def _commit(self) -> str:
         """Write what waits; tuples are acked, or failed if that did not work. Returns the error."""
@@ -231,7 +238,10 @@ class ParquetSink(Bolt):
             self._not_before = time.monotonic() + RETRY_SECS
             for tup, _ in part.tuples:
                 self.fail(tup)
-            return self._reported_once(error, len(part.rows))
+            return self._reported_once(
+                f"{self._name}: cannot write into {self._files.folder}: {error}; {len(part.rows)}"
+                " rows are failed, so that their spouts emit them again"
+            )
         for position, row_id in enumerate(part.ids):
             if position not in problems:
                 self._committed.add(row_id)
@@ -245,25 +255,16 @@ class ParquetSink(Bolt):
         """Write a file, if there is something in it; returns what kept it from that."""
         try:
             if table.num_rows:
-                self._files.add(where, table)
+                self._files.add(where, file_of(table))
         except OSError as error:
             return error.strerror or str(error)
         return ""
 
-    def _reported_once(self, error: str, rows: int) -> str:
-        """The error as a line; it is reported once, until a commit succeeds again."""
-        text = (
-            f"{self._name}: cannot write into {self._files.folder}: {error}; {rows} rows "
-            "are failed, so that their spouts emit them again"
-        )
-        if not self._is_failing:
-            self.delegate.record_error("a commit failed", text)
-        self._is_failing = True
-        return text
-
     def on_finish(self) -> None:
         """The end of the data: commit the rest; ComponentError if that fails."""
-        if self._batch is None:
+        if self.is_two_phase:
+            super().on_finish()
+        elif self._batch is None:
             error = self._commit()
             if error:
                 raise ComponentError(error)
@@ -272,8 +273,8 @@ class ParquetSink(Bolt):
         """Commit the rest, let others write."""
         if self._is_open:
             self._commit()
-            self._files.unlock()
             self._is_open = False
+        super().close()
 
     # --- engines of batches: heronpy_compat.api.batch_aware.BatchAware ---------------------------
 
@@ -291,7 +292,7 @@ class ParquetSink(Bolt):
             table, problems = table_of(self._columns, self._types, part.rows)
             if problems:
                 raise self._wrong(f"a row does not fit its file: {next(iter(problems.values()))}")
-            tables[folder_of(self._partition_by, partition)] = table
+            tables[folder_of(self._partition_by, partition)] = file_of(table)
         is_replay = self._last_batch is None or self._batch != self._last_batch + 1
         try:
             self._files.put_batch(self._batch, tables, is_replay)

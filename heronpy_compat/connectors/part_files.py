@@ -1,7 +1,9 @@
-"""Parquet files that one writer adds to a folder, each whole or not there.
+"""Files that one writer adds to a folder, each whole or not there.
 
     FOLDER/day=2013-01-01/part-sink-00000-00000007.parquet          committed by rename
     FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet   of batch 12 on a batch engine
+    FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0.parquet of checkpoint 4
+    FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.pending           before its checkpoint completes
     FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.tmp        being written
     FOLDER/.part-sink-00000.lock                                    held by the process that writes
 
@@ -11,12 +13,13 @@ A name has the component, its instance, and a number of its own.
 import fcntl
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from heron_core.errors import ComponentError
-from heron_io.atomic_files import replace_whole
+from heron_io.atomic_files import remove, replace_whole, sync_folder, write_synced
 from heronpy_compat.connectors.ids import Id, Ids
 from heronpy_compat.connectors.packages import needed
 
@@ -26,17 +29,29 @@ Partition = tuple[Any, ...]
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and so Spark and Arrow, call the folder of rows without a value."""
 PURPOSE = "writing Parquet files"
+PENDING = ".pending"
+PENDING_BYTES = 8
+"""Of chance in the name of a pending file, so that a process that wakes up late meets nobody's."""
+
+PendingFile = list[str]
+"""[folder below the writer's, hidden name]"""
 
 
 class PartFiles:
     """The files of one writer: instance `index` of `component`."""
 
-    def __init__(self, folder: str, component: str, index: int) -> None:
+    def __init__(self, folder: str, component: str, index: int, ending: str = ".parquet") -> None:
         self.folder = folder
+        self._ending = ending
         self._component = quote(component, safe="")
         self._writer = f"part-{self._component}-{index:05d}"
         self._number = 0
         self._lock: int | None = None
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this process may write."""
+        return self._lock is not None
 
     def lock(self) -> None:
         """Be the only process that writes under this name, and remove what a dead one left.
@@ -67,41 +82,88 @@ class PartFiles:
     def _tidy(self) -> int:
         """Remove unfinished files; returns the highest number of those that are done."""
         highest = -1
+        pattern = re.compile(re.escape(self._writer) + r"-(\d{8,})" + re.escape(self._ending))
         for folder, name in self._names():
             if name.startswith(f".{self._writer}-") and name.endswith(".tmp"):
                 os.unlink(os.path.join(folder, name))
-            found = re.fullmatch(re.escape(self._writer) + r"-(\d{8,})\.parquet", name)
+            found = pattern.fullmatch(name)
             highest = max(highest, int(found[1])) if found else highest
         return highest
 
-    def add(self, where: str, table: Any) -> None:
-        """Commit a table as the next file in folder `where`; OSError if that fails."""
-        self._write(where, f"{self._writer}-{self._number:08d}.parquet", table)
+    # --- committed at once ------------------------------------------------------------------------
+
+    def add(self, where: str, data: Any) -> None:
+        """Commit a file as the next one in folder `where`; OSError if that fails."""
+        self._write(where, f"{self._writer}-{self._number:08d}{self._ending}", data)
         self._number += 1
 
-    def put_batch(self, batch: int, tables: Mapping[str, Any], is_replay: bool) -> None:
-        """Commit the tables of a batch, by folder, in place of what an earlier try wrote."""
-        name = f"{self._writer}-batch-{batch:09d}.parquet"
-        for where, table in tables.items():
-            self._write(where, name, table)
+    def put_batch(self, batch: int, contents: Mapping[str, Any], is_replay: bool) -> None:
+        """Commit the files of a batch, by folder, in place of what an earlier try wrote."""
+        name = f"{self._writer}-batch-{batch:09d}{self._ending}"
+        for where, data in contents.items():
+            self._write(where, name, data)
         if is_replay:
-            kept = {os.path.normpath(os.path.join(self.folder, where)) for where in tables}
+            kept = {os.path.normpath(os.path.join(self.folder, where)) for where in contents}
             for folder, found in self._names():
                 if found == name and os.path.normpath(folder) not in kept:
                     os.unlink(os.path.join(folder, found))
 
-    def _write(self, where: str, name: str, table: Any) -> None:
-        arrow, parquet = needed("pyarrow", PURPOSE), needed("pyarrow.parquet", PURPOSE)
-        whole = arrow.BufferOutputStream()
-        parquet.write_table(table, whole)
+    def _write(self, where: str, name: str, data: Any) -> None:
         folder = os.path.join(self.folder, where)
         beside = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
-        replace_whole(os.path.join(folder, name), [whole.getvalue()], beside)
+        replace_whole(os.path.join(folder, name), [data], beside)
+
+    # --- committed by a checkpoint ----------------------------------------------------------------
+
+    def add_pending(self, where: str, data: Any) -> PendingFile:
+        """A file that nobody sees yet, in folder `where`; OSError if that fails."""
+        name = f".{self._writer}-{secrets.token_hex(PENDING_BYTES)}{PENDING}"
+        write_synced(os.path.join(self.folder, where, name), [data])
+        return [where, name]
+
+    def named(self, pending: Sequence[PendingFile], transaction: str) -> list[list[str]]:
+        """What `publish` takes: the files with the names that they will have."""
+        for folder in {os.path.join(self.folder, where) for where, _ in pending}:
+            sync_folder(folder)
+        return [
+            [where, name, f"{self._writer}-{transaction}-{at}{self._ending}"]
+            for at, (where, name) in enumerate(pending)
+        ]
+
+    def publish(self, named: Iterable[Sequence[str]]) -> list[str]:
+        """Let files be seen, those that are not yet; returns those that are not there at all."""
+        absent, folders = [], set()
+        for where, name, final in named:
+            folder = os.path.join(self.folder, where)
+            try:
+                os.replace(os.path.join(folder, name), os.path.join(folder, final))
+                folders.add(folder)
+            except FileNotFoundError:
+                if not os.path.exists(os.path.join(folder, final)):
+                    absent.append(os.path.join(where, final))
+        for folder in folders:
+            sync_folder(folder)
+        return absent
+
+    def discard(self, pending: Iterable[PendingFile]) -> None:
+        """They will never be seen."""
+        for where, name in pending:
+            remove(os.path.join(self.folder, where, name))
+
+    def discard_others(self, kept: Iterable[str]) -> None:
+        """No pending file of this writer will be seen but those of the names `kept`."""
+        known = set(kept)
+        for folder, name in self._names():
+            is_ours = name.startswith(f".{self._writer}-") and name.endswith(PENDING)
+            if is_ours and name not in known:
+                os.unlink(os.path.join(folder, name))
 
     def ids(self, field: str) -> Ids:
         """The ids in all files of the component, of whichever of its instances."""
         parquet = needed("pyarrow.parquet", PURPOSE)
-        pattern = re.compile(rf"part-{re.escape(self._component)}-\d{{5}}-(batch-)?\d+\.parquet")
+        pattern = re.compile(
+            rf"part-{re.escape(self._component)}-\d{{5}}-(batch-)?\d+(-[0-9a-f]+-\d+)?\.parquet"
+        )
         found = Ids()
         for folder, name in self._names():
             if pattern.fullmatch(name):
@@ -123,6 +185,14 @@ def folder_of(names: Sequence[str], values: Partition) -> str:
         f"{quote(name, safe='')}={HIVE_NULL if value is None else quote(str(value), safe=' ')}"
         for name, value in zip(names, values, strict=True)
     )
+
+
+def file_of(table: Any) -> Any:
+    """The bytes of a Parquet file with a table."""
+    arrow, parquet = needed("pyarrow", PURPOSE), needed("pyarrow.parquet", PURPOSE)
+    whole = arrow.BufferOutputStream()
+    parquet.write_table(table, whole)
+    return whole.getvalue()
 
 
 def table_of(

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from heron_core import config as keys
 from heron_core.errors import ComponentError, TopologyError
 from heronpy_compat.api.component.component_spec import HeronComponentSpec
 from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.api.state.state import State
+from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.table_files import (
+    Piece,
     Table,
     lasting_share,
     rows_of,
@@ -33,6 +37,9 @@ FOLLOW = "table.follow"
 FOLLOW_SECS = "table.follow.secs"
 """Config key: how often to look for them (1)."""
 
+STATE_KEY = "heronpy.table_spout"
+"""Under it the state has the position."""
+
 Emission = tuple[Any, list[Any]]
 """(tuple id, values)"""
 
@@ -54,7 +61,7 @@ class TableSource:
         return HeronComponentSpec(name, self.class_path, True, par, None, outputs, merged)
 
 
-class TableSpout(Spout):
+class TableSpout(Spout, StatefulComponent):
     """Emits the rows of a table, in order of files and rows, and finishes.
 
     class Flights(TableSpout):
@@ -63,8 +70,8 @@ class TableSpout(Spout):
 
     Instances share the pieces of the table. The id of a tuple is (file, row), rows counting from 0,
     or (file, first row, rows) with several rows in a tuple; what fails is emitted again. With
-    ATMOST_ONCE nothing is remembered. Files must appear whole: written elsewhere or under a name
-    that begins with a dot, then renamed.
+    ATMOST_ONCE nothing is remembered. With checkpoints it goes on at the row where it was. Files
+    must appear whole: written elsewhere or under a name that begins with a dot, then renamed.
     """
 
     path: str | None = None
@@ -109,6 +116,10 @@ class TableSpout(Spout):
             return str(error)
         return None if files else f"there is no file {path}"
 
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._state = stateful_state
+
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Find the files; ComponentError if there are none, unless they are waited for."""
         name = context.get_component_id()
@@ -127,8 +138,13 @@ class TableSpout(Spout):
             self._columns = [each for each in getattr(self, "outputs", ()) if isinstance(each, str)]
         tasks = context.get_component_tasks(name)
         self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
-        self._tracked = config.get("topology.reliability.mode") != "ATMOST_ONCE"
+        # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
+        mode = config.get(keys.RELIABILITY_MODE)
+        self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._start(name)
+        saved = self._state.get(STATE_KEY)
+        if saved is not None:
+            self._restore(saved)
 
     def _start(self, name: str) -> None:
         files = self._table.files()
@@ -144,6 +160,26 @@ class TableSpout(Spout):
         self._look_again = 0.0
         self._pending: dict[Any, list[Any]] = {}
         self._failed: deque[Any] = deque()
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self._pieces = [Piece(*each) for each in saved["pieces"]]
+        self._row = saved["row"]
+        self._known = set(saved["files"])
+        self._pending = {tuple(tup_id): values for tup_id, values in saved["pending"]}
+        self._failed = deque(self._pending)
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The pieces that are left, the position in the first one, and what is not acked."""
+        left = self._pieces[self._piece :]
+        self._state.put(
+            STATE_KEY,
+            {
+                "pieces": [[each.path, each.group, each.first_row] for each in left],
+                "row": self._row,
+                "files": sorted(self._known) if self._follow else [],
+                "pending": [[list(tup_id), each] for tup_id, each in self._pending.items()],
+            },
+        )
 
     def next_tuple(self) -> None:
         """Emit what failed, or else what comes next."""

@@ -27,3 +27,12 @@ class Generator:
         sources have all ended ends by itself when everything is processed.
         """
         raise NotImplementedError(f"{type(self).__name__} must define get(self)")
+
+    def position(self) -> Any:
+        """Where it is: whatever `seek` takes, a value that a tuple could have. Asked for at each
+        checkpoint; None, as here, if it cannot go back."""
+        return None
+
+    def seek(self, position: Any) -> None:
+        """Go to where it was; called after `setup`, in another process, too."""
+        raise NotImplementedError(f"{type(self).__name__} must define seek(self, position)")

@@ -2,6 +2,7 @@
 
 import operator
 import uuid
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 
+from heronpy_compat.connectors.kafka import KafkaSink
+from heronpy_compat.connectors.transactions import TransactionId
+from heronpy_compat.testing import ComponentTester
 from kafka_broker import KafkaBroker
 from servers import START_SECS
 from tests.process.kafka_group import (
@@ -125,6 +130,37 @@ def test_a_partition_that_moves_takes_its_records_along(work: Work) -> None:
     partition then; its late acks of partitions that are gone change nothing."""
     work.broker.produce(work.numbers, range(RECORDS))
     a_partition_that_moves_takes_its_records_along(work.settings, work.committed)
+
+
+def test_a_transaction_is_written_once_and_as_a_whole(work: Work) -> None:
+    """As a reader of committed records sees it: a commit comes again in the same process, and in
+    another one that takes over from one that died in the middle of the next."""
+    config = {
+        "kafka.bootstrap.servers": work.broker.address,
+        "kafka.topic": work.copy,
+        "topology.reliability.mode": "EFFECTIVELY_ONCE",
+    }
+    tester = partial(
+        ComponentTester, KafkaSink, inputs={"rows": ["text"]}, config=config, patch_time=False
+    )
+
+    def commit(sink: ComponentTester, number: int, *texts: str) -> None:
+        records = [[None, each.encode()] for each in texts]
+        sink.component.commit(records, TransactionId("writer", number))
+
+    with tester() as first:
+        for number, texts in ((1, "ab"), (2, "c"), (2, "c")):
+            commit(first, number, *texts)
+        settings = {"transactional.id": first.component.transactional_id}
+        unfinished = Producer({"bootstrap.servers": work.broker.address, **settings})
+        unfinished.init_transactions(START_SECS)
+        unfinished.begin_transaction()
+        unfinished.produce(work.copy, "void")
+        unfinished.flush(START_SECS)
+    with tester() as second:
+        for number, texts in ((2, "c"), (3, "de")):
+            commit(second, number, *texts)
+    assert work.broker.texts(work.copy) == Counter("abcde")
 
 
 def test_an_unknown_topic_and_a_wrong_address_are_one_line(place: Place, work: Work) -> None:

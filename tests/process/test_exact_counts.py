@@ -10,6 +10,9 @@ from tests.process.test_recovery import processes, title_of
 
 TOPOLOGY = TOPOLOGIES / "exact.py"
 KEYS = 97
+LINES = 40_000
+"""At one a millisecond they outlast all that is killed."""
+STREAM_MANAGER = ("stream manager 1",)
 MASTER = "heron: topology master (Exact)"
 CONTAINERS = ("heron: container 0 (Exact)", "heron: container 1 (Exact)")
 
@@ -25,9 +28,14 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
-    """The machine room of a bank: instance, stream manager, master, containers, all of them. And
-    in the end an upgrade, by a savepoint, to a topology with one more instance that counts."""
-    arguments = (TOPOLOGY, "--containers", 2, "-o", f"exact.folder={place.path}")
+    """The machine room of a bank: instances, stream manager, master, containers, all of them. And
+    in the end an upgrade, by a savepoint, to a topology with one more instance that counts. What is
+    read from a file and written into others is the same to the last byte."""
+    lines = "".join(f"line {number}\n" for number in range(LINES))
+    (place.path / "lines.txt").write_text(lines)
+    settings = (f"exact.folder={place.path}", f"file.folder={place.path / 'out'}")
+    options = [word for each in settings for word in ("-o", each)]
+    arguments = (TOPOLOGY, "--containers", 2, *options)
     running = place.start("run", *arguments)
     with Master(place.store_url, "Exact") as master:
 
@@ -58,9 +66,10 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
         running.until(lambda: goes_on_after(0), "a checkpoint is complete")
         asked = place.heronpy("checkpoint", "Exact")
         assert "of Exact is complete" in asked.succeeded().out
-        for victim in ("heron: count[0]", "heron: numbers[1]", "heron: stream manager 1"):
+        for victims in (("count[0]", "written[0]"), ("numbers[1]", "lines[0]"), STREAM_MANAGER):
             before = epoch()
-            survivors = kill(running, title_of(running, victim))
+            titles = [title_of(running, f"heron: {victim}") for victim in victims]
+            survivors = kill(running, *titles)
             goes_back_and_on(before)
             now = processes(running)
             assert {title: now[title].pid for title in survivors} == survivors
@@ -80,6 +89,8 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     place.heronpy("run", *arguments, "--from-savepoint", savepoint).succeeded()
     assert len(list(place.path.glob("counted-*"))) == 3
     assert counted(place.path) == emitted(place.path)
+    parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
+    assert "".join(each.read_text() for each in parts) == lines
     place.nothing_is_left()
 
 

@@ -8,6 +8,9 @@ from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.contextimpl import ContextImpl
 from heronpy_compat.streamlet.impl.sourcespout import SourceSpout, SourceStreamlet
 
+STATE_KEY = "heronpy.generator"
+"""Under it the state has the generator's position."""
+
 
 class GeneratorSpout(SourceSpout):
     """Emits what the generator gets, unless that is None."""
@@ -21,6 +24,17 @@ class GeneratorSpout(SourceSpout):
         self._generator: Generator = copy.copy(config[self.GENERATOR])
         state = getattr(self, "_state", None)
         self._generator.setup(ContextImpl(context, state, self.emit_element))
+        saved = None if state is None else state.get(STATE_KEY)
+        if saved is not None:
+            self._generator.seek(saved["position"])
+            self.emit_again(saved["pending"])
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Where the generator is, if it knows, and the elements before it that are not acked."""
+        position = getattr(self._generator, "position", lambda: None)()
+        if position is not None:
+            saved = {"position": position, "pending": list(self._pending.values())}
+            self._state.put(STATE_KEY, saved)
 
     def next_element(self) -> None:
         """One call of the generator."""

@@ -1,6 +1,7 @@
 """What the sources have in common: the end of a source, and replay under ATLEAST_ONCE."""
 
 from collections import deque
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
@@ -19,7 +20,8 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
 
     Under ATLEAST_ONCE each element is kept until it is acked, and emitted again when it fails.
     They are as many as `topology.max.spout.pending` at most. They live in this process: after its
-    death the source begins anew, as its function or Generator says.
+    death the source begins anew, as its function or Generator says. With checkpoints a Generator
+    that knows its position goes back there.
     """
 
     def init_state(self, stateful_state: State) -> None:
@@ -62,6 +64,13 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         number = next(self._numbers)
         self._pending[number] = element
         self._send(number)
+
+    def emit_again(self, elements: Iterable[Any]) -> None:
+        """Elements that were emitted before this process began."""
+        for element in elements:
+            number = next(self._numbers)
+            self._pending[number] = element
+            self._failed.append(number)
 
     def _send(self, number: int) -> None:
         self.emit([self._pending[number]], tup_id=number, stream=OUTPUT_STREAM)

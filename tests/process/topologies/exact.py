@@ -1,8 +1,10 @@
-"""Keyed counts on a diamond, effectively once: each number comes to its count by two ways.
+"""Keyed counts on a diamond, effectively once: each number comes to its count by two ways. Beside
+them the lines of a file are written into files.
 
 Config: `exact.folder`; a spout that finds the file `enough` there ends, and writes how many numbers
 it has emitted into `emitted-TASK`; a task of the counting bolt writes what it has counted into
-`counted-TASK`. The environment says how many instances count (COUNTERS).
+`counted-TASK`. The environment says how many instances count (COUNTERS). The lines are those of
+`lines.txt` there; `file.folder` is where they go.
 """
 
 import json
@@ -12,6 +14,7 @@ import time
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.connectors.files import FileSink, FileSpout
 
 KEYS = 97
 PACE_SECS = 0.001
@@ -70,6 +73,22 @@ class Count(Bolt):
         write(self.config, f"counted-{self.task}", dict(self.count.all_items()))
 
 
+class Lines(FileSpout):
+    """Slow, until it is enough."""
+
+    def initialize(self, config, context):
+        folder = config["exact.folder"]
+        path = os.path.join(folder, "lines.txt")
+        super().initialize({**config, "library.file.path": path}, context)
+        self.end, self.is_fast = os.path.join(folder, "enough"), False
+
+    def next_tuple(self):
+        if not self.is_fast:
+            time.sleep(PACE_SECS)
+            self.is_fast = os.path.exists(self.end)
+        super().next_tuple()
+
+
 class Exact(Topology):
     config = {
         "topology.reliability.mode": "EFFECTIVELY_ONCE",
@@ -82,3 +101,5 @@ class Exact(Topology):
         par=int(os.environ.get("COUNTERS", "2")),
         inputs={left: Grouping.fields("key"), right: Grouping.fields("key")},
     )
+    lines = Lines.spec()
+    written = FileSink.spec(inputs=[lines])

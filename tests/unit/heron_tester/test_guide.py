@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -186,11 +187,16 @@ def test_each_block_is_checked_and_each_section_can_be_reached() -> None:
 
 
 def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One reads and writes a table; the other one is loaded, as there are no brokers here."""
+    """One reads and writes a table, one copies a file, one is loaded, as there are no brokers here;
+    and a sink of one's own passes its test."""
     page = (ROOT / "docs" / "CONNECTORS.md").read_text("utf-8")
     files = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", page, re.DOTALL))
-    assert files.keys() == {"late_flights", "copy_topic"}
+    own = {"my_sink", "test_my_sink"}
+    assert files.keys() == {"late_flights", "copy_topic", "copy_lines", *own}
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("own").mkdir()
+    Path("lines.txt").write_text("one\ntwo\n")
     Path("flights").mkdir()
     Path("flights", "day.csv").write_text("carrier,dep_delay\nUA,2\nAA,45\nDL,\n")
     for name, text in files.items():
@@ -200,6 +206,11 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
         with TopologyTester("late_flights.py") as tester:
             run_to_its_end(tester)
         assert pq.read_table("late").to_pylist() == [{"carrier": "AA", "dep_delay": 45}]
+        with TopologyTester("copy_lines.py") as tester:
+            run_to_its_end(tester)
+        assert [each.read_text() for each in Path("copy").glob("part-*")] == ["one\ntwo\n"]
+        import_module("test_my_sink").test_it_is_exact(Path("own"))
+        assert any(Path("own").iterdir())
         topology = load(LoadRequest("copy_topic.py"))
         assert [each.name for each in topology.components] == ["numbers", "sink"]
     finally:

@@ -10,9 +10,10 @@ import confluent_kafka
 import pytest
 
 from heron_core.errors import ComponentError
+from heronpy_compat import Bolt, Topology
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.connectors.kafka_client import SparingLog
-from heronpy_compat.testing import ComponentTester
+from heronpy_compat.testing import ComponentTester, TopologyTester
 
 DEADLINE_CALLS = 200_000
 PARTITIONS = 4
@@ -121,6 +122,48 @@ def test_it_reads_on_from_a_state_that_was_left(cluster: Cluster) -> None:
         calls_until(second, lambda: second.finished)
         rest = [each.values[0] for each in second.emitted]
     assert sorted(map(int, seen + rest)) == list(range(8))
+
+
+class Keep(Bolt):
+    """Takes what comes."""
+
+    def process(self, tup: Any) -> None:
+        """Nothing."""
+
+
+class Exact(Topology):
+    """Effectively once: no acks, but checkpoints."""
+
+    config = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
+    lines = KafkaSpout.spec()
+    keep = Keep.spec(inputs=[lines], optional_outputs=[])
+
+
+def test_positions_are_those_of_the_checkpoint_and_are_committed_after_it(cluster: Cluster) -> None:
+    cluster.write("exact", 40)
+    servers = {"kafka.bootstrap.servers": cluster.servers, "kafka.topics": "exact"}
+    group = {"kafka.group": "of-exact", "kafka.finish.at.end": True}
+    with TopologyTester(Exact, config={**servers, **group}, patch_time=False) as tester:
+
+        def read(count: int) -> list[str]:
+            """The texts of the next tuples, so many."""
+            before = len(tester.values("lines"))
+            for _ in range(DEADLINE_CALLS):
+                if len(tester.values("lines")) >= before + count:
+                    return [each[0] for each in tester.values("lines")[before:]]
+                tester.run_spouts(1)
+            raise AssertionError(f"only {tester.values('lines')[before:]}")
+
+        kept = read(15)
+        assert cluster.committed("exact", "of-exact") == [-1001] * PARTITIONS
+        assert tester.checkpoint()
+        calls = iter(range(DEADLINE_CALLS))
+        while sum(max(each, 0) for each in cluster.committed("exact", "of-exact")) != 15:
+            tester.run_spouts(1)
+            assert next(calls, None) is not None, "the positions are not committed"
+        tester.crash("lines")
+        kept += read(25)
+        assert sorted(map(int, kept)) == list(range(40))
 
 
 class Detailed(KafkaSpout):

@@ -1,0 +1,143 @@
+"""Whether a two-phase sink is exact: it is killed at every moment, with a plain oracle beside it.
+
+Each scenario is a topology of its own in a TopologyTester: a source of the numbers 0, 1, 2, … with
+its position in the checkpoint, and the sink. All of them write into the same target one after the
+other, each with numbers of its own, as runs of a user would. After each step what can be seen in
+the target is compared with what completed checkpoints cover.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.topology import (
+    DEFAULT_STREAM,
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from heron_tester import fixtures
+from heron_tester.errors import TesterError
+from heron_tester.sink_faults import Numbers, Plan, Row, watched
+from heron_tester.sink_scenarios import (
+    SCENARIOS,
+    SINK,
+    SOURCE,
+    Run,
+    Scenario,
+    killed_in_a_line,
+    no_checkpoints,
+)
+from heron_tester.tester import TopologyTester
+from heronpy_compat.connectors.two_phase import TwoPhaseSink
+
+Written = Callable[[], Iterable[int]]
+
+NUMBERS_SHOWN = 5
+
+
+class _Trial:
+    """All scenarios with one sink and one target."""
+
+    def __init__(
+        self,
+        sink: type[TwoPhaseSink],
+        fields: Sequence[str],
+        row: Row,
+        written: Written,
+        config: Mapping[str, Any],
+    ) -> None:
+        self._sink, self._fields, self._row = sink, tuple(fields), row
+        self._written, self._config = written, dict(config)
+        self._expected: list[int] = []
+        self._next = 1
+
+    def play(
+        self, name: str, scenario: Scenario, mode: str = keys.EFFECTIVELY_ONCE, line: int = 0
+    ) -> bool:
+        """Run a scenario and compare after each of its steps; whether the sink was killed."""
+        plan = Plan()
+        plan.kill_in_line = line or None
+        first = self._next
+        source = type("Source", (Numbers,), {"first": first, "plan": plan, "row": self._row})
+        classes = {"ConformanceSource": source, "ConformanceSink": watched(self._sink, plan)}
+        fixtures.tested_classes.update(classes)
+        try:
+            with TopologyTester(self._topology(mode)) as tester:
+                run = Run(name, tester, plan, first)
+                for _ in scenario(run):
+                    self._compare(run, first)
+                    self._next = max(self._next, run.emitted)
+                for component in (SOURCE, SINK):
+                    tester.errors(component)
+            self._compare(run, first)
+        finally:
+            for each in classes:
+                del fixtures.tested_classes[each]
+        self._expected += range(first, run.covered)
+        return plan.was_killed
+
+    def _topology(self, mode: str) -> TopologySpec:
+        outputs = (StreamSpec(DEFAULT_STREAM, self._fields),)
+        read = InputSpec(SOURCE, DEFAULT_STREAM, GroupingSpec(GroupingKind.SHUFFLE))
+        path = fixtures.__name__
+        components = (
+            ComponentSpec(SOURCE, True, f"{path}.ConformanceSource", 1, outputs),
+            ComponentSpec(SINK, False, f"{path}.ConformanceSink", 1, (), (read,), self._config),
+        )
+        return TopologySpec("conformance", components, {keys.RELIABILITY_MODE: mode})
+
+    def _compare(self, run: Run, first: int) -> None:
+        expected = Counter([*self._expected, *range(first, run.covered)])
+        found = Counter(self._written())
+        if found == expected:
+            return
+        missing, more = expected - found, found - expected
+        twice = [number for number in more if number in expected]
+        early = [number for number in more if number not in expected]
+        kinds = {"missing": list(missing), "more than once": twice, "seen too early": early}
+        text = "; ".join(f"{kind}: {_some(each)}" for kind, each in kinds.items() if each)
+        raise TesterError(f"{self._sink.__name__} is not exact where {run.name}: {text}")
+
+
+def _some(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, sorted(numbers)[:NUMBERS_SHOWN]))
+    return (
+        f"{shown} and {len(numbers) - NUMBERS_SHOWN} more"
+        if len(numbers) > NUMBERS_SHOWN
+        else shown
+    )
+
+
+def check_two_phase_sink(
+    sink: type[TwoPhaseSink],
+    written: Written,
+    *,
+    fields: Sequence[str] = ("number",),
+    row: Row = lambda number: [number],
+    config: Mapping[str, Any] | None = None,
+    each_line: bool = True,
+    other_modes: bool = True,
+) -> None:
+    """TesterError unless what `sink` writes is exact, whenever it is killed.
+
+    Tuples are `row(number)` with the fields `fields`, for 1, 2, 3, …; `written` returns the numbers
+    of what others can see in the target now, which is empty at first; `config` is the sink's. In
+    `commit` it dies before and after and, with `each_line`, at each line in turn, of your code and
+    what it calls except libraries. With `other_modes` it is also run without checkpoints, to the
+    end of the data.
+    """
+    trial = _Trial(sink, fields, row, written, config or {})
+    for name, scenario in SCENARIOS.items():
+        trial.play(name, scenario)
+    for line in count(1) if each_line else ():
+        name = f"it is killed at line {line} of a commit"
+        if not trial.play(name, killed_in_a_line, line=line):
+            break
+    for mode in (keys.ATLEAST_ONCE, keys.ATMOST_ONCE) if other_modes else ():
+        trial.play(f"the mode is {mode}", no_checkpoints, mode)

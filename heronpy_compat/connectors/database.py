@@ -1,0 +1,165 @@
+"""Tuples into a table of any database that Python has a driver for (DB-API 2.0), each once.
+
+    from heronpy_compat.connectors.database import DatabaseSink
+
+The rows of a checkpoint and its number are written in one transaction of the database, into the
+sink's table and into `heronpy_commits`; a number that is there is not written again.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import ComponentError
+from heronpy_compat.connectors.transactions import TransactionId
+from heronpy_compat.connectors.two_phase import WriteAheadSink
+
+if TYPE_CHECKING:
+    from heronpy_compat.api.topology_context import TopologyContext
+    from heronpy_compat.api.tuple import Tuple
+
+MODULE = "database.module"
+"""Config key: the driver's module (sqlite3)."""
+CONNECT = "database.connect"
+"""Config key: the arguments of its `connect`: one value, a list, or a dict of named ones."""
+TABLE = "database.table"
+"""Config key: the table."""
+COLUMNS = "database.columns"
+"""Config key: its columns, in the order of a tuple's values; by default the fields' names."""
+STATEMENT = "database.statement"
+"""Config key: a statement of your own instead of an INSERT, with a placeholder for each value."""
+
+COMMITS = "heronpy_commits"
+_CREATE = f"CREATE TABLE IF NOT EXISTS {COMMITS} (writer VARCHAR(64) PRIMARY KEY, number BIGINT)"
+
+_PLACEHOLDERS: dict[str, Callable[[int], str]] = {
+    "qmark": lambda at: "?",
+    "format": lambda at: "%s",
+    "pyformat": lambda at: "%s",
+    "numeric": lambda at: f":{at + 1}",
+}
+"""By the driver's `paramstyle`; all take the values in order. (pyformat's drivers take %s, too.)"""
+
+
+class DatabaseSink(WriteAheadSink):
+    """Writes a row for each tuple.
+
+    sink = DatabaseSink.spec(
+        inputs=[counts],
+        config={"database.connect": "counts.db", "database.table": "counts"},
+    )
+
+    The table exists. A subclass may define `connect`, and `row_of` for other values.
+    """
+
+    module = "sqlite3"
+    connect_arguments: Any = None
+    table: str | None = None
+    columns: Sequence[str] | None = None
+    statement: str | None = None
+
+    def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the settings; ComponentError if they are wrong. It connects for its first commit."""
+        self._module = _driver(self._name, config.get(MODULE, self.module))
+        self._arguments = config.get(CONNECT, self.connect_arguments)
+        style = self._module.paramstyle
+        if style not in _PLACEHOLDERS:
+            raise ComponentError(
+                f"{self._name}: {self._module.__name__} names its placeholders ({style}), which"
+                f" {type(self).__name__} does not: write a TwoPhaseSink for it"
+            )
+        self._placeholder = _PLACEHOLDERS[style]
+        self._statement = config.get(STATEMENT, self.statement) or self._insert(config, context)
+        self._connection: Any = None
+
+    def _insert(self, config: dict[str, Any], context: Any) -> str:
+        table = config.get(TABLE, self.table)
+        if table is None:
+            raise ComponentError(
+                f"{self._name}: no table to write: set its attribute 'table' or {TABLE}"
+            )
+        columns = config.get(COLUMNS, self.columns) or self.fields_of_inputs(context)
+        return self._insert_into(table, columns)
+
+    def _insert_into(self, table: str, columns: Sequence[str]) -> str:
+        values = ", ".join(map(self._placeholder, range(len(columns))))
+        return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
+
+    def connect(self) -> Any:
+        """A connection that does not commit by itself."""
+        arguments = self._arguments
+        if isinstance(arguments, dict):
+            return self._module.connect(**arguments)
+        if isinstance(arguments, (list, tuple)):
+            return self._module.connect(*arguments)
+        return self._module.connect() if arguments is None else self._module.connect(arguments)
+
+    def row_of(self, tup: "Tuple") -> Any:
+        """The values of a row, in the order of the columns."""
+        return list(tup.values)
+
+    def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
+        """Write the rows and the number in one transaction, unless the number is there."""
+        if not prepared:
+            return
+        if self._connection is None:
+            self._connection = self._prepared_connection()
+        connection = self._connection
+        try:
+            cursor = connection.cursor()
+            if self._take_number(cursor, transaction_id):
+                cursor.executemany(self._statement, prepared)
+            connection.commit()
+        except BaseException:
+            # Whatever state it is in: the next try begins with another connection.
+            self._disconnect()
+            raise
+
+    def _prepared_connection(self) -> Any:
+        connection = self.connect()
+        try:
+            connection.cursor().execute(_CREATE)
+            connection.commit()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _take_number(self, cursor: Any, transaction_id: TransactionId) -> bool:
+        """Note the number, within the transaction; False if it or a later one is there already."""
+        at = self._placeholder
+        writer, number = transaction_id.writer, transaction_id.number
+        # The write comes first: it waits for another one's transaction to end.
+        cursor.execute(
+            f"UPDATE {COMMITS} SET number = {at(0)} WHERE writer = {at(1)} AND number < {at(2)}",
+            [number, writer, number],
+        )
+        if cursor.rowcount == 1:
+            return True
+        cursor.execute(f"SELECT number FROM {COMMITS} WHERE writer = {at(0)}", [writer])
+        if cursor.fetchone() is not None:
+            return False
+        cursor.execute(
+            f"INSERT INTO {COMMITS} (writer, number) VALUES ({at(0)}, {at(1)})", [writer, number]
+        )
+        return True
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        try:
+            connection.rollback()
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Disconnect."""
+        super().close()
+        if self._connection is not None:
+            self._disconnect()
+
+
+def _driver(name: str, module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ComponentError(f"{name}: the database's driver cannot be loaded: {error}") from None

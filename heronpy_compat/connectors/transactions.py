@@ -1,0 +1,92 @@
+"""The transactions of a sink in two phases that are prepared and not committed yet."""
+
+import secrets
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+WRITER_BYTES = 8
+"""Of chance in a writer's name: nobody ever draws the same one again."""
+LAST = 99_999_999
+"""The number of the transaction after the last checkpoint: behind every checkpoint's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionId:
+    """What names a transaction: no other one ever has the same id, and it keeps it for good."""
+
+    writer: str
+    """A random text, of one life of an instance."""
+    number: int
+    """Rises with each transaction of a writer. Under EFFECTIVELY_ONCE it is the checkpoint's."""
+
+    def __str__(self) -> str:
+        return f"{self.number:08d}-{self.writer}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A transaction that is prepared: from here on it can be committed, whatever dies."""
+
+    id: TransactionId
+    checkpoint: int
+    """Commit it when this one is complete."""
+    what: Any
+    """What `commit` needs."""
+
+
+class PreparedTransactions:
+    """Those of one instance, oldest first: a part of its state."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Prepared] = deque()
+        self._completed = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Prepared]:
+        return iter(self._waiting)
+
+    def add(self, prepared: Prepared) -> None:
+        """It waits for its checkpoint."""
+        self._waiting.append(prepared)
+
+    def completed(self, checkpoint: int) -> None:
+        """Whatever belongs to this checkpoint or to an older one is to be committed."""
+        self._completed = max(checkpoint, self._completed)
+
+    def complete_all(self) -> None:
+        """All are to be committed: it is the end, or a completed checkpoint has brought them."""
+        self._completed = max([self._completed, *(each.checkpoint for each in self._waiting)])
+
+    @property
+    def due(self) -> Prepared | None:
+        """The next one to be committed now."""
+        if self._waiting and self._waiting[0].checkpoint <= self._completed:
+            return self._waiting[0]
+        return None
+
+    def committed(self) -> None:
+        """The one that was due is committed."""
+        self._waiting.popleft()
+
+    def to_state(self) -> list[list[Any]]:
+        """As values of a state."""
+        return [
+            [each.id.writer, each.id.number, each.checkpoint, each.what] for each in self._waiting
+        ]
+
+    def restore(self, saved: list[list[Any]]) -> None:
+        """From such values: their checkpoint is complete, as nobody goes back to another one."""
+        self._waiting = deque(
+            Prepared(TransactionId(writer, number), checkpoint, what)
+            for writer, number, checkpoint, what in saved
+        )
+        self.complete_all()
+
+
+def new_writer() -> str:
+    """A name that nobody has had."""
+    return secrets.token_hex(WRITER_BYTES)
