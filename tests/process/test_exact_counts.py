@@ -11,6 +11,7 @@ from tests.process.test_recovery import processes, title_of
 TOPOLOGY = TOPOLOGIES / "exact.py"
 KEYS = 97
 LINES = 40_000
+TEXT = "".join(f"line {number}\n" for number in range(LINES))
 """At one a millisecond they outlast all that is killed."""
 STREAM_MANAGER = ("stream manager 1",)
 MASTER = "heron: topology master (Exact)"
@@ -31,11 +32,9 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     """The machine room of a bank: instances, stream manager, master, containers, all of them. And
     in the end an upgrade, by a savepoint, to a topology with one more instance that counts. What is
     read from a file and written into others is the same to the last byte."""
-    lines = "".join(f"line {number}\n" for number in range(LINES))
-    (place.path / "lines.txt").write_text(lines)
-    settings = (f"exact.folder={place.path}", f"file.folder={place.path / 'out'}")
-    options = [word for each in settings for word in ("-o", each)]
-    arguments = (TOPOLOGY, "--containers", 2, *options)
+    (place.path / "lines.txt").write_text(TEXT)
+    folders = ("-o", f"exact.folder={place.path}", "-o", f"file.folder={place.path / 'out'}")
+    arguments = (TOPOLOGY, "--containers", 2, *folders)
     running = place.start("run", *arguments)
     with Master(place.store_url, "Exact") as master:
 
@@ -90,7 +89,7 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     assert len(list(place.path.glob("counted-*"))) == 3
     assert counted(place.path) == emitted(place.path)
     parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
-    assert "".join(each.read_text() for each in parts) == lines
+    assert "".join(each.read_text() for each in parts) == TEXT
     place.nothing_is_left()
 
 
