@@ -56,6 +56,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--variants", type=names(MODES), default=list(MODES), help=listed(MODES))
     parser.add_argument("--peers", type=names(list(PEERS)), default=[], help=listed(list(PEERS)))
     parser.add_argument("--peer-python", type=Path, default=PEER_PYTHON)
+    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     if options.rounds < LEAST_ROUNDS:
         parser.error(f"--rounds must be at least {LEAST_ROUNDS}, or the median means nothing")
@@ -64,9 +65,10 @@ def parse() -> argparse.Namespace:
 
 def ours(variant: str, options: argparse.Namespace) -> Contender:
     """The engine in one mode."""
+    more = [word for each in options.config for word in ("--config", each)]
     command = partial(
         _command, Path(sys.executable), "engine_checkpoints", variant, options.keys,
-        ("--backend", options.backend),
+        ("--backend", options.backend, *more),
     )  # fmt: skip
     return Contender(variant, command, is_engine=True, tracked=variant == "acked")
 

@@ -33,12 +33,14 @@ def main() -> None:
     parser.add_argument("--variant", choices=MODES, default=MODES[-1])
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--backend", default="memory")
+    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     config = {
         **CONFIGS[options.variant],
         COUNT_KEY: options.count,
         KEYS_KEY: options.keys,
         "topology.state.backend": options.backend,
+        **dict(each.split("=", 1) for each in options.config),
     }
     last_of = "last" if options.variant == "acked" else "finished"
     first = last = 0.0
