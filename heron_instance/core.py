@@ -17,14 +17,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from heron_core.errors import HeronError, ProtocolError
+from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.merged import split
-from heron_core.wire.packets import checkpoint_of, encode_barrier, encode_consumed
+from heron_core.wire.packets import encode_consumed
+from heron_instance.checkpointing import STATELESS_SPOUT, Checkpointing
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
 from heron_instance.events import (
     Connected,
@@ -36,7 +37,6 @@ from heron_instance.events import (
     Log,
     Receive,
     Received,
-    SaveState,
     SendControl,
     Stopped,
     Timer,
@@ -47,9 +47,7 @@ from heron_instance.events import (
 )
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
-from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.own_states import OwnStates
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
@@ -60,13 +58,6 @@ CONSUMED_BYTES = 256 * 1024
 quarter of the window, so the stream manager always has room to send more."""
 REPORT_SECS = 0.05
 """A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
-REASON_MAX = 500
-"""Characters of why a checkpoint failed, for people to read."""
-STATELESS_SPOUT = (
-    "this spout keeps no state (api.state.stateful_component): after a failure its fail() is called"
-    " for what it has emitted since the last checkpoint, and if its own process dies, that is lost"
-    " or emitted twice"
-)
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
 source that stays silent is asked a hundred times a second."""
@@ -82,10 +73,6 @@ Out = Sequence[Instruction]
 _RECEIVE: Out = (Receive(),)
 _FINISH: Out = (Finish(),)
 _WAKE: Out = (Wake(),)
-
-
-def _is_read(topology: TopologySpec, component: str) -> bool:
-    return any(component in topology.producers_of(each.name) for each in topology.components)
 
 
 class InstanceCore:
@@ -133,19 +120,9 @@ class InstanceCore:
         self._story = Story()
         self._topology = topology
         self._environment = environment = replace(environment, send=self.send)
-        self._is_read = _is_read(topology, packing.instances[identity.task].component)
-        """Whether somebody waits for our barriers."""
         self.instance = build(topology, packing, identity.task, environment)
-        self._states: OwnStates | None = None
-        """None in a topology that takes no checkpoints."""
-        self._is_fresh = True
-        """Whether the component has done nothing since it was initialised."""
-        if environment.load_state is not None:
-            self._states = OwnStates(environment.load_state)
-            shared.takes_checkpoints = True
-            if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
-                environment.logger.warning(STATELESS_SPOUT)
-        self.driver = self._prepared(self.instance.driver)
+        self._checkpointing = self._made_checkpointing()
+        self.driver = self._prepared()
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
@@ -308,11 +285,9 @@ class InstanceCore:
         """Tell the master when the spout has finished, and when a failed tuple opens it again."""
         if driver.finished is not self._finished_sent:
             self._finished_sent = driver.finished
-            self._send_control(messages.SpoutFinished(self.identity.task, driver.finished))
+            finished = messages.SpoutFinished(self.identity.task, driver.finished)
+            self.do_first(SendControl(finished))
             self._story.record(now, f"finished: {driver.finished}")
-
-    def _send_control(self, message: messages.FromInstance) -> None:
-        self._first.append(SendControl(message))
 
     # --- what was processed -------------------------------------------------------------------
 
@@ -342,8 +317,8 @@ class InstanceCore:
     def _take_plan(self, cause: str) -> None:
         """The plan or the topology's state changed. Of several plans the newest counts."""
         plan = self.shared.plan
-        if self._states is not None and plan["epoch"] > self.shared.reset_epoch:
-            self._begin_epoch(self._states, plan["epoch"], plan["restore"])
+        if self._checkpointing is not None and plan["epoch"] > self.shared.reset_epoch:
+            self._begin_epoch(self._checkpointing, plan["epoch"], plan["restore"])
         packing = packing_from_json(plan["packing"])
         if packing != self._packing:
             self._packing = packing
@@ -362,113 +337,57 @@ class InstanceCore:
         """The end of a finite run."""
         if isinstance(self.driver, BoltDriver):
             self.driver.finish()
-            self._send_control(messages.BoltFinished(self.identity.task))
+            self.do_first(SendControl(messages.BoltFinished(self.identity.task)))
             self._story.record(self._clock(), f"on_finish has run, after {cause}")
 
     # --- checkpoints, in the main thread ------------------------------------------------------
 
-    def _prepared(self, driver: ComponentDriver) -> ComponentDriver:
-        if self._states is not None:
-            driver.barrier = self._barrier
-            if isinstance(driver, SpoutDriver):
-                driver.emitted_ids = EmittedIds()
+    def _made_checkpointing(self) -> Checkpointing | None:
+        """None in a topology that takes no checkpoints."""
+        load = self._environment.load_state
+        if load is None:
+            return None
+        self.shared.takes_checkpoints = True
+        if not self.instance.keeps_state and isinstance(self.instance.driver, SpoutDriver):
+            self._environment.logger.warning(STATELESS_SPOUT)
+        component = self._packing.instances[self.identity.task].component
+        return Checkpointing(self, load, self._topology.is_read(component))
+
+    def _prepared(self) -> ComponentDriver:
+        driver = self.instance.driver
+        if self._checkpointing is not None:
+            self._checkpointing.attach(driver)
         return driver
 
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
-        """A checkpoint begins, here at a spout."""
-        if self._states is not None and trigger.epoch == self.driver.outbox.epoch:
-            self._save(self._states, trigger.checkpoint)
-
-    def _barrier(self, frames: Frames) -> None:
-        """All of our sources have sent what belongs to a checkpoint, and it is processed."""
-        if self._states is not None:
-            self._save(self._states, checkpoint_of(frames))
-
-    def _save(self, states: OwnStates, checkpoint: int) -> None:
-        """Take the state, and let the barrier go on behind what was emitted before."""
-        if not states.begin(checkpoint):
-            return
-        driver, task = self.driver, self.identity.task
-        try:
-            self.instance.adapter.pre_save(str(checkpoint))
-            state = self.instance.state.snapshot()
-        except Exception as error:
-            driver.user_error(f"saving the state of checkpoint {checkpoint}")
-            reason = str(error) if isinstance(error, HeronError) else repr(error)
-            self._send_control(messages.CheckpointFailed(task, checkpoint, reason[:REASON_MAX]))
-        else:
-            states.keep(checkpoint, state)
-            self._first.append(SaveState(checkpoint, state))
-        if isinstance(driver, SpoutDriver):
-            driver.begin_checkpoint(checkpoint)
-        driver.flush()
-        if self._is_read:
-            self.send([encode_barrier(driver.outbox.epoch, task, 0, checkpoint)])
+        if self._checkpointing is not None:
+            self._checkpointing.trigger(trigger)
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
-        """All instances have saved their state."""
-        if self._states is not None and completed.epoch == self.driver.outbox.epoch:
-            self._is_completed(self._states, completed.checkpoint)
+        if self._checkpointing is not None:
+            self._checkpointing.completed(completed)
 
-    def _is_completed(self, states: OwnStates, checkpoint: int) -> None:
-        """Tell the component, once."""
-        if not states.completed(checkpoint):
-            return
-        if isinstance(self.driver, SpoutDriver):
-            self.driver.checkpoint_completed(checkpoint)
-        self._call_component(self.instance.adapter.post_save, checkpoint)
-
-    def _call_component(self, call: Callable[[str], None], checkpoint: int) -> None:
-        try:
-            call(str(checkpoint))
-        except Exception:
-            self.driver.user_raised(call.__name__)
-
-    def _begin_epoch(self, states: OwnStates, epoch: int, restore: messages.Json) -> None:
-        """A new plan: the topology goes back to a checkpoint, and begins to run from there."""
-        who, checkpoint = self.identity, restore["checkpoint"]
-        answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, epoch)
-        if restore["members"] is not None:
-            # The others have gone on already. The master will have all of us go back.
-            answer = messages.Restored(who.task, who.incarnation, 0)
-            self.driver.outbox.discard()
-        else:
-            try:
-                saved = states.go_back(checkpoint)
-                self._is_completed(states, checkpoint)  # nobody may have told us
-                self._go_back(checkpoint, saved)
-            except HeronError as error:
-                self.driver.outbox.discard()
-                reason = str(error)[:REASON_MAX]
-                answer = messages.RestoreFailed(who.task, epoch, reason)
-        self.driver.forget_deliveries()
-        self.driver.plan_changed(epoch)
+    def _begin_epoch(
+        self, checkpointing: Checkpointing, epoch: int, restore: messages.Json
+    ) -> None:
+        came_of_it = checkpointing.begin_epoch(epoch, restore)
         self.shared.reset_epoch = epoch
         self.shared.update()
-        self._send_control(answer)
-        self._story.record(self._clock(), f"{answer}: checkpoint {checkpoint}")
+        self._story.record(self._clock(), came_of_it)
 
-    def _go_back(self, checkpoint: int, saved: bytes | None) -> None:
-        """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
-        void. Any other component is made anew, so that nothing is left of what it has done."""
-        driver = self.driver
-        is_fresh, self._is_fresh = self._is_fresh, False
-        if is_fresh and saved is None:
-            return
-        if isinstance(driver, SpoutDriver):
-            driver.go_back()
-            if not self.instance.keeps_state:
-                driver.outbox.discard()
-                return
-        self._call_component(self.instance.adapter.pre_restore, checkpoint)
-        self.close_component()
-        who = self.identity
+    def do_first(self, instruction: Instruction) -> None:
+        """Carry this out before the next step of the main loop."""
+        self._first.append(instruction)
+
+    def make_anew(self, saved: bytes | None) -> None:
+        """Another object of the user's class with this state: nothing is left of the old one."""
+        before, who = self.driver, self.identity
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
-        self.driver = self._prepared(self.instance.driver)
+        self.driver = self._prepared()
         if saved is not None:
             # What `initialize` has emitted went ahead of the checkpoint when it ran first.
             self.driver.outbox.discard()
-        self.driver.go_on_counting(driver)
+        self.driver.go_on_counting(before)
         self.control.attach(self.driver, self.instance.context.metrics)
 
     # --- the end ------------------------------------------------------------------------------
