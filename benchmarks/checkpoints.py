@@ -13,18 +13,26 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.driver import PEER_PYTHON, listed, names
+from benchmarks.driver import listed, names
 from benchmarks.key_words import MODES
 from benchmarks.machine import machine, machine_lines, packages_of
 from benchmarks.measure import BenchmarkError, Run
 from benchmarks.report import cell, table, write_json
 from benchmarks.rounds import (
-    LEAST_ROUNDS, REPOSITORY, Contender, Results, compete, ratio, runs_of, spread_of,
+    LEAST_ROUNDS,
+    REPOSITORY,
+    Contender,
+    Results,
+    compete,
+    ratio,
+    runs_of,
+    spread_of,
 )  # fmt: skip
 
 CHECKPOINTS, NONE = "checkpoints", "no-checkpoints"
 PEERS = {"pyflink": 0.2, "pyflink-no-checkpoints": 0.2}
 """Their shares of the count: they are slower."""
+PYFLINK_PYTHON = REPOSITORY / ".venv-pyflink" / "bin" / "python"
 MANY_KEYS = 1_000_000
 LOSS_MAX, LOSS_MAX_MANY_KEYS = 0.10, 0.25
 
@@ -55,7 +63,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--backend", choices=("memory", "rocksdb"), default="memory")
     parser.add_argument("--variants", type=names(MODES), default=list(MODES), help=listed(MODES))
     parser.add_argument("--peers", type=names(list(PEERS)), default=[], help=listed(list(PEERS)))
-    parser.add_argument("--peer-python", type=Path, default=PEER_PYTHON)
+    parser.add_argument("--peer-python", type=Path, default=PYFLINK_PYTHON)
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     if options.rounds < LEAST_ROUNDS:
@@ -122,8 +130,8 @@ def _verdicts(results: Results, keys: int) -> list[str]:
     lost = 1 - speed.median
     met = "met" if lost <= limit else "missed"
     spread = f"{1 - speed.highest:.1%} to {1 - speed.lowest:.1%}"
-    return [f"Throughput lost by a checkpoint each second: {lost:.1%} ({spread});"
-            f" budget {limit:.0%}: {met}"]  # fmt: skip
+    what = f"Throughput lost by a checkpoint each second: {lost:.1%} ({spread})"
+    return [f"{what}; budget {limit:.0%}: {met}"]
 
 
 if __name__ == "__main__":

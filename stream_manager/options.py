@@ -9,12 +9,6 @@ from heron_core import config as keys
 BUFFER_BYTES_MAX = 2 * 1024 * 1024
 """What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
 
-QUEUED_SHARE = 0.2
-"""Of the time between two checkpoints: a barrier waits in the queue of each stage for as long as the
-data before it, and the next checkpoint waits for this one, so five stages fit into an interval."""
-QUEUED_SECS_MIN = 0.05
-"""Instances do not run out of work while those that feed them start again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -63,16 +57,8 @@ class Options:
             backpressure=keys.backpressure_mode(merged),
             high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
             low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
-            target_secs=_target_secs(merged),
+            target_secs=keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000,
             frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )
-
-
-def _target_secs(merged: Mapping[str, Any]) -> float:
-    target = keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000
-    if not keys.takes_checkpoints(merged):
-        return target
-    share = QUEUED_SHARE * keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS)
-    return min(target, max(share, QUEUED_SECS_MIN))

@@ -6,7 +6,6 @@ own, as is PyFlink's default; state is in the heap of the JVM, with a cache in P
 for all keys (its default of 1,000 is slower by far).
 """
 
-import argparse
 import json
 import os
 import sys
@@ -103,13 +102,12 @@ def main() -> None:
     parser = workload.count_parser(__doc__, 1_000_000)
     parser.add_argument("--variant", default=key_words.MODES[-1])
     parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--mode", choices=("process", "thread"), default="process")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pyflink-benchmark-") as folder:
         notes = Notes(folder)
         watching = threading.Thread(target=print_first, args=(notes,), daemon=True)
         watching.start()
-        checkpoints = run(options.count, options.keys, settings(options, folder), folder)
+        checkpoints = run(options.count, options.keys, settings(options.variant, folder), folder)
         found = notes.read("finished")
         first = min(each["at"] for each in notes.read("first"))
     last = max(workload.mark("last", each["at"]) for each in found)
@@ -141,15 +139,14 @@ def run(words: int, keys: int, settings: Configuration, folder: str) -> int:
     return completed(folder)
 
 
-def settings(options: argparse.Namespace, folder: str) -> Configuration:
+def settings(variant: str, folder: str) -> Configuration:
     """A checkpoint each second, or none."""
     found = Configuration()
     found.set_string("python.executable", sys.executable)
     found.set_string("python.client.executable", sys.executable)
     found.set_string("python.state.cache-size", "2000000")
     found.set_string("python.fn-execution.bundle.size", "100000")
-    found.set_string("python.execution-mode", options.mode)
-    if options.variant == key_words.MODES[-1]:
+    if variant == key_words.MODES[-1]:
         found.set_string("execution.checkpointing.interval", INTERVAL)
         found.set_string("execution.checkpointing.num-retained", "100000")
         found.set_string("execution.checkpointing.dir", f"file://{folder}/checkpoints")

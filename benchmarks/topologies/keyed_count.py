@@ -12,6 +12,7 @@ from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
 
+
 class Sentences(Spout, TwoPhaseStatefulComponent):
     """Emits the sentences round and round; its state is how many it has emitted."""
 

@@ -7,8 +7,9 @@ changes have grown as large as what they change, or are many.
 
 What has changed is noted together with its new value, so that a snapshot looks nothing up again:
 in a large table that takes longer than anything else. Nothing is noted before the first snapshot,
-so a topology without checkpoints pays for none. A value that can change in place (a list, a dict, an object) counts as changed whenever it was
-read: user code may have changed it without putting it back.
+so a topology without checkpoints pays for none. A value that can change in place (a list, a dict,
+an object) counts as changed whenever it was read: user code may have changed it without putting it
+back.
 """
 
 from collections.abc import Iterator
