@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 KEYS = 53
 STEP_MS = 10
@@ -13,13 +14,14 @@ WINDOW_MS = 1000
 def differences(folder: Path, spout_tasks: tuple[int, int], count: int) -> list[str]:
     """A line for each kind of result that is not what it is to be; a few examples of each."""
     counts, windows = expected(spout_tasks, count)
-    found = [("counts", merged(folder, "counts"), {str(key): n for key, n in counts.items()})]
-    totals = merged(folder, "totals")
-    shown = {key: sorted(each) for key, each in totals.items()}
     wanted: dict[str, list[list[int]]] = {}
     for (key, start), events in sorted(windows.items()):
         wanted.setdefault(str(key), []).append([start, events])
-    found.append(("windows", shown, wanted))
+    shown = {key: sorted(each) for key, each in merged(folder, "totals").items()}
+    found: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("counts", merged(folder, "counts"), {str(key): number for key, number in counts.items()}),
+        ("windows", shown, wanted),
+    ]
     return [
         f"{name}: of key {key} there is {str(has.get(key))[:300]}, not {str(want.get(key))[:300]}"
         for name, has, want in found
@@ -43,15 +45,15 @@ def expected(
     return counts, windows
 
 
-def merged(folder: Path, name: str) -> dict[str, object]:
+def merged(folder: Path, name: str) -> dict[str, Any]:
     """Of all tasks' files; a key that two tasks have shows both."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for key, value in _items(folder, name):
         found[key] = [found[key], value] if key in found else value
     return found
 
 
-def _items(folder: Path, name: str) -> Iterator[tuple[str, object]]:
+def _items(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
     for each in folder.glob(f"{name}-*"):
         if ".part" not in each.name:
             yield from json.loads(each.read_text("ascii")).items()
