@@ -82,7 +82,8 @@ class ForegroundRun:
             Home.of_user(),
             foreground=True,
             console=theirs,
-            remove_at_end=folders,
+            # With a state store of its own nobody can go back to its states either.
+            remove_at_end=(*folders, Home.of_user().states(topology.name)) if folders else (),
         )
         register(launch, backend)
         clock = Stopwatch()
