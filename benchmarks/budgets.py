@@ -17,6 +17,7 @@ Json = Mapping[str, Any]
 RACES = ("one_hop", "word_count")
 OTHERS = (
     "latency", "startup", "memory", "cpu_shares", "recovery", "slow_and_cheap", "control_plane",
+    "exact_recovery", "large_state",
 )  # fmt: skip
 
 

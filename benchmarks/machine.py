@@ -13,7 +13,9 @@ from typing import Any
 from benchmarks.measure import BenchmarkError
 from benchmarks.rounds import REPOSITORY
 
-TESTED_PACKAGES = ("bytewax", "pathway", "pystorm", "simplejson", "msgpack", "pyzmq")
+TESTED_PACKAGES = (
+    "bytewax", "pathway", "pystorm", "simplejson", "msgpack", "pyzmq", "apache-flink",
+)  # fmt: skip
 
 
 def machine(packages: Mapping[str, str]) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class Run:
     cpu_seconds_total: float
     startup_seconds: float
     peak_pss_bytes: int
+    checkpoints: int = 0
+    """How many were completed meanwhile."""
 
     @property
     def tuples_per_second(self) -> float:
@@ -208,6 +210,7 @@ def measure(
         cpu_seconds_total=tree.cpu_seconds(),
         startup_seconds=first.at_seconds - started,
         peak_pss_bytes=peak_pss_bytes,
+        checkpoints=int(output.result.get("checkpoints", 0)),
     )
 
 

@@ -41,3 +41,16 @@ def test_a_page_is_in_plain_technical_english(page: Path) -> None:
     text = " ".join(page.read_text("utf-8").lower().split())
     found = {phrase: better for phrase, better in PHRASES.items() if phrase in text}
     assert found == {}
+
+
+def test_the_tests_that_the_page_on_state_names_exist() -> None:
+    page = (ROOT / "docs" / "STATE.md").read_text("utf-8")
+    named = set(re.findall(r"`([\w/]+\.py)::(\w+)`", page))
+    assert len(named) > 10
+    missing = {
+        f"{file}::{name}"
+        for file, name in named
+        if not (ROOT / "tests" / file).exists()
+        or f"def {name}(" not in (ROOT / "tests" / file).read_text("utf-8")
+    }
+    assert missing == set()

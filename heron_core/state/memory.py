@@ -5,9 +5,11 @@ entries that have changed since. It is complete by itself, and its cost is that 
 changes (60 ns an entry) and of copying the chunks there are. A full one comes again when the
 changes have grown as large as what they change, or are many.
 
-Nothing is noted as changed before the first snapshot, so a topology without checkpoints pays for
-none. A value that can change in place (a list, a dict, an object) counts as changed whenever it was
-read: user code may have changed it without putting it back.
+What has changed is noted together with its new value, so that a snapshot looks nothing up again:
+in a large table that takes longer than anything else. Nothing is noted before the first snapshot,
+so a topology without checkpoints pays for none. A value that can change in place (a list, a dict,
+an object) counts as changed whenever it was read: user code may have changed it without putting it
+back.
 """
 
 from collections.abc import Iterator
@@ -38,9 +40,9 @@ class FlatTable:
         self.id = table_id
         self._codec = codec
         self._entries: dict[Any, Any] = {}
-        self._changed: dict[Any, None] | None = None
-        """Keys in the order of their first change; None: everything is new since the last
-        snapshot."""
+        self._changed: dict[Any, Any] | None = None
+        """key -> value or ABSENT, in the order of their first change; None: everything is new
+        since the last snapshot."""
         self._kinds: set[type] = set(_IMMUTABLE)
         """Types of which a value could be packed."""
         self._mutable: set[Any] | None = set() if table_id.kind is Kind.PLAIN else None
@@ -50,7 +52,7 @@ class FlatTable:
         """See Table."""
         value = self._entries.get(key, ABSENT)
         if type(value) not in _IMMUTABLE and self._changed is not None and value is not ABSENT:
-            self._changed[key] = None
+            self._changed[key] = value
         return value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
@@ -63,7 +65,7 @@ class FlatTable:
             self._kinds.add(type(value))
         self._entries[key] = value
         if self._changed is not None:
-            self._changed[key] = None
+            self._changed[key] = value
 
     def remove(self, key: Any, sub: Any = None) -> None:
         """See Table."""
@@ -72,7 +74,7 @@ class FlatTable:
         if self._mutable is not None:
             self._mutable.discard(key)
         if self._changed is not None:
-            self._changed[key] = None
+            self._changed[key] = ABSENT
             if len(self._changed) > len(self._entries) + CHANGED_MIN:
                 self._changed = None
 
@@ -113,11 +115,11 @@ class FlatTable:
 
     def changes(self) -> Changes:
         """The entries that have changed since the last snapshot."""
-        entries = self._entries
-        changed = {**(self._changed or {}), **dict.fromkeys(self._mutable or ())}
-        kept = [key for key in changed if key in entries]
-        gone = [key for key in changed if key not in entries]
-        return Changes(kept, None, [entries[key] for key in kept], gone, None)
+        changed = self._changed or {}
+        if self._mutable:
+            changed = {**changed, **{key: self._entries[key] for key in self._mutable}}
+        keys, values, gone = _sorted_out(changed)
+        return Changes(keys, None, values, gone, None)
 
     def saved(self) -> None:
         """Changes are noted from here on."""
@@ -142,7 +144,7 @@ class NestedTable:
         self._codec = codec
         self._entries: dict[Any, dict[Any, Any]] = {}
         self._size = 0
-        self._changed: dict[tuple[Any, Any], None] | None = None
+        self._changed: dict[tuple[Any, Any], Any] | None = None
         self._kinds: set[type] = set(_IMMUTABLE)
 
     def get(self, key: Any, sub: Any = None) -> Any:
@@ -150,7 +152,7 @@ class NestedTable:
         entries = self._entries.get(key)
         value = ABSENT if entries is None else entries.get(sub, ABSENT)
         if type(value) not in _IMMUTABLE and self._changed is not None and value is not ABSENT:
-            self._changed[key, sub] = None
+            self._changed[key, sub] = value
         return value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
@@ -166,7 +168,7 @@ class NestedTable:
         entries[sub] = value
         self._size += len(entries)
         if self._changed is not None:
-            self._changed[key, sub] = None
+            self._changed[key, sub] = value
 
     def remove(self, key: Any, sub: Any = None) -> None:
         """See Table."""
@@ -177,7 +179,7 @@ class NestedTable:
         if not entries:
             del self._entries[key]
         if self._changed is not None:
-            self._changed[key, sub] = None
+            self._changed[key, sub] = ABSENT
             if len(self._changed) > self._size + CHANGED_MIN:
                 self._changed = None
 
@@ -186,7 +188,7 @@ class NestedTable:
         found = list(self._entries.get(key, {}).items())
         if self._changed is not None:
             self._changed.update(
-                ((key, sub), None) for sub, value in found if type(value) not in _IMMUTABLE
+                ((key, sub), value) for sub, value in found if type(value) not in _IMMUTABLE
             )
         return found
 
@@ -216,24 +218,13 @@ class NestedTable:
 
     def everything(self) -> Changes:
         """All entries."""
-        return self._of([(key, sub) for key, entries in self._entries.items() for sub in entries])
+        pairs = [(key, sub) for key, entries in self._entries.items() for sub in entries]
+        values = [value for entries in self._entries.values() for value in entries.values()]
+        return _nested(pairs, values, [])
 
     def changes(self) -> Changes:
         """The entries that have changed since the last snapshot."""
-        return self._of(list(self._changed or ()))
-
-    def _of(self, pairs: list[tuple[Any, Any]]) -> Changes:
-        empty: dict[Any, Any] = {}
-        entries = self._entries
-        kept = [pair for pair in pairs if pair[1] in entries.get(pair[0], empty)]
-        gone = [pair for pair in pairs if pair[1] not in entries.get(pair[0], empty)]
-        return Changes(
-            [key for key, _ in kept],
-            [sub for _, sub in kept],
-            [entries[key][sub] for key, sub in kept],
-            [key for key, _ in gone],
-            [sub for _, sub in gone],
-        )
+        return _nested(*_sorted_out(self._changed or {}))
 
     def saved(self) -> None:
         """Changes are noted from here on."""
@@ -249,6 +240,22 @@ class NestedTable:
         for key, sub, value in zip(changes.keys, changes.subs or (), changes.values, strict=True):
             self._entries.setdefault(key, {})[sub] = value
         self._size = sum(map(len, self._entries.values()))
+
+
+def _sorted_out(changed: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Of what has changed: keys that are there, their values, keys that are no more."""
+    values = list(changed.values())
+    if not any(value is ABSENT for value in values):
+        return list(changed), values, []
+    kept = {key: value for key, value in changed.items() if value is not ABSENT}
+    return list(kept), list(kept.values()), [key for key in changed if key not in kept]
+
+
+def _nested(
+    pairs: list[tuple[Any, Any]], values: list[Any], gone: list[tuple[Any, Any]]
+) -> Changes:
+    keys, subs = [key for key, _ in pairs], [sub for _, sub in pairs]
+    return Changes(keys, subs, values, [key for key, _ in gone], [sub for _, sub in gone])
 
 
 class MemoryBackend:

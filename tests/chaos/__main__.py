@@ -1,14 +1,18 @@
 """python -m tests.chaos --seconds 300 --seed 7 --containers 3
+python -m tests.chaos --seconds 60 --exactly-once 20 --zookeeper embedded
 
 A word count of which some process is killed or stopped every two seconds. Ends with status 1 if a
-line was lost or the run did not end; its logs and records are kept then.
+line was lost or the run did not end; its logs and records are kept then. With --exactly-once keyed
+counts and windows of so many instances, whose results have to be exact; some faults come in pairs.
 """
 
 import argparse
 import random
 import sys
+from dataclasses import replace
 
-from tests.chaos.chaos_run import Wishes, run
+from tests.chaos.chaos_run import Report, Wishes, run
+from tests.chaos.exact_run import PAIR_SHARE, SHAPES, ExactReport, run_exact
 
 SEEDS = 1_000_000
 
@@ -24,11 +28,18 @@ def main() -> None:
     parser.add_argument("--containers", type=int, default=3, help="%(default)s")
     parser.add_argument("--seed", type=int, action="append", help="repeatable; default: any")
     parser.add_argument("--zookeeper", metavar="embedded|HOST:PORT", help="default: files")
+    parser.add_argument(
+        "--exactly-once", type=int, choices=SHAPES, metavar="INSTANCES", help="12, 20 or 40"
+    )
     options = parser.parse_args()
     bad = 0
     for seed in options.seed or [random.SystemRandom().randrange(SEEDS)]:
         print(f"seed {seed}", flush=True)
-        report = run(Wishes(seed, options.seconds, options.containers, options.zookeeper))
+        wishes = Wishes(seed, options.seconds, options.containers, options.zookeeper)
+        if options.exactly_once is None:
+            report: Report | ExactReport = run(wishes)
+        else:
+            report = run_exact(replace(wishes, pair_share=PAIR_SHARE), options.exactly_once)
         print(report if report.good else report.history(), flush=True)
         bad += not report.good
     sys.exit(1 if bad else 0)

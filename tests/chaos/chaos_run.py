@@ -60,6 +60,8 @@ class Wishes:
     containers: int = 3
     zookeeper: str | None = None
     """As `heronpy run --zookeeper` takes it; None: the state is in files."""
+    pair_share: float = 0.0
+    """Of the times when two are harmed at once."""
 
     @property
     def lines(self) -> int:
@@ -143,6 +145,7 @@ class Chaos:
     def __init__(self, running: Running, wishes: Wishes, begin: float) -> None:
         self.faults: list[Fault] = []
         self._running = running
+        self._wishes = wishes
         self._chance = random.Random(wishes.seed)
         self._begin = begin
         self._until = begin + wishes.seconds
@@ -154,6 +157,8 @@ class Chaos:
         self._titles = self._titles_now()
         while self._rest(self._chance.uniform(*PAUSE_SECS)):
             self._harm_somebody()
+            if self._wishes.pair_share and self._chance.random() < self._wishes.pair_share:
+                self._harm_somebody()
         for _, process in self._stopped:
             _signal(process, signal.SIGCONT)
 

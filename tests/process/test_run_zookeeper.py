@@ -100,11 +100,11 @@ def started(place: Place, zookeeper: str) -> Running:
 
 
 def started_with_embedded(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch, *options: str
 ) -> tuple[Running, str, str]:
     """The same with a ZooKeeper for this run alone, and that one's address and credentials, which
     are set here from now on."""
-    running = place.start("run", *FOREVER, "--zookeeper", "embedded")
+    running = place.start("run", *FOREVER, "--zookeeper", "embedded", *options)
     told = running.until(lambda: re.search(r"ZooKeeper at (\S+)", running.err), "its address")
     credentials = find_credentials(Home(str(place.home)), told[1])
     assert credentials is not None
@@ -164,8 +164,10 @@ def test_an_embedded_zookeeper_is_for_its_run_and_its_user_alone(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """--zookeeper embedded starts a server for this run, and takes it and its data away. Another
-    user of the machine, who could run code with the topology's key, does not get to it."""
-    running, address, credentials = started_with_embedded(place, monkeypatch)
+    user of the machine, who could run code with the topology's key, does not get to it. The states
+    of its checkpoints go as well."""
+    mode = ("-o", "topology.reliability.mode=EFFECTIVELY_ONCE")
+    running, address, credentials = started_with_embedded(place, monkeypatch, *mode)
     with connected(address, credentials) as client:
         check_tree(client, "/heron")
     with connected(address) as stranger:
@@ -175,6 +177,7 @@ def test_an_embedded_zookeeper_is_for_its_run_and_its_user_alone(
         with pytest.raises(NoAuthError):
             stranger.create("/heron/topologies/Mine", b"{}")
     assert "Forever" in place.heronpy("list", "--zookeeper", address).succeeded().out
+    place.heronpy("checkpoint", "Forever", "--zookeeper", address).succeeded()
     assert "Traceback" not in running.end().err
     place.nothing_is_left()
 

@@ -1,0 +1,112 @@
+"""One chaos run in EFFECTIVELY_ONCE: keyed counts and windows, and whether they are exact."""
+
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.chaos.chaos_run import END_SECS, QUIET_END_SECS, Chaos, Fault, Wishes
+from tests.chaos.exact_results import differences
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Place, Running, until
+
+TOPOLOGY = TOPOLOGIES / "exact_windows.py"
+SHAPES = {
+    12: (2, 1, 2, 2, 2, 2, 1),
+    20: (3, 1, 3, 3, 4, 4, 2),
+    40: (4, 4, 8, 8, 6, 6, 4),
+}
+"""Instances -> tasks of each component."""
+NUMBERS_PER_SEC = 300
+"""Of all spouts: two shared cores have time left for the recoveries."""
+PAIR_SHARE = 0.25
+START_SECS = 1.0
+
+
+@dataclass(slots=True)
+class ExactReport:
+    """What a run came to."""
+
+    wishes: Wishes
+    instances: int
+    faults: list[Fault] = field(default_factory=list)
+    code: int | None = None
+    """Exit code of the command; None: it did not end."""
+    wrong: list[str] = field(default_factory=list)
+    errors: str = ""
+    ended_secs: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Whether the run ended by itself with exact results."""
+        return self.code == 0 and not self.wrong
+
+    def __str__(self) -> str:
+        killed = sum(each.stopped_secs is None for each in self.faults)
+        end = f"exit code {self.code}" if self.code is not None else "DID NOT END"
+        return (
+            f"seed {self.wishes.seed}, {self.instances} instances: "
+            f"{'ok' if self.good else 'FAILED'}; killed {killed}, stopped "
+            f"{len(self.faults) - killed}; {len(self.wrong)} keys are wrong; {end} "
+            f"{self.ended_secs:.1f} s after the killing"
+        )
+
+    def history(self) -> str:
+        """Every fault and every difference, one a line, and what the command said."""
+        return "\n".join([str(self), *map(str, self.faults), *self.wrong[:20], self.errors])
+
+
+def run_exact(wishes: Wishes, instances: int) -> ExactReport:
+    """One run; when it is not good its folder is kept and told."""
+    folder = Path(tempfile.mkdtemp(prefix="heron-chaos-"))
+    place = Place(folder)
+    report = ExactReport(wishes, instances)
+    try:
+        _run(place, report)
+        if report.good:
+            place.nothing_is_left(GONE_SECS)
+    finally:
+        place.close()
+        if report.good:
+            shutil.rmtree(folder)
+        else:
+            print(f"logs and results of seed {wishes.seed}: {folder}")
+    return report
+
+
+def _run(place: Place, report: ExactReport) -> None:
+    wishes, shape = report.wishes, SHAPES[report.instances]
+    spouts = (shape[0], shape[1])
+    rate = NUMBERS_PER_SEC / sum(spouts)
+    count = int((wishes.seconds - QUIET_END_SECS) * rate)
+    begin = time.monotonic() + START_SECS
+    place.environment["EXACT_SHAPE"] = ",".join(map(str, shape))
+    config = {"folder": place.path, "count": count, "rate": rate, "begin": begin}
+    options = [word for key, value in config.items() for word in ("-o", f"exact.{key}={value}")]
+    if wishes.zookeeper is not None:
+        options += ["--zookeeper", wishes.zookeeper]
+    running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
+    until(lambda: _are_up(running, report.instances), "all instances are there")
+    chaos = Chaos(running, wishes, begin)
+    report.faults = chaos.faults
+    chaos.go_on_until_over()
+    calm_since = time.monotonic()
+    try:
+        report.code = running.wait(END_SECS).code
+    except AssertionError:  # the report says so
+        pass
+    report.errors = running.err
+    report.ended_secs = time.monotonic() - calm_since
+    report.wrong = differences(place.path, spouts, count)
+
+
+def _are_up(running: Running, instances: int) -> bool:
+    """Among whom faults are chosen has to be complete."""
+    found = 0
+    for each in running.processes():
+        with suppress(psutil.Error):
+            found += " task " in " ".join(each.cmdline())
+    return found == instances
