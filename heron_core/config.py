@@ -97,8 +97,8 @@ DEFAULTS: Mapping[str, Any] = {
     # Two milliseconds are below what a person or a downstream service notices, and a message of
     # them costs two thirds of what two messages of one cost. Idle instances wait for none of it.
     LINGER_MS: 2,
-    # At full speed two milliseconds bring 1,000 tuples, so a batch is ended by the linger limit or by
-    # 256 KiB; messages of 512 tuples cost 10 to 15 % more CPU (benchmarks/one_hop).
+    # At full speed two milliseconds bring 1,000 tuples, so a batch is ended by the linger limit or
+    # by 256 KiB; messages of 512 tuples cost 10 to 15 % more CPU (benchmarks/one_hop).
     BATCH_TUPLES: 2048,
     BATCH_BYTES: 262144,
     # Heron's stream managers cut connections above 10 MB (heron_internals.yaml).

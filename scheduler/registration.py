@@ -89,8 +89,10 @@ def bring_states(submission: Submission) -> None:
         return  # who takes checkpoints may reach what we do not, and says so if not
     node: dict[str, Any] = {"latest": latest, "completed": []}
     if savepoint is not None:
-        size_bytes = savepoint.write(store, topology.name, latest + 1)
-        node = savepoint.node(latest + 1, size_bytes)
+        # Behind its own number too: sinks have named what they wrote by the numbers before it.
+        number = max(latest, savepoint.description.checkpoint) + 1
+        size_bytes = savepoint.write(store, topology.name, number)
+        node = savepoint.node(number, size_bytes)
     if node["latest"] and keys.takes_checkpoints(config):
         with open_store(submission.store_url) as nodes:
             nodes.put(checkpoints_path(topology.name), node)
