@@ -110,9 +110,9 @@ class TopologySpec:
         """Names of the components that send into `component`."""
         return {each.component for each in self.by_name[component].inputs}
 
-    def is_read(self, component: str) -> bool:
-        """Whether any component reads a stream of `component`."""
-        return any(component in self.producers_of(each.name) for each in self.components)
+    def readers_of(self, component: str) -> set[str]:
+        """Names of the components that read a stream of `component`."""
+        return {each.name for each in self.components if component in self.producers_of(each.name)}
 
     def with_config(self, extra: Config, below: Config | None = None) -> "TopologySpec":
         """The same topology with its config settled.

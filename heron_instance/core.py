@@ -365,7 +365,7 @@ class InstanceCore:
             return None
         self.shared.takes_checkpoints = True
         component = self._packing.instances[self.identity.task].component
-        is_read = self._topology.is_read(component)
+        is_read = bool(self._topology.readers_of(component))
         made = Checkpointing(self, load, is_read, self._environment.waits_for_state)
         if not made.is_waiting:
             made.warn_of_spout()

@@ -114,14 +114,7 @@ class Gates:
     def __init__(self, topology: TopologySpec, state: ContainerState, flow: FlowControl) -> None:
         self._state = state
         self._flow = flow
-        self._readers = {
-            each.name: {
-                reader.name
-                for stream in each.outputs
-                for reader, _ in topology.consumers.get((each.name, stream.name), ())
-            }
-            for each in topology.components
-        }
+        self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
         tasks_of, instances = state.packing.tasks_of, state.packing.instances
         self._by_task = {
             task: Gate(

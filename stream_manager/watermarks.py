@@ -32,14 +32,7 @@ class Watermarks:
         self._state = state
         self._flow = flow
         self._to_instance = to_instance
-        self._readers = {
-            each.name: {
-                reader.name
-                for stream in each.outputs
-                for reader, _ in topology.consumers.get((each.name, stream.name), ())
-            }
-            for each in topology.components
-        }
+        self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
         self._newest: dict[int, Frames] = {}
 
     def take(self, head: Header, frames: Frames, out: Out) -> None:

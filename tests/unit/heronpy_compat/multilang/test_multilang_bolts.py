@@ -368,7 +368,8 @@ def test_a_child_that_never_stops_talking_waits_for_us_and_lets_us_work(
     shell.engine.until(lambda: shell.engine.emitted)
     reader = shell.component.reader
     deadline = time.monotonic() + DEADLINE_SECS
-    while not reader._waits:
+    # It may say for a moment that it waits, after room was made for it.
+    while not reader._waits or len(reader.inbox) < INBOX_READS_MAX:
         assert time.monotonic() < deadline
     assert len(reader.inbox) == INBOX_READS_MAX
     held = len(shell.engine.emitted)
