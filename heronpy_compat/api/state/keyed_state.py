@@ -51,9 +51,12 @@ class DeclaredState(Generic[S]):
 
 
 def value_state(
-    default: Any = None, *, ttl_secs: float | None = None, refresh_on_read: bool = False
+    *, default: Any = None, ttl_secs: float | None = None, refresh_on_read: bool = False
 ) -> DeclaredState[ValueState[Any]]:
-    """One value for each key; a `default` that can be called (list, dict) is called each time."""
+    """One value for each key; a `default` that can be called (list, dict) is called each time.
+
+    By name only: a state's name, which other frameworks want first, is that of the attribute.
+    """
     return DeclaredState(
         lambda state, name: state.value_state(name, default, ttl_secs, refresh_on_read)
     )
