@@ -15,6 +15,8 @@ pytestmark = pytest.mark.timeout(3600)
 GUIDE, CONNECTORS = "docs/GUIDE.md", "docs/CONNECTORS.md"
 TOTALS = ["0 166833", "1 166167", "2 166500"]
 """What totals.py prints."""
+LINES = "".join(f"line {number}\n" for number in range(1000))
+ROCKSDB = ("-o", "topology.state.backend=rocksdb")
 
 
 def some_flights(environment: CleanEnvironment) -> None:
@@ -24,6 +26,23 @@ def some_flights(environment: CleanEnvironment) -> None:
     (folder / "january.csv").write_text("carrier,dep_delay\nUA,2\nAA,45\n")
     (folder / "february.csv").write_text("carrier,dep_delay\nDL,\nB6,31\n")
     environment.save(CONNECTORS, "late_flights.py")
+
+
+def some_lines(environment: CleanEnvironment) -> None:
+    """A file to be copied."""
+    (environment.work / "lines.txt").write_text(LINES)
+    environment.save(CONNECTORS, "copy_lines.py")
+
+
+def copied(environment: CleanEnvironment) -> str:
+    """What copy_lines.py has written."""
+    files = sorted((environment.work / "copy").glob("part-*"))
+    return "".join(each.read_text() for each in files)
+
+
+def in_store(url: str) -> tuple[str, str]:
+    """The option for checkpoints that go there."""
+    return "-o", f"topology.checkpoint.store={url}"
 
 
 def totals_of(printed: str) -> list[str]:
@@ -42,12 +61,17 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
     assert totals_of(alone.heronpy("run", "totals.py").succeeded().out) == TOTALS
     some_flights(alone)
     alone.save(CONNECTORS, "copy_topic.py")
+    some_lines(alone)
+    alone.heronpy("run", "copy_lines.py").succeeded()
+    assert copied(alone) == LINES
     for extra, words in (
         ("spark", ("run", "totals.py", "--engine", "spark")),
         ("spark", ("run", "totals.py", "--scheduler", "spark", "--master", "local[2]")),
         ("png", ("visualize", "totals.py", "-f", "png")),
         ("tables", ("run", "late_flights.py")),
         ("kafka", ("run", "copy_topic.py")),
+        ("rocksdb", ("run", "copy_lines.py", *ROCKSDB)),
+        ("stores", ("run", "copy_lines.py", *in_store("s3://nowhere/states"))),
     ):
         line = alone.heronpy(*words).refused()
         assert f"pip install 'heronpy-topologies[{extra}]'" in line, words
@@ -101,6 +125,15 @@ def test_tables_are_read_and_written(installed: Installed) -> None:
         {"carrier": "AA", "dep_delay": 45},
         {"carrier": "B6", "dep_delay": 31},
     ]
+
+
+def test_state_is_in_rocksdb_and_its_checkpoints_on_any_file_system(installed: Installed) -> None:
+    both = installed("rocksdb", "stores")
+    some_lines(both)
+    store = in_store(f"local://{both.work}/states")
+    both.heronpy("run", "copy_lines.py", *ROCKSDB, *store).succeeded()
+    assert copied(both) == LINES
+    assert (both.work / "states").is_dir()
 
 
 def test_a_topic_is_copied(installed: Installed) -> None:
