@@ -47,8 +47,8 @@ class ChildChannel(ShellComponent):
                 self.handle(inbox[0].popleft())
             elif inbox:
                 self.reader.done()
-            elif self.reader.child_exit is not None:
-                raise self.died_at_start(self.reader.child_exit)
+            elif (child_exit := self.reader.ended()) is not None:
+                raise self.died_at_start(child_exit)
             else:
                 self._sleep(LOOK_UP_SECS)
 
@@ -153,8 +153,8 @@ class ChildChannel(ShellComponent):
             while messages:
                 self.handle(messages.popleft())
             reader.done()
-        if reader.child_exit is not None and not reader.inbox:
-            self.child_exited(reader.child_exit)
+        if (child_exit := reader.ended()) is not None and not reader.inbox:
+            self.child_exited(child_exit)
 
     def _notify_heartbeat(self) -> None:
         """In the reader's thread, each second."""

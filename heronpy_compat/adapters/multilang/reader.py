@@ -106,6 +106,12 @@ class Reader(threading.Thread):
         if self._waits:
             self._room.set()
 
+    def ended(self) -> ChildExit | None:
+        """In the main thread: how the child has ended, when this thread has nothing more to say."""
+        if self.child_exit is not None:
+            self.join()  # it may be about to say so
+        return self.child_exit
+
     def leave(self) -> None:
         """The inbox will not be emptied any more: read on nevertheless, to the end."""
         self._leaving = True

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,20 @@ def test_a_child_that_never_says_its_pid_is_given_up(bolt: Make, quick: None) ->
     shell = bolt(topology__subprocess__timeout__secs=0.2).puppet(first=[["hang"]])
     text = refusal(shell, *PYTHON, str(PUPPET))
     assert text.endswith("was killed: it said nothing for 0.2 s at its start")
+
+
+def test_nobody_is_woken_any_more_when_a_child_was_given_up(bolt: Make, quick: None) -> None:
+    """What wakes the main thread is closed then, and its number may be another file's."""
+    shell = bolt(topology__subprocess__timeout__secs=0.2).puppet(first=[["hang"]])
+    channel, notify = shell.component, shell.component._notify
+
+    def slow() -> None:
+        threading.Event().wait(0.05)
+        notify()
+
+    channel._notify = slow
+    refusal(shell, *PYTHON, str(PUPPET))
+    assert not channel.reader.is_alive()
 
 
 def test_what_is_said_before_the_pid_is_heard(bolt: Make) -> None:
