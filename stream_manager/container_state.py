@@ -17,6 +17,8 @@ from stream_manager.acks import Trees
 from stream_manager.options import Options
 from stream_manager.queues import InstanceQueue, PeerQueue
 
+NO_EPOCH = 1 << 32
+"""Above all epochs, which have 32 bits on the wire."""
 COUNTERS = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
 
 
@@ -45,8 +47,10 @@ class ContainerState:
         """Time of the event that is handled, in seconds of any monotonic clock. Set by the core."""
         self.epoch = 0
         """Of the physical plan; our own messages carry it. Set with each plan."""
-        self.fence = 0
-        """Batches of plans before this epoch are leftovers of processes that are gone."""
+        self.fence = NO_EPOCH if options.checkpoints else 0
+        """Batches of plans before this epoch are leftovers of processes that are gone. With
+        checkpoints nothing passes before our first plan: what our predecessor had is lost, and a
+        barrier that came behind it would complete a checkpoint without it."""
         self.packing = packing
         self.queues: dict[int, InstanceQueue] = {}
         """Of the instances here, by task."""
@@ -118,7 +122,7 @@ class ContainerState:
         assert self.trees.keys() == {each.task for each in local if self._is_spout(each)}
         assert self.peers.keys() == self._others(self.packing)
         assert not self.former.keys() & self.queues.keys()
-        assert 0 <= self.fence <= self.epoch
+        assert 0 <= self.fence <= self.epoch or (self.fence, self.epoch) == (NO_EPOCH, 0)
         assert min(self.counters.values()) >= 0
         for queue in self.queues.values():
             queue.validate()

@@ -219,10 +219,12 @@ def check_counts(cluster: "Cluster") -> None:
         if isinstance(each.component, CountingSpout):
             for stream, some in each.component.all_idents.items():
                 idents.setdefault(name, {}).setdefault(stream, []).extend(some)
-        else:
+        elif isinstance(each.component, CountingBolt):
             counted.setdefault(name, Counter()).update(each.component.counts)
             if each.task not in late:
                 check_committed(cluster, each.component)
+        else:
+            require(each.task in late, f"task {each.task} still waits for its state")
     tasks_of = cluster.packing.tasks_of
     for name, expected in expected_counts(cluster.topology, idents).items():
         # Whoever was replaced after the end has nothing to count any more.
