@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from heron_core.wire.batch import targets_of
 from heron_core.wire.frames import Frames, Kind, header_of, root_owner, size_of
 from heron_core.wire.merged import split
+from heron_core.wire.messages import Pause
 from sim.checkers import require
 from stream_manager.events import Instruction, ToLocalControl
 from stream_manager.upstream import upstream_of
@@ -60,8 +61,9 @@ class PressureRules:
     def after(self, manager: "Manager", instructions: list[Instruction]) -> None:
         """One event was handled by a stream manager."""
         core = manager.core
-        if any(type(each) is ToLocalControl for each in instructions):
-            self._follow_pauses(manager)
+        told = [each for each in instructions if type(each) is ToLocalControl]
+        if told:
+            self._follow_pauses(manager, told)
         high = core.state.options.high_water_bytes
         causes = core.causes()
         for task, queue in core.state.queues.items():
@@ -78,8 +80,13 @@ class PressureRules:
             handed_most = core.state.options.window_bytes + self._largest_bytes
             require(queue.handed_bytes <= handed_most, f"task {task} was handed too much")
 
-    def _follow_pauses(self, manager: "Manager") -> None:
+    def _follow_pauses(self, manager: "Manager", told: list[ToLocalControl]) -> None:
         core = manager.core
+        for each in told:
+            # One event may lift a pause and begin another one: the instance hears of both, and may
+            # emit in between (seed 400235).
+            if each.message == Pause(on=False):
+                self._paused_since.pop(each.task, None)
         for task, queue in core.state.queues.items():
             if not core.is_paused(task) or queue.incarnation is None:
                 self._paused_since.pop(task, None)
