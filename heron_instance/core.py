@@ -125,13 +125,8 @@ class InstanceCore:
         first = waiting if environment.waits_for_state else build
         self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
-        self.saving: PeriodicSaving | None = None
-        """Of a component that saves its state by itself."""
         self.driver = self._prepared()
-        newest = environment.newest_state
-        if newest is not None and self.instance.saves_itself:
-            interval_secs = self.driver.options.checkpoint_interval_secs
-            self.saving = PeriodicSaving(self, newest, interval_secs, self._clock())
+        self.saving = self._made_saving()
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
@@ -379,6 +374,14 @@ class InstanceCore:
     def is_waiting(self) -> bool:
         """Whether there is no component yet, for nobody has said with which state it begins."""
         return self._checkpointing is not None and self._checkpointing.is_waiting
+
+    def _made_saving(self) -> PeriodicSaving | None:
+        """None of a component that does not save its state by itself."""
+        newest = self._environment.newest_state
+        if newest is None or not self.instance.saves_itself:
+            return None
+        interval_secs = self.driver.options.checkpoint_interval_secs
+        return PeriodicSaving(self, newest, interval_secs, self._clock())
 
     def _prepared(self) -> ComponentDriver:
         driver = self.instance.driver

@@ -108,8 +108,7 @@ def run_command(
     savepoint = saved.read(spec, packing, Home.of_user(), spark.is_local)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper, insecure))
-        backend = spark.backend(spec.name)
-        run = ForegroundRun.start(spec, packing, url, folders, backend, savepoint)
+        run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name), savepoint)
         return run.until_end(seconds or None, until_done)
 
 

@@ -83,20 +83,26 @@ class Fault:
         return f"{self.at_secs:7.2f} s  {self.title.removeprefix('heron: ')} {what}"
 
 
-@dataclass(slots=True)
-class Report:
-    """What a chaos run came to."""
+@dataclass(slots=True, kw_only=True)
+class Ending:
+    """How a run with faults ended, whatever it computed."""
 
     wishes: Wishes
     faults: list[Fault] = field(default_factory=list)
     ended_secs: float = 0.0
     """From the end of the killing to the end of the run."""
-    total_secs: float = 0.0
     code: int | None = None
     """Exit code of the command; None: it did not end."""
+    errors: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Report(Ending):
+    """What a chaos run came to."""
+
+    total_secs: float = 0.0
     found: Survey | None = None
     """What the records say in the end."""
-    errors: str = ""
 
     @property
     def good(self) -> bool:
@@ -217,7 +223,7 @@ def run(wishes: Wishes, tell: Callable[[str], object] = print) -> Report:
     """One run, whatever comes of it; when it is not good its folder is kept and told."""
     folder = Path(tempfile.mkdtemp(prefix="heron-chaos-"))
     place = Place(folder)
-    report = Report(wishes)
+    report = Report(wishes=wishes)
     try:
         _run(place, wishes, report)
         report.found = survey(folder, wishes.lines)
@@ -240,14 +246,19 @@ def _run(place: Place, wishes: Wishes, report: Report) -> None:
         options += ["--zookeeper", wishes.zookeeper]
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: acked(place.path), "the first line is acked")
-    chaos = Chaos(running, wishes, begin)
-    report.faults = chaos.faults
+    kill_until_over(running, begin, report)
+    report.total_secs = time.monotonic() - begin
+
+
+def kill_until_over(running: Running, begin: float, ending: Ending) -> None:
+    """Kill and stop processes as is wished, then wait for the end of the run."""
+    chaos = Chaos(running, ending.wishes, begin)
+    ending.faults = chaos.faults
     chaos.go_on_until_over()
     calm_since = time.monotonic()
     try:
-        report.code = running.wait(END_SECS).code
+        ending.code = running.wait(END_SECS).code
     except AssertionError:  # the report says so
         pass
-    report.errors = running.err
-    report.ended_secs = time.monotonic() - calm_since
-    report.total_secs = time.monotonic() - begin
+    ending.errors = running.err
+    ending.ended_secs = time.monotonic() - calm_since

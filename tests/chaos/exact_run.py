@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.chaos.chaos_run import END_SECS, QUIET_END_SECS, Chaos, Fault, Wishes
+from tests.chaos.chaos_run import QUIET_END_SECS, Ending, Wishes, kill_until_over
 from tests.chaos.exact_results import differences
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Place, Running, until
 
@@ -26,18 +26,12 @@ PAIR_SHARE = 0.25
 START_SECS = 1.0
 
 
-@dataclass(slots=True)
-class ExactReport:
+@dataclass(slots=True, kw_only=True)
+class ExactReport(Ending):
     """What a run came to."""
 
-    wishes: Wishes
     instances: int
-    faults: list[Fault] = field(default_factory=list)
-    code: int | None = None
-    """Exit code of the command; None: it did not end."""
     wrong: list[str] = field(default_factory=list)
-    errors: str = ""
-    ended_secs: float = 0.0
 
     @property
     def good(self) -> bool:
@@ -63,7 +57,7 @@ def run_exact(wishes: Wishes, instances: int) -> ExactReport:
     """One run; when it is not good its folder is kept and told."""
     folder = Path(tempfile.mkdtemp(prefix="heron-chaos-"))
     place = Place(folder)
-    report = ExactReport(wishes, instances)
+    report = ExactReport(wishes=wishes, instances=instances)
     try:
         _run(place, report)
         if report.good:
@@ -90,16 +84,7 @@ def _run(place: Place, report: ExactReport) -> None:
         options += ["--zookeeper", wishes.zookeeper]
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: _are_up(running, report.instances), "all instances are there")
-    chaos = Chaos(running, wishes, begin)
-    report.faults = chaos.faults
-    chaos.go_on_until_over()
-    calm_since = time.monotonic()
-    try:
-        report.code = running.wait(END_SECS).code
-    except AssertionError:  # the report says so
-        pass
-    report.errors = running.err
-    report.ended_secs = time.monotonic() - calm_since
+    kill_until_over(running, begin, report)
     report.wrong = differences(place.path, spouts, count)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from heron_core.stats import CheckpointStats
@@ -79,6 +80,16 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
             before = epoch()
             kill(running, *victims)
             goes_back_and_on(before)
+    upgrade(place, running, arguments)
+    assert len(list(place.path.glob("counted-*"))) == 3
+    assert counted(place.path) == emitted(place.path)
+    parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
+    assert "".join(each.read_text() for each in parts) == TEXT
+    place.nothing_is_left()
+
+
+def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None:
+    """To one more instance that counts, by a savepoint; it runs to the end."""
     savepoint = place.path / "before the upgrade"
     killed = place.heronpy("kill", "Exact", "--savepoint", savepoint).succeeded()
     assert f"begin with it by --from-savepoint {savepoint}" in killed.out
@@ -86,11 +97,6 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     (place.path / "enough").touch()
     place.environment["COUNTERS"] = "3"
     place.heronpy("run", *arguments, "--from-savepoint", savepoint).succeeded()
-    assert len(list(place.path.glob("counted-*"))) == 3
-    assert counted(place.path) == emitted(place.path)
-    parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
-    assert "".join(each.read_text() for each in parts) == TEXT
-    place.nothing_is_left()
 
 
 def counted(folder: Path) -> Counter[int]:
