@@ -1,10 +1,12 @@
 """The control thread of an instance: its socket and its clock; core.py decides what it does.
 
-It sends heartbeats and answers the stream manager at once, however long user code takes, so a long
-`process` is "busy" and never "dead".
+It reports numbers and answers the stream manager at once, however long user code takes, so a long
+`process` is "busy" and never "dead". It sends the supervisor its heartbeats, too: if this thread
+stands still nobody can tell the instance anything, and it has to be replaced.
 """
 
 import logging
+import math
 import os
 import threading
 import time
@@ -31,6 +33,7 @@ from heron_instance.events import (
 )
 from heron_instance.runtime.watchdog import main_thread_stack
 from heron_io.process_usage import OwnUsage
+from heron_io.processes import SupervisorLink
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -60,6 +63,9 @@ class ControlThread(threading.Thread):
         self._ending = False
         self._input_came = False
         self._connections = 0
+        self._link: SupervisorLink | None = None
+        self._heartbeat_secs = math.inf
+        self._heartbeat_at = math.inf
         self._usage = OwnUsage()
         self._by_instruction: dict[type, Callable[[Any], None]] = {
             SendControl: lambda each: self._send(each.message),
@@ -67,6 +73,10 @@ class ControlThread(threading.Thread):
             Exit: _exit,
             ReportLongCall: _report_long_call,
         }
+
+    def supervised(self, link: SupervisorLink, heartbeat_secs: float) -> None:
+        """Before the start: send heartbeats so often, and end the process with its parent."""
+        self._link, self._heartbeat_secs = link, heartbeat_secs
 
     def send(self, message: messages.FromInstance) -> None:
         """Send a message from any thread."""
@@ -90,13 +100,18 @@ class ControlThread(threading.Thread):
         poller = zmq.Poller()
         # A new stream manager asks who we are when it hears of us, which may be in some seconds.
         monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
-        for source in (self._socket, self._waker.readable, monitor):
+        lifeline = () if self._link is None else (self._link.lifeline,)
+        for source in (self._socket, self._waker.readable, monitor, *lifeline):
             poller.register(source, zmq.POLLIN)
         self._perform(core.handle(Connected(), time.monotonic()))
         while not self._ending:
             now = time.monotonic()
             self._perform(core.handle(timer, now))
-            ready = dict(poller.poll(max(1, int((core.next_heartbeat - now) * 1000))))
+            self._heartbeat(now)
+            due_secs = min(core.next_heartbeat, self._heartbeat_at) - now
+            ready = dict(poller.poll(max(1, math.ceil(due_secs * 1000))))
+            if not ready.keys().isdisjoint(lifeline):
+                os._exit(ExitCode.ORPHANED)
             if self._waker.readable in ready:
                 self._waker.clear()
             if self._input_came:
@@ -119,6 +134,12 @@ class ControlThread(threading.Thread):
     def _send_outgoing(self) -> None:
         while self._outgoing:
             self._send(self._outgoing.popleft())
+
+    def _heartbeat(self, now: float) -> None:
+        """Awake as it is: to be woken for the heartbeat alone would cost more than to send it."""
+        if self._link is not None:
+            self._heartbeat_at = now + self._heartbeat_secs
+            self._link.heartbeat()
 
     def _connected(self, event: list[bytes]) -> None:
         """A connection stands: the first one, or one to a new stream manager."""

@@ -65,7 +65,7 @@ IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 source that stays silent is asked a hundred times a second."""
 WAIT_SECS_MAX = 1.0
 """A wait without anything due ends after this anyway."""
-IDLE_BOLT_WAIT_SECS_MAX = 10.0
+IDLE_BOLT_WAIT_SECS_MAX = 60.0
 """That of a bolt without input: of two hundred most wait, and a wake-up costs 60 microseconds."""
 TURN_SECS_MIN = 0.001
 """A spout emits for so long between two looks at its acks, or for its linger time."""

@@ -53,9 +53,9 @@ log = logging.getLogger("heron_instance")
 
 ERROR_CHARACTERS = 500
 """Of why an instance cannot start, for people to read in one line."""
-HEARTBEATS_IN_LIVENESS_TIMEOUT = 4
-"""A supervisor misses three before it calls a process silent, and two hundred processes need not
-wake it two hundred times a second."""
+HEARTBEATS_IN_LIVENESS_TIMEOUT = 3
+"""A supervisor misses two before it calls a process silent. With the default of 15 s that is as
+often as an idle instance reports its numbers, and so both are one wake-up."""
 
 _TURN = Turn()
 _INPUT_EMPTY = InputEmpty()
@@ -153,9 +153,11 @@ class Server:
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
-    def run(self) -> int:
-        """Run the component until it is told to stop; returns the exit code."""
+    def run(self, link: SupervisorLink, heartbeat_secs: float) -> int:
+        """Run the component until it is told to stop; returns the exit code. From now on the
+        control thread sends the supervisor its heartbeats."""
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
+        self._control_thread.supervised(link, heartbeat_secs)
         self._control_thread.start()
         try:
             self._loop_or_tell()
@@ -285,5 +287,9 @@ def run(
     What the user's class raises when it is loaded or initialised passes through.
     """
     liveness_secs = keys.seconds(keys.with_defaults(topology.config), keys.LIVENESS_TIMEOUT_SECS)
-    start_heartbeat_thread(link, liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT)
-    return Server(topology, packing, arguments, link.predecessor).run()
+    heartbeat_secs = liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT
+    # The user's class may take long to load and to initialise.
+    stop_heartbeats = start_heartbeat_thread(link, heartbeat_secs)
+    server = Server(topology, packing, arguments, link.predecessor)
+    stop_heartbeats()
+    return server.run(link, heartbeat_secs)

@@ -29,6 +29,7 @@ from heron_core.supervision import (
     encode_message,
     encode_reason,
 )
+from heron_io.waker import Waker
 
 PR_SET_PDEATHSIG = 1
 HEARTBEAT_THREAD_SECS = 1.0
@@ -102,19 +103,29 @@ class SupervisorLink:
 
 def start_heartbeat_thread(
     link: SupervisorLink, interval_secs: float = HEARTBEAT_THREAD_SECS
-) -> None:
+) -> Callable[[], None]:
     """A thread that sends heartbeats whatever the main thread does, and ends the process with its
-    parent."""
+    parent. Returns what ends the thread: whoever calls that does both from then on."""
+    stopped = Waker()
 
     def run() -> None:
         poll = select.poll()
-        poll.register(link.lifeline, select.POLLIN)
+        for number in (link.lifeline, stopped.readable):
+            poll.register(number, select.POLLIN)
         link.heartbeat()
-        while not poll.poll(int(interval_secs * 1000)):
+        while not (ready := poll.poll(int(interval_secs * 1000))):
             link.heartbeat()
-        os._exit(ExitCode.ORPHANED)
+        if link.lifeline in dict(ready):
+            os._exit(ExitCode.ORPHANED)
 
-    threading.Thread(target=run, name="heartbeat", daemon=True).start()
+    def stop() -> None:
+        stopped.wake()
+        thread.join()
+        stopped.close()
+
+    thread = threading.Thread(target=run, name="heartbeat", daemon=True)
+    thread.start()
+    return stop
 
 
 @dataclass(frozen=True, slots=True)

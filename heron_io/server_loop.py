@@ -25,6 +25,7 @@ from heron_core.exit_codes import ExitCode
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.transport import drain, tcp_router
+from heron_io.waker import Waker
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,11 @@ class ServerLoop:
         self._link = link
         if link is not None:
             self._poller.register(link.lifeline, zmq.POLLIN)
-        self._timer_secs = timer_secs
-        self._timer_at = float("-inf")
+        self.timer_secs = timer_secs
+        """Between two timers, from the last one on."""
+        self._timer_was_at = float("-inf")
+        self._stopped = Waker()
+        self._poller.register(self._stopped.readable, zmq.POLLIN)
 
     def tcp_router(
         self, host: str, hwm: int, frame_bytes_max: int
@@ -72,9 +76,10 @@ class ServerLoop:
         self._poller.unregister(sock)
 
     def stop(self, reason: str, code: int = 0) -> None:
-        """End soon; the first reason counts. From any thread and from signal handlers."""
+        """End at once; the first reason counts. From any thread and from signal handlers."""
         if self.end is None:
             self.end = End(reason, code)
+            self._stopped.wake()
 
     def stop_on_sigterm(self) -> None:
         """Let SIGTERM stop it."""
@@ -87,16 +92,16 @@ class ServerLoop:
     def is_timer_due(self, now: float) -> bool:
         """Whether a timer's interval is over, which begins the next one. A supervisor gets a
         heartbeat with it."""
-        if now < self._timer_at:
+        if now < self._timer_was_at + self.timer_secs:
             return False
-        self._timer_at = now + self._timer_secs
+        self._timer_was_at = now
         if self._link is not None:
             self._link.heartbeat()
         return True
 
     def until_timer_secs(self, now: float) -> float:
         """How long it is until the timer is due."""
-        return min(self._timer_secs, max(0.0, self._timer_at - now))
+        return min(self.timer_secs, max(0.0, self._timer_was_at + self.timer_secs - now))
 
     def poll(self, timeout_secs: float) -> dict[Any, int]:
         """What is ready, after waiting for something at most so long; meanwhile clients are let in
@@ -122,7 +127,7 @@ class ServerLoop:
         while self.end is None and (left := until - time.monotonic()) > 0:
             if self._link is not None:
                 self._link.heartbeat()
-            self.poll(min(left, self._timer_secs))
+            self.poll(min(left, self.timer_secs))
 
     @property
     def connections(self) -> dict[str, int]:
@@ -134,5 +139,7 @@ class ServerLoop:
 
     def close(self, linger_ms: int) -> End:
         """Close all sockets, with so long for what is still to be sent; returns the end."""
+        self.end = self.end or End("nothing to do", 0)  # a signal that comes now stops nothing
         self.context.destroy(linger=linger_ms)
-        return self.end or End("nothing to do", 0)
+        self._stopped.close()
+        return self.end

@@ -321,6 +321,24 @@ class Lifecycle:
         """Send a message to the stream managers in the plan."""
         self.members.send_all(self.plan.containers, message, out)
 
+    @property
+    def is_probing(self) -> bool:
+        """Whether rounds of probes count what is in flight."""
+        return self.may_probe and (
+            self.draining or self.rescale.spouts_paused or self.termination.is_near
+        )
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something under way goes on by the timer, and no message may tell that it can."""
+        return (
+            self.draining
+            or self.termination.is_near
+            or self.members.has_candidates
+            or self.rescale.stage is not None
+            or self.effectively_once is not None
+        )
+
     # --- what the user wants ------------------------------------------------------------------
 
     def set_state(self, state: str, now: float, out: Out) -> bool:

@@ -60,6 +60,11 @@ class Membership:
         self._heard_at[who.container] = newcomer.since
         out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
 
+    @property
+    def has_candidates(self) -> bool:
+        """Whether a stream manager has so long to answer, and no longer."""
+        return bool(self._candidates)
+
     def take_over(self, now: float, out: Out) -> RegisteredStreamManager | None:
         """A candidate that takes over from a stream manager that does not answer; None if there is
         no such candidate (any more)."""

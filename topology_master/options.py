@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.plans import initial_state
+from heron_core.report_interval import idle_report_secs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,10 @@ class Options:
     """Between the end of one and the next."""
     checkpoints_retained: int = 3
     silent_secs: float = 5.0
-    """A container or instance that was not heard of for so long is shown as down: five heartbeats
-    of a stream manager, three of an instance at least."""
+    """A container that was not heard of for so long is shown as down: five heartbeats of its stream
+    manager at least."""
+    metrics_interval_secs: float = 1.0
+    """Between two reports of an instance, or more (heron_core.report_interval)."""
     keep_secs: float = 1.0
     """Between two times that a hundred tasks' counts are kept for a master that takes over; more
     tasks, less often."""
@@ -45,10 +48,16 @@ class Options:
     """How long a registered stream manager has to answer when another one of its container
     registers: a hundred round trips, and still half a second from a death to its replacement."""
 
+    def instance_silent_secs(self, tasks: int) -> float:
+        """An instance, of so many, that was not heard of for so long is shown as down: longer than
+        one that does nothing keeps silent."""
+        return self.silent_secs + idle_report_secs(self.metrics_interval_secs, tasks)
+
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Options":
         """The options in a topology's config."""
         merged = keys.with_defaults(config)
+        interval_secs = keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000
         return Options(
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
@@ -57,9 +66,8 @@ class Options:
             checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
             checkpoint_pause_secs=keys.whole_number(merged, keys.CHECKPOINT_PAUSE_MS, 0) / 1000,
             checkpoints_retained=keys.whole_number(merged, keys.CHECKPOINTS_RETAINED, 1),
-            silent_secs=max(
-                5.0, 3 * keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000
-            ),
+            silent_secs=max(5.0, 3 * interval_secs),
+            metrics_interval_secs=interval_secs,
             deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
             reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
         )

@@ -41,7 +41,7 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
 from heron_io.transport import drain
 from topology_master import events
-from topology_master.core import TopologyMaster
+from topology_master.core import TIMER_SECS, TopologyMaster
 from topology_master.incidents import Incidents
 from topology_master.measurements import Measurements
 from topology_master.options import Options
@@ -55,7 +55,6 @@ MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 DRAIN_MESSAGES = 256
 LAST_MESSAGES_MAX = 100_000
 """Taken at the end: whoever sent them has ended before us, so they do not get more."""
-TIMER_SECS = 0.02
 LINGER_MS = 100
 """For answers that are still to be sent when it ends."""
 STANDBY_SECS = 0.2
@@ -297,6 +296,7 @@ class Server:
                 self._handle(events.Timer(stored=not self._pending))
             if now >= self._leave_at:
                 self._loop.stop("the topology has ended", ExitCode.ENDED)
+            self._loop.timer_secs = TIMER_SECS if self._pending else self._core.timer_secs
             ready = self._loop.poll(self._loop.until_timer_secs(now))
             self._core.counters.update(self._loop.connections)
             for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):

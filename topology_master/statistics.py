@@ -23,9 +23,10 @@ def topology_stats(
     registered, measurements = life.members.registered, life.measurements
     wanted = component if component in life.topology.by_name else None
     silent = life.members.silent(options.silent_secs, now)
-    fresh = measurements.fresh(now - options.silent_secs, silent)
     live = registered.keys() - silent
     packing = life.plan.packing
+    silent_secs = options.instance_silent_secs(len(packing.instances))
+    fresh = measurements.fresh(now - silent_secs, silent)
     components = measurements.components(fresh)
     return TopologyStats(
         topology=life.topology.name,

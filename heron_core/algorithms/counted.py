@@ -51,10 +51,14 @@ class Counted:
         self.emitted += other.emitted
         for key, number in other.sums.items():
             self.sums[key] = self.sums.get(key, 0) + number
-        self.user_totals = summed((self.user_totals, other.user_totals))
+        if other.user_totals:
+            self.user_totals = summed((self.user_totals, other.user_totals))
         for kind, latency in other.latencies.items():
             known = self.latencies.get(kind)
-            self.latencies[kind] = latency if known is None else _joined(known, latency)
+            if known is None or not known["number"]:
+                self.latencies[kind] = latency
+            elif latency["number"]:
+                self.latencies[kind] = _joined(known, latency)
 
     def to_json(self) -> dict[str, Any]:
         """As a master keeps it for its successor: all but the latencies, which are large."""

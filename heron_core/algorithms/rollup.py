@@ -145,6 +145,8 @@ class RollUp:
         """task id -> incarnation and counts of the process that a master before us knew"""
         self._gone: dict[str, Counted] = {}
         """component -> what instances had counted that a scaling has ended"""
+        self._counts: dict[int, Counted] = {}
+        """task id -> `_counted`, until that changes: of two hundred instances most stand still"""
         self._rates = Rates()
 
     @property
@@ -157,7 +159,13 @@ class RollUp:
         numbers."""
         for task in leaving(self._packing, packing):
             counted = self._counted(task)
-            for each in (self._bases, self._newest, self._remembered, self._heard_at):
+            for each in (
+                self._bases,
+                self._newest,
+                self._remembered,
+                self._heard_at,
+                self._counts,
+            ):
                 each.pop(task, None)
             if task in packing.instances:
                 self._bases[task] = counted
@@ -168,6 +176,7 @@ class RollUp:
 
     def update(self, task: int, snapshot: Snapshot, now: float) -> None:
         """Take a task's snapshot."""
+        self._counts.pop(task, None)
         before = self._newest.get(task)
         remembered = self._remembered.pop(task, None)
         if remembered is not None and remembered[0] != snapshot["incarnation"]:
@@ -203,6 +212,7 @@ class RollUp:
         """What a master before us kept by `to_json`; KeyError, TypeError, ValueError for what is
         none."""
         tasks = self._packing.instances
+        self._counts.clear()
         for word, each in data["newest"].items():
             if (task := int(word)) in tasks:
                 self._remembered[task] = (int(each["incarnation"]), Counted.from_json(each))
@@ -274,8 +284,10 @@ class RollUp:
         return None if state is None else clock_stats(self._packing, task, state)
 
     def _counted(self, task: int) -> Counted:
-        """What all processes of a task have counted."""
-        counted = Counted()
+        """What all processes of a task have counted; nobody is to change it."""
+        if (known := self._counts.get(task)) is not None:
+            return known
+        counted = self._counts[task] = Counted()
         if task in self._bases:
             counted.join(self._bases[task])
         if task in self._newest:

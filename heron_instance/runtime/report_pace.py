@@ -1,13 +1,9 @@
-"""How often an instance reports its numbers: less often while nothing happens, or of thousands."""
+"""When an instance reports its numbers: heron_core.report_interval says how often."""
 
 from collections.abc import Mapping
 from typing import Any
 
-IDLE_INTERVALS = 5
-"""An instance whose numbers stand still reports them after so many intervals again. Its first
-tuple ends that, so nobody sees its work later than that of others."""
-REPORTS_PER_SEC_MAX = 600
-"""Of all instances of a topology: the master takes 50 microseconds for each, so 3 % of a core."""
+from heron_core.report_interval import idle_report_secs, report_secs
 
 
 class ReportPace:
@@ -15,7 +11,8 @@ class ReportPace:
 
     def __init__(self, interval_secs: float, may_rest: bool) -> None:
         """`may_rest`: whether it may report less often while nothing happens."""
-        self._least_secs = self._interval_secs = interval_secs
+        self._interval_secs = interval_secs
+        self._tasks = 1
         self._may_rest = may_rest
         self._last: Mapping[str, Any] = {}
         self._reported_at = 0.0
@@ -26,7 +23,7 @@ class ReportPace:
 
     def follow_size(self, tasks: int) -> None:
         """So many instances share the master."""
-        self._interval_secs = max(self._least_secs, tasks / REPORTS_PER_SEC_MAX)
+        self._tasks = tasks
 
     def reported(self, snapshot: Mapping[str, Any], now: float) -> None:
         """A report was made, of these numbers."""
@@ -35,11 +32,11 @@ class ReportPace:
             numbers["clock"] = {**clock, "silent_secs": None}  # which grows while nothing happens
         self.is_resting = self._may_rest and numbers == self._last
         self._last, self._reported_at = numbers, now
-        idle_secs = IDLE_INTERVALS * self._least_secs if self.is_resting else 0.0
-        self.due_at = now + max(self._interval_secs, idle_secs)
+        secs = idle_report_secs if self.is_resting else report_secs
+        self.due_at = now + secs(self._interval_secs, self._tasks)
 
     def wake(self) -> None:
         """Something happens again; in the thread that makes the reports."""
         if self.is_resting:
             self.is_resting = False
-            self.due_at = self._reported_at + self._interval_secs
+            self.due_at = self._reported_at + report_secs(self._interval_secs, self._tasks)

@@ -208,6 +208,7 @@ def _instance_spec(
         INSTANCE_GRACE_SECS,
         killed_with_parent=True,
         memory_bytes_max=memory_bytes_max,
+        is_urgent=False,
     )
 
 

@@ -8,6 +8,7 @@ this warm process within milliseconds, with everything imported.
 import logging
 import os
 import select
+import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -41,9 +42,13 @@ class _Process:
 
     child: Child
     status_pipe: int
+    selector: selectors.BaseSelector
+    """Which polls the status pipe."""
     status: StatusReader = field(default_factory=StatusReader)
 
     def close(self) -> None:
+        # By name: siblings have inherited the pipe, so that closing it here does not end it.
+        self.selector.unregister(self.status_pipe)
         os.close(self.status_pipe)
         os.close(self.child.lifeline)
 
@@ -69,6 +74,9 @@ class Supervisor:
         self._link = link
         self._read_specs = read_specs
         self._waker = Waker()
+        self._woken_by, self._polled = _selectors(self._waker, link)
+        """File descriptors, with the name of the child if it is its status pipe: those that end a
+        wait, and the status pipes that are read after it, whatever has ended it."""
         self._processes: dict[str, _Process] = {}
         self._orphans = Orphans() if kills_orphans else None
         self._measure_at = 0.0
@@ -144,22 +152,22 @@ class Supervisor:
             signal_process(process.child.pid, number)
 
     def _wait(self, timeout_secs: float) -> None:
-        """Until a child ends or says something, our parent ends, or the time is over.
+        """Until a child ends or says something urgent, our parent ends, or the time is over.
 
         Once all are to end only their ends matter, and pipes whose other end is closed would keep
         the poll awake.
         """
-        poll = select.poll()
-        poll.register(self._waker.readable, select.POLLIN)
-        readers: dict[int, str] = {}
         if self._core.outcome is None:
-            readers = {each.status_pipe: name for name, each in self._processes.items()}
-            for number in (self._link.lifeline, *readers):
-                poll.register(number, select.POLLIN)
-        ready = {number for number, _ in poll.poll(int(timeout_secs * 1000) + 1)}
+            ready = {key.fd: key.data for key, _ in self._woken_by.select(timeout_secs)}
+            ready |= {key.fd: key.data for key, _ in self._polled.select(0)}
+        else:
+            ends = select.poll()
+            ends.register(self._waker.readable, select.POLLIN)
+            ends.poll(int(timeout_secs * 1000) + 1)
+            ready = {}
         self._waker.clear()
-        for number in ready & readers.keys():
-            self._read_status(readers[number], self._processes[readers[number]])
+        for name in filter(None, ready.values()):
+            self._read_status(name, self._processes[name])
         if self._stop is not None:
             stop, self._stop = self._stop, None
             self._handle(events.Stop(stop))
@@ -206,7 +214,9 @@ class Supervisor:
 
         child = fork_child(spec.title, main, killed_with_parent=spec.killed_with_parent)
         os.close(theirs)
-        self._processes[spec.name] = _Process(child, ours)
+        selector = self._woken_by if spec.is_urgent else self._polled
+        selector.register(ours, selectors.EVENT_READ, spec.name)
+        self._processes[spec.name] = _Process(child, ours, selector)
         self._handle(events.Started(spec.name, child.pid))
 
     def _measure_memory(self) -> None:
@@ -247,6 +257,17 @@ class Supervisor:
         self._read_status(name, process)
         process.close()
         self._handle(events.Ended(name, code, process.status.reason))
+
+
+def _selectors(
+    waker: Waker, link: SupervisorLink
+) -> tuple[selectors.BaseSelector, selectors.BaseSelector]:
+    """Kept between two waits: with two hundred children it takes longer to make them anew than
+    all that is done after a wait."""
+    woken_by = selectors.DefaultSelector()
+    for number in (waker.readable, link.lifeline):
+        woken_by.register(number, selectors.EVENT_READ, "")
+    return woken_by, selectors.DefaultSelector()
 
 
 def _ended_child() -> tuple[int, int] | None:

@@ -23,6 +23,9 @@ class ProcessSpec:
     """Exit codes after which it is not started again: they end the supervisor as well."""
     memory_bytes_max: int | None = None
     """One that uses more is restarted."""
+    is_urgent: bool = True
+    """Whether what it says is read at once. Of one that sends heartbeats alone it is read with the
+    next timer: two hundred of those would wake their supervisor fifty times a second."""
 
 
 @dataclass(frozen=True, slots=True)

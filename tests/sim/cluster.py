@@ -54,6 +54,8 @@ class Manners:
 class Cluster:
     """All processes of one topology, made from one seed."""
 
+    round_secs = ROUND_SECS
+
     def __init__(self, seed: int, effectively_once: bool = False) -> None:
         self.seed = seed
         self.effectively_once = effectively_once
@@ -62,10 +64,9 @@ class Cluster:
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         self.clock = Clock(rng.choice((1e-5, 1e-4)))
         self.habits = Habits(Random(rng.random()))
-        config = random_config(rng) | (checkpoint_config(seed) if effectively_once else {})
+        config = self._chosen_config()
         self._choose_habits(config)
-        self.topology: TopologySpec = random_topology(rng, self.habits, config)
-        self.topology = counting(self.topology, self.habits) if effectively_once else self.topology
+        self.topology = self._made_topology(config)
         instances = sum(each.parallelism for each in self.topology.components)
         containers = min(config[keys.STMGRS], instances)
         self.topology = self.topology.with_config({keys.STMGRS: containers})
@@ -76,17 +77,7 @@ class Cluster:
         self.stored_execution: dict[str, Any] = {}
         self.stored_checkpoints: dict[str, Any] = {}
         self.deployment = Deployment(self, first)
-        self.manners = Manners(
-            refusing_share=rng.choice((0.0, 0.1, 0.5)),
-            peer_messages_max=rng.choice((2, 8, 64)),
-            repeated_share=rng.choice((0.0, REPEATED_SHARE)),
-            consumed_bytes=rng.choice((100, 1000)),
-            window_bytes=rng.choice((300, 1000, 5000)),
-            pipelined_bytes=self.chance.choice((0, 150, 100_000)),
-            at_once_bytes=self.chance.choice((0, 1000)),
-            master_silent_secs=rng.choice((0.7, 1.5)),
-            drain_secs=rng.choice((0.2, 3.0, 60.0)),
-        )
+        self.manners = self._chosen_manners()
         self.refusing_share = self.manners.refusing_share
         self.rules = PressureRules(self)
         self.rounds = 0
@@ -117,6 +108,28 @@ class Cluster:
         for instance in self.instances.values():
             if rng.random() < 0.2:
                 instance.speed = rng.choice((0.0, 0.02, 0.2))
+
+    def _chosen_config(self) -> dict[str, Any]:
+        once = checkpoint_config(self.seed) if self.effectively_once else {}
+        return random_config(self.rng) | once
+
+    def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
+        topology = random_topology(self.rng, self.habits, config)
+        return counting(topology, self.habits) if self.effectively_once else topology
+
+    def _chosen_manners(self) -> Manners:
+        rng = self.rng
+        return Manners(
+            refusing_share=rng.choice((0.0, 0.1, 0.5)),
+            peer_messages_max=rng.choice((2, 8, 64)),
+            repeated_share=rng.choice((0.0, REPEATED_SHARE)),
+            consumed_bytes=rng.choice((100, 1000)),
+            window_bytes=rng.choice((300, 1000, 5000)),
+            pipelined_bytes=self.chance.choice((0, 150, 100_000)),
+            at_once_bytes=self.chance.choice((0, 1000)),
+            master_silent_secs=rng.choice((0.7, 1.5)),
+            drain_secs=rng.choice((0.2, 3.0, 60.0)),
+        )
 
     def _choose_habits(self, config: dict[str, Any]) -> None:
         habits, rng = self.habits, self.rng
@@ -163,7 +176,7 @@ class Cluster:
         for container in [each.container for each in self.managers.values() if each.refused]:
             self.kill_manager(container)
             self.start_manager(container)
-        self.clock.advance(ROUND_SECS if busy else IDLE_SECS)
+        self.clock.advance(self.round_secs if busy else IDLE_SECS)
         if not busy and self.rounds % IDLE_CHECK_ROUNDS == 0 and self._nothing_under_way:
             self.rules.check_idle()
 

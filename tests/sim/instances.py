@@ -95,6 +95,9 @@ class Instance:
         self._is_busy = False
         self._call: SuspendableCall | None = None
         self._is_in_control = False
+        self.naps = False
+        """Whether its user code ever calls `nap`."""
+        self._nap_until: float | None = None
         self._unsaved: SaveState | None = None
         """What the saving thread has still to write."""
         shared = SharedState()
@@ -196,6 +199,14 @@ class Instance:
             assert self._call is not None
             self._call.suspend()
 
+    def nap(self, secs: float) -> None:
+        """From user code, which takes so long: everybody else goes on meanwhile."""
+        assert self._call is not None
+        self._nap_until = self.cluster.clock.now + secs
+        while self.cluster.clock.now < self._nap_until:
+            self._call.suspend()
+        self._nap_until = None
+
     def _clock(self) -> float:
         now = self.cluster.clock()
         self._preempt()
@@ -239,13 +250,20 @@ class Instance:
         if sent >= LOCAL_MESSAGES_MAX or self.has_exited:
             return self._is_busy
         if self._call is not None:
-            if self.core.shared.may_send:
+            if self._may_go_on:
                 self._resume(self._call)
         else:
             event = self._due_event()
             if event is not None:
                 self._start(event, overlaps)
         return self._is_busy or len(self.data) > sent
+
+    @property
+    def _may_go_on(self) -> bool:
+        """Whether what the suspended call waits for is there."""
+        if self._nap_until is not None:
+            return self.cluster.clock.now >= self._nap_until
+        return self.core.shared.may_send
 
     def _due_event(self) -> Event | None:
         match self._step:
@@ -266,7 +284,7 @@ class Instance:
         return Received(self.inbox.take())
 
     def _start(self, event: Event, overlaps: bool) -> None:
-        if overlaps or not self.core.shared.may_send:
+        if overlaps or self.naps or not self.core.shared.may_send:
             self._call = SuspendableCall(lambda: self._round(event))
             self._resume(self._call)
         else:

@@ -162,7 +162,7 @@ def test_what_was_processed_is_reported_with_the_next_message() -> None:
     process = running(Middle)
     process.component.script = process.component.ack
     process.receive(["x"])
-    assert process.handle(InputEmpty()) == [Wait(110.0, for_input=True)]
+    assert process.handle(InputEmpty()) == [Wait(160.0, for_input=True)]
     assert process.kinds() == [Kind.CONSUMED, Kind.ACK]
     assert process.consumed() == 1
 

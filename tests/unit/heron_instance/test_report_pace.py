@@ -1,6 +1,7 @@
 """How often an instance reports its numbers."""
 
-from heron_instance.runtime.report_pace import IDLE_INTERVALS, REPORTS_PER_SEC_MAX, ReportPace
+from heron_core.report_interval import IDLE_INTERVALS, REPORTS_PER_SEC_MAX
+from heron_instance.runtime.report_pace import ReportPace
 
 
 def pace(may_rest: bool = True) -> ReportPace:

@@ -66,6 +66,18 @@ def test_it_ends_with_its_parent() -> None:
     os.close(theirs)
 
 
+def test_whoever_stops_it_need_not_wait_for_its_timer(loop: ServerLoop) -> None:
+    loop.stop("SIGTERM")
+    assert loop.poll(10 * WAIT_SECS)
+
+
+def test_a_timer_that_is_to_come_sooner_does(loop: ServerLoop) -> None:
+    assert loop.is_timer_due(100.0)
+    loop.timer_secs = 0.5
+    assert loop.until_timer_secs(100.25) == 0.25
+    assert loop.is_timer_due(100.5)
+
+
 def test_the_timer_is_due_at_once_and_then_after_its_interval(loop: ServerLoop) -> None:
     assert loop.is_timer_due(100.0)
     assert not loop.is_timer_due(100.9)

@@ -12,7 +12,7 @@ from heron_core.supervision import (
     StatusReader,
     encode_message,
 )
-from heron_io.processes import SupervisorLink
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
 
 SMALL = {"packing": "small"}
 LARGE = {"packing": "x" * 3 * STATUS_PIPE_BYTES}
@@ -88,6 +88,16 @@ def test_a_supervisor_that_does_not_read_stops_nobody(pipe: Pipe) -> None:
         pipe.link.send(LARGE)
         pipe.link.report("x")
     assert len(os.read(pipe.readable, 2 * STATUS_PIPE_BYTES)) <= STATUS_PIPE_BYTES
+
+
+def test_another_thread_takes_the_heartbeats_over(pipe: Pipe) -> None:
+    lifeline, parents_end = os.pipe()
+    pipe.link.lifeline = lifeline
+    stop = start_heartbeat_thread(pipe.link)
+    stop()
+    os.close(parents_end)  # what would end the process if the thread were still there
+    assert os.read(pipe.readable, STATUS_PIPE_BYTES) == HEARTBEAT
+    os.close(lifeline)
 
 
 def test_without_a_supervisor_nothing_is_said() -> None:

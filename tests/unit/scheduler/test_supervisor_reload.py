@@ -32,9 +32,13 @@ def _stubborn(link: SupervisorLink) -> int:
         signal.sigtimedwait([], 0.05)
 
 
-def process(name: str, main: Callable[[SupervisorLink], int] = _until_terminated) -> ProcessSpec:
+def process(
+    name: str, main: Callable[[SupervisorLink], int] = _until_terminated, *, is_urgent: bool = True
+) -> ProcessSpec:
     """A child that stays."""
-    return ProcessSpec(name, f"test: {name}", main, 0.3, killed_with_parent=True)
+    return ProcessSpec(
+        name, f"test: {name}", main, 0.3, killed_with_parent=True, is_urgent=is_urgent
+    )
 
 
 @dataclass
@@ -59,7 +63,9 @@ class Script:
 
 
 def seen_by(
-    first: list[ProcessSpec], *answers: list[ProcessSpec] | Exception
+    first: list[ProcessSpec],
+    *answers: list[ProcessSpec] | Exception,
+    is_urgent: bool = True,
 ) -> list[dict[str, int]]:
     """Run a supervisor in a process of its own; name -> pid at each call of the hook."""
     script = Script(list(answers))
@@ -73,7 +79,7 @@ def seen_by(
             link.request_reload()
         return 0
 
-    asking = process("asks", asks)
+    asking = process("asks", asks, is_urgent=is_urgent)
 
     def main(lifeline: int) -> int:
         supervisor = Supervisor([asking, *first], SupervisorLink(lifeline), 5, END_SECS, script)
@@ -102,6 +108,14 @@ def test_new_jobs_start_others_end_and_who_stays_is_not_touched() -> None:
     assert first.keys() == {"asks", "one", "two"}
     assert last.keys() == {"asks", "one", "three"}
     assert last["one"] == first["one"]
+
+
+def test_what_is_not_urgent_is_heard_with_the_next_timer() -> None:
+    # An instance: two hundred of them must not wake their executor with each heartbeat.
+    one, two = process("one"), process("two", is_urgent=False)
+    first, last = seen_by([one], [one, two], is_urgent=False)
+    assert first.keys() == {"asks", "one"}
+    assert last.keys() == {"asks", "one", "two"}
 
 
 def test_one_that_does_not_end_is_killed_and_may_come_back() -> None:

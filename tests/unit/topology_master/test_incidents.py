@@ -146,6 +146,20 @@ def test_of_a_stream_managers_queues_nobody_knows_how_much_they_held() -> None:
     assert not tracked.stats().lost_uncounted, "its trees fail, and are replayed"
 
 
+def test_an_instance_that_does_nothing_is_not_taken_for_dead() -> None:
+    """It reports every five seconds, and its stream manager passes that on every second."""
+    made = Made()
+    made.heartbeat(2, {COUNT: snapshot(0.0)})
+    for _ in range(7):
+        made.passes(1.0)
+        made.heartbeat(2, {})
+    assert made.stats().components["count"].up == 1
+    for _ in range(5):
+        made.passes(1.0)
+        made.heartbeat(2, {})
+    assert made.stats().components["count"].up == 0
+
+
 def test_a_dead_container_is_shown_as_down_within_seconds() -> None:
     """A machine is gone, and the cluster has no room for another container."""
     made = Made()
