@@ -24,7 +24,7 @@ from benchmarks.topologies.idle import BOLTS_VARIABLE
 from heronpy_compat.loading.load import load_topology
 
 INSTANCES = 200
-SETTLE_SECONDS = 8.0
+SETTLE_SECONDS = 14.0
 """Until idle instances report less often."""
 MEASURED_SECONDS = 20.0
 CONTAINERS = 100

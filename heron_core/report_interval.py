@@ -3,7 +3,7 @@
 Instances go by it, and the topology master knows by it when one has been silent for too long.
 """
 
-IDLE_INTERVALS = 5
+IDLE_INTERVALS = 10
 """An instance whose numbers stand still reports them after so many intervals again. Its first
 tuple ends that, so nobody sees its work later than that of others."""
 REPORTS_PER_SEC_MAX = 600

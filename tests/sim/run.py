@@ -50,7 +50,7 @@ def _run(cluster: Cluster) -> None:
     else:
         raise Violation(f"not quiet after {at} rounds: {cluster.phase}")
     cluster.become_calm()
-    check_end(cluster)
+    _check_end(cluster)
 
 
 def _fenced(cluster: Cluster) -> int:
@@ -68,8 +68,7 @@ def _have_one_plan(cluster: Cluster) -> bool:
     return epochs == {cluster.master.core.epoch}
 
 
-def check_end(cluster: Cluster) -> None:
-    """Every rule that holds once the topology is done."""
+def _check_end(cluster: Cluster) -> None:
     journal = cluster.journal
     # A spout that was killed a moment before the end has begun anew and finishes as well.
     for at in range(CALM_ROUNDS_MAX):

@@ -147,10 +147,10 @@ def test_of_a_stream_managers_queues_nobody_knows_how_much_they_held() -> None:
 
 
 def test_an_instance_that_does_nothing_is_not_taken_for_dead() -> None:
-    """It reports every five seconds, and its stream manager passes that on every second."""
+    """It reports every ten seconds, and its stream manager passes that on every second."""
     made = Made()
     made.heartbeat(2, {COUNT: snapshot(0.0)})
-    for _ in range(7):
+    for _ in range(12):
         made.passes(1.0)
         made.heartbeat(2, {})
     assert made.stats().components["count"].up == 1
