@@ -251,6 +251,7 @@ class Cluster:
             return False
         answer = self.master.ask("update", {"packing": packing_to_json(packing)})
         moved = len(leaving(self.packing, packing))
+        self.habits.is_scaled = True
         self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
         self.updates += bool(answer.ok)
         return bool(answer.ok)

@@ -28,6 +28,7 @@ def shrunk(
 def smaller(part: Sequence[Node]) -> Iterator[list[Node]]:
     """Topologies with a bit less: the greatest steps first."""
     yield from _without_a_node(part)
+    yield from (_bypassed(part, node) for node in part if node.reads)
     for at, node in enumerate(part):
         for simpler in _simpler(node):
             yield [*part[:at], simpler, *part[at + 1 :]]
@@ -39,6 +40,18 @@ def _without_a_node(part: Sequence[Node]) -> Iterator[list[Node]]:
     for node in reversed(part):
         if node.name not in read and (not node.reads or bolts > 1):
             yield [each for each in part if each is not node]
+
+
+def _bypassed(part: Sequence[Node], gone: Node) -> list[Node]:
+    """Without a bolt whose readers read what it has read first."""
+    source = gone.reads[0].source
+    found = []
+    for node in part:
+        moved = [replace(each, source=source) for each in node.reads if each.source == gone.name]
+        kept = [each for each in node.reads if each.source != gone.name]
+        reads = {(each.source, each.stream): each for each in (*moved, *kept)}
+        found.append(replace(node, reads=tuple(reads.values())))
+    return [each for each in found if each.name != gone.name]
 
 
 def _simpler(node: Node) -> Iterator[Node]:
