@@ -24,6 +24,7 @@ _OPERATOR = "heron_operator"
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 EXTRAS = {
     "confluent_kafka": "kafka",
+    "deltalake": "delta",
     "PIL": "png",
     "pyarrow": "tables",
     "pyspark": "spark",
