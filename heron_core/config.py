@@ -1,6 +1,6 @@
 """Topology configuration: Heron's keys, Storm's where they mean the same, defaults and readers.
 
-Every reader takes the merged config (defaults < topology < component < command line) and returns
+Every reader takes the merged config (defaults < topology < command line < component) and returns
 a typed value with its unit in the name, or raises TopologyError naming the key and what it takes.
 """
 
