@@ -11,6 +11,7 @@ from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan, leaving, packing_to_json
 from heron_core.topology import TopologySpec
 from scheduler.packing import pack, repack
+from sim.at_least_once import own_states_of, saving
 from sim.checkers import Journal
 from sim.clock import Clock
 from sim.deployment import Deployment
@@ -64,8 +65,9 @@ class Cluster:
         self.habits = Habits(Random(rng.random()))
         config = random_config(rng) | (checkpoint_config(seed) if effectively_once else {})
         self._choose_habits(config)
-        self.topology: TopologySpec = random_topology(rng, self.habits, config)
-        self.topology = counting(self.topology, self.habits) if effectively_once else self.topology
+        self.own_states = None if effectively_once else own_states_of(seed, config)
+        made = saving(random_topology(rng, self.habits, config), self.own_states)
+        self.topology: TopologySpec = counting(made, self.habits) if effectively_once else made
         instances = sum(each.parallelism for each in self.topology.components)
         containers = min(config[keys.STMGRS], instances)
         self.topology = self.topology.with_config({keys.STMGRS: containers})
@@ -249,6 +251,7 @@ class Cluster:
             return False
         answer = self.master.ask("update", {"packing": packing_to_json(packing)})
         moved = len(leaving(self.packing, packing))
+        self.habits.is_scaled = True
         self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
         self.updates += bool(answer.ok)
         return bool(answer.ok)
