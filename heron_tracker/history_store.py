@@ -16,6 +16,7 @@ from heron_tracker.history import (
     COARSE_SECS,
     FINE_KEPT_SECS,
     FINE_SECS,
+    MINUTE_SECS,
     Point,
     Recorder,
     Values,
@@ -120,13 +121,14 @@ class HistoryStore:
                 )
 
     def points(self, topology: str, component: str, start: int, end: int) -> list[Point]:
-        """Of one component, those that have something of the time from `start` to `end`; the one
-        that is being made is not among them."""
+        """Of one component, those that have something of the minutes that begin from `start` to
+        `end`; the one that is being made is not among them."""
+        last = end // MINUTE_SECS * MINUTE_SECS + MINUTE_SECS - 1
         with self._lock:
             return [
                 point
                 for secs in (FINE_SECS, COARSE_SECS)
-                for point in self._rows(topology, secs, start - secs + 1, end, component)
+                for point in self._rows(topology, secs, start - secs + 1, last, component)
             ]
 
     def _rows(

@@ -1,6 +1,6 @@
 """A topology as the service sees it: words → split (2) → count (2), with the numbers of a test."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -114,9 +114,11 @@ def instance(task: int, **given: Any) -> InstanceStats:
 def stats(
     components: Mapping[str, Mapping[str, Any]] | None = None,
     instances: Mapping[int, Mapping[str, Any]] | None = None,
+    instances_given: Sequence[InstanceStats] = (),
     **given: Any,
 ) -> TopologyStats:
-    """A topology that runs and has nothing to complain of, but for what is given."""
+    """A topology that runs and has nothing to complain of, but for what is given: by component, by
+    task, or all of the instances."""
     numbers, rows = components or {}, instances or {}
     kinds = {"lines": ("spout", 1), "split": ("bolt", 2), "count": ("bolt", 2)}
     usual: dict[str, Any] = {
@@ -131,7 +133,8 @@ def stats(
             for name, (kind, number) in kinds.items()
         },
         "paused": {}, "stream_managers": {}, "master": {}, "errors": {},
-        "instances": tuple(instance(task, **rows.get(task, {})) for task in TASKS),
+        "instances": tuple(instances_given)
+        or tuple(instance(task, **rows.get(task, {})) for task in TASKS),
     }  # fmt: skip
     return TopologyStats(**{**usual, **given})
 
