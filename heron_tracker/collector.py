@@ -5,8 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from heron_core.errors import HeronError
 from heron_tracker.core import Tracker
 from heron_tracker.options import Options
 from heron_tracker.problems import Problem
@@ -88,17 +88,22 @@ class Collector:
             if now >= look_at:
                 look_at = now + self._options.find_secs
                 self._find_topologies(now)
-            with self._lock:
-                due = self._tracker.due(now)
-            for name in due:
-                if not self._stopped.is_set():
-                    self._askers.submit(self._ask, name)
+            self._ask_those_due(now)
             self._stopped.wait(TICK_SECS)
+
+    def _ask_those_due(self, now: float) -> None:
+        with self._lock:
+            due = self._tracker.due(now)
+        for name in due:
+            try:
+                self._askers.submit(self._ask, name)
+            except RuntimeError:  # it was stopped meanwhile
+                return
 
     def _find_topologies(self, now: float) -> None:
         try:
             names = self._find()
-        except HeronError as error:
+        except Exception as error:
             if str(error) != self._failure:
                 log.warning("the state store cannot be read: %s", error)
             self._failure = str(error)
@@ -113,14 +118,23 @@ class Collector:
 
     def _ask(self, name: str) -> None:
         """Whatever happens, the topology does not count as being asked for ever."""
-        snapshot = snapshot_of(name, Nodes(), alive=True)
-        try:
-            snapshot = self._look(name)
-            if snapshot.stats is not None:
+        snapshot = self._looked_at(name)
+        with self._changed:
+            self._tracker.answered(snapshot, self._clock(), self._calendar())
+            self._changed.notify_all()
+        if snapshot.stats is not None:
+            try:
                 self._record(snapshot)
+            except Exception as error:
+                log.warning("the numbers of %s are not in the history: %s", name, error)
+
+    def _looked_at(self, name: str) -> TopologySnapshot:
+        """What is found of a topology; what was known of it if the state store says nothing."""
+        try:
+            return self._look(name)
         except Exception as error:
-            log.warning("%s cannot be looked at: %r", name, error)
-        finally:
-            with self._changed:
-                self._tracker.answered(snapshot, self._clock(), self._calendar())
-                self._changed.notify_all()
+            log.warning("%s cannot be looked at: %s", name, error)
+            with self._lock:
+                known = self._tracker.snapshot(name)
+            bare = known or snapshot_of(name, Nodes(), alive=True)
+            return replace(bare, stats=None, trouble=f"it cannot be looked at: {error}")

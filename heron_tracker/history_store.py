@@ -10,7 +10,9 @@ from hashlib import sha256
 
 import msgpack
 
+from heron_core.errors import HeronError
 from heron_core.stats import InstanceStats
+from heron_tracker.envelope import Unavailable
 from heron_tracker.history import (
     COARSE_KEPT_SECS,
     COARSE_SECS,
@@ -58,11 +60,25 @@ class HistoryStore:
         self._lock = threading.Lock()
         self._recorders: dict[str, Recorder] = {}
         self._rolled: dict[str, int] = {}
-        self._database = sqlite3.connect(path, check_same_thread=False, timeout=5.0)
-        for pragma in ("journal_mode = wal", "synchronous = normal", f"page_size = {PAGE_BYTES}",
-                       f"max_page_count = {bytes_max // PAGE_BYTES}"):  # fmt: skip
-            self._database.execute(f"pragma {pragma}")
-        self._database.executescript(_TABLE)
+        try:
+            self._database = self._opened(path, bytes_max)
+        except sqlite3.Error as error:
+            raise HeronError(
+                f"the history {path} cannot be opened: {error}. Move the file away, or set "
+                "HERONPY_HOME"
+            ) from None
+
+    def _opened(self, path: str, bytes_max: int) -> sqlite3.Connection:
+        database = sqlite3.connect(path, check_same_thread=False, timeout=5.0)
+        for pragma in (
+            "journal_mode = wal",
+            "synchronous = normal",
+            f"page_size = {PAGE_BYTES}",
+            f"max_page_count = {bytes_max // PAGE_BYTES}",
+        ):
+            database.execute(f"pragma {pragma}")
+        database.executescript(_TABLE)
+        return database
 
     def record(self, topology: str, instances: Iterable[InstanceStats], at: float) -> None:
         """What the instances of a topology (its id) report at `at`, in seconds since 1970."""
@@ -124,12 +140,15 @@ class HistoryStore:
         """Of one component, those that have something of the minutes that begin from `start` to
         `end`; the one that is being made is not among them."""
         last = end // MINUTE_SECS * MINUTE_SECS + MINUTE_SECS - 1
-        with self._lock:
-            return [
-                point
-                for secs in (FINE_SECS, COARSE_SECS)
-                for point in self._rows(topology, secs, start - secs + 1, last, component)
-            ]
+        try:
+            with self._lock:
+                return [
+                    point
+                    for secs in (FINE_SECS, COARSE_SECS)
+                    for point in self._rows(topology, secs, start - secs + 1, last, component)
+                ]
+        except sqlite3.Error as error:
+            raise Unavailable(f"the history cannot be read: {error}") from None
 
     def _rows(
         self, topology: str, secs: int, start: int, end: int, component: str | None = None

@@ -41,6 +41,10 @@ class Answer:
         return found["result"]
 
 
+def _ignored(found: object) -> None:
+    """The history of a test is what the test puts there."""
+
+
 class Asked:
     """The application of `heronpy ui`, with the clock at NOW."""
 
@@ -50,7 +54,7 @@ class Asked:
         store: StateStore | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or Options()
+        options = options or Options(first_look_secs=60.0)
         self.history = HistoryStore(":memory:")
         self.looks = 0
 
@@ -58,11 +62,8 @@ class Asked:
             self.looks += 1
             return look(name)
 
-        def record(found: TopologySnapshot) -> None:
-            self.history.record(found.id, found.instances, found.stats_at)
-
         self._collector = Collector(
-            options, lambda: ["words"], counted, record, lambda name: None, calendar=lambda: NOW
+            options, lambda: ["words"], counted, _ignored, _ignored, calendar=lambda: NOW
         )
         service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]
         self._app = application(service, options)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tracker_support import SUBMITTED_SECS, instance
 
+from heron_core.errors import HeronError
 from heron_core.stats import InstanceStats
 from heron_tracker.history import (
     COARSE_KEPT_SECS,
@@ -118,3 +119,10 @@ def test_a_full_file_makes_room_for_what_is_new(tmp_path: Path) -> None:
     assert not store.points("a", "count", START, START + 100)
     store.close()
     assert sum(each.stat().st_size for each in tmp_path.glob("history.sqlite")) <= 48 * 1024
+
+
+def test_a_file_that_is_no_history_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    path.write_text("not a database" * 100)
+    with pytest.raises(HeronError, match="cannot be opened: file is not a database"):
+        HistoryStore(str(path))

@@ -199,7 +199,9 @@ def test_a_body_has_a_limit(asked: Asked) -> None:
 
 def test_with_a_token_nobody_else_may_ask() -> None:
     """Under any name of the machine, which is reached from elsewhere."""
-    asked = Asked(found, options=Options(host="0.0.0.0", token="a-token-of-16-chars"))
+    asked = Asked(
+        found, options=Options(host="0.0.0.0", token="a-token-of-16-chars", first_look_secs=60.0)
+    )
     host = "stream-7.example:8889"
     for given in (
         {},
