@@ -80,7 +80,13 @@ def problems(stats: TopologyStats) -> tuple[Problem, ...]:
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats), *_slow(stats),
         *_failing(stats), *_checkpoints(stats), *_lost(stats),
     )  # fmt: skip
-    return tuple(sorted(found, key=lambda each: (RANKS[each.kind], -each.weight)))
+    held = {each.instance.rpartition("[")[0]: each.share for each in stats.paused.values()}
+
+    def order(each: Problem) -> tuple[int, float]:
+        # Between two pauses of its own a bolt is busy, too: who is paused for long is not the cause.
+        return (RANKS[each.kind], held.get(each.component, 0.0) - each.weight)
+
+    return tuple(sorted(found, key=order))
 
 
 def headline(stats: TopologyStats) -> str:
@@ -164,10 +170,14 @@ def _restoring(stats: TopologyStats) -> Iterator[Problem]:
 
 
 def _slow(stats: TopologyStats) -> Iterator[Problem]:
-    """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck)."""
+    """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck). One that is
+    itself held back by another is only on the way to the cause."""
     paused_by = _paused_shares(stats)
+    held = _held_back(stats)
     for name, component in stats.components.items():
         if component.type != "bolt" or stats.stuck.keys() & _names_of(name, stats):
+            continue
+        if name in held:
             continue
         share = paused_by.get(name, 0.0)
         rows = [each for each in stats.instances or () if _component(each) == name and each.up]
@@ -198,6 +208,16 @@ def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
             name = cause.rpartition("[")[0]
             found[name] = max(found.get(name, 0.0), pauses.share)
     return found
+
+
+def _held_back(stats: TopologyStats) -> set[str]:
+    """The components of which an instance is paused now because of another component."""
+    return {
+        name
+        for pauses in stats.paused.values()
+        for name in [pauses.instance.rpartition("[")[0]]
+        if any(cause.rpartition("[")[0] != name for cause in pauses.because_of)
+    }
 
 
 def _paused_names(stats: TopologyStats, cause: str) -> list[str]:

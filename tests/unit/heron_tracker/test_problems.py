@@ -1,5 +1,7 @@
 """What somebody reads first who is called at night: the cause, and what would help."""
 
+from dataclasses import replace
+
 import pytest
 from tracker_support import component, instance, paused, stats
 
@@ -31,6 +33,28 @@ def test_a_slow_bolt_is_named_with_the_number_of_instances_that_would_do() -> No
         "(`heronpy update --component-parallelism count:4`)"
     )
     assert kinds(found) == ["bottleneck"]
+
+
+def test_who_is_held_back_by_another_is_not_the_bottleneck() -> None:
+    """The queue of `split` is long and pauses `lines`, but only because `count` pauses `split`."""
+    found = stats(
+        {"count": {"capacity": 0.97}, "split": {"capacity": 0.95, "queue_secs": 4.0}},
+        paused={1: paused("lines[0]", "split[0]", 0.5), 2: paused("split[0]", "count[0]", 0.5)},
+    )
+    assert [each.component for each in problems(found)] == ["count"]
+
+
+def test_between_two_pauses_the_cause_is_still_named_first() -> None:
+    """`split` is on its way at full speed for a moment, after being held back most of the time."""
+    found = stats(
+        {"count": {"capacity": 0.97}, "split": {"capacity": 1.0, "queue_secs": 4.0}},
+        paused={
+            1: paused("lines[0]", "split[0]", 0.5),
+            2: replace(paused("split[0]", "", 0.8), causes=(), because_of=()),
+            3: paused("lines[0]", "count[0]", 0.5),
+        },
+    )
+    assert [each.component for each in problems(found)] == ["count", "split"]
 
 
 @pytest.mark.parametrize(
