@@ -83,7 +83,7 @@ def problems(stats: TopologyStats) -> tuple[Problem, ...]:
     held = {each.instance.rpartition("[")[0]: each.share for each in stats.paused.values()}
 
     def order(each: Problem) -> tuple[int, float]:
-        # Between two pauses of its own a bolt is busy, too: who is paused for long is not the cause.
+        # Between two pauses of its own a bolt is busy, too, and is not the cause.
         return (RANKS[each.kind], held.get(each.component, 0.0) - each.weight)
 
     return tuple(sorted(found, key=order))
