@@ -2,6 +2,7 @@
 and without it there is one line that names the extra."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -72,10 +73,19 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
         ("kafka", ("run", "copy_topic.py")),
         ("delta", ("run", "lines_to_delta.py")),
         ("rocksdb", ("run", "copy_lines.py", *ROCKSDB)),
+        ("ui", ("ui", "--port", 0)),
         ("stores", ("run", "copy_lines.py", *in_store("s3://nowhere/states"))),
     ):
         line = alone.heronpy(*words).refused()
         assert f"pip install 'heronpy-topologies[{extra}]'" in line, words
+
+
+def test_the_service_needs_nothing_but_its_extra(installed: Installed) -> None:
+    """It has all it needs when it finds that its port is in use."""
+    alone = installed("ui")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        line = alone.heronpy("ui", "--port", taken.getsockname()[1]).refused()
+    assert "Address already in use" in line
 
 
 def test_spark_alone_runs_on_the_java_that_is_installed_or_says_what_brings_one(
