@@ -1,6 +1,6 @@
 """Topology configuration: Heron's keys, Storm's where they mean the same, defaults and readers.
 
-Every reader takes the merged config (defaults < topology < component < command line) and returns
+Every reader takes the merged config (defaults < topology < command line < component) and returns
 a typed value with its unit in the name, or raises TopologyError naming the key and what it takes.
 """
 
@@ -59,6 +59,7 @@ CHECKPOINTS_RETAINED = "topology.checkpoint.retained"
 CHECKPOINT_STORE = "topology.checkpoint.store"
 STATE_BACKEND = "topology.state.backend"
 STATE_FOLDER = "topology.state.folder"
+STREAMLET_FUSION = "topology.streamlet.fusion"
 
 ENVIRONMENT = "topology.environment"
 
@@ -87,6 +88,7 @@ DROP = "drop"
 
 DEFAULTS: Mapping[str, Any] = {
     DEBUG: False,
+    STREAMLET_FUSION: True,
     STMGRS: 1,
     MESSAGE_TIMEOUT_SECS: 30,
     ENABLE_MESSAGE_TIMEOUTS: True,
@@ -264,7 +266,7 @@ def check(config: Mapping[str, Any]) -> None:
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "
             "processes beat once a second"
         )
-    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE):
+    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE, STREAMLET_FUSION):
         flag(merged, key)
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
                 BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip

@@ -26,6 +26,7 @@ __all__ = [
     "own_anchors",
     "plain_packer",
     "spout_emit",
+    "whole_batch",
 ]
 
 SWITCH = "HERONPY_NATIVE"
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         own_anchors,
         plain_packer,
         spout_emit,
+        whole_batch,
     )
 else:
     BufferRoom = _module.BufferRoom
@@ -84,3 +86,4 @@ else:
     own_anchors = _module.own_anchors
     plain_packer = _module.plain_packer
     spout_emit = _module.spout_emit
+    whole_batch = _module.whole_batch

@@ -12,6 +12,8 @@ from heron_core.typed_json import KEY, REST, from_json, to_json
 
 WHERE = "stats"
 """What errors call the whole."""
+EVERY_COMPONENT = "*"
+"""Instead of a component's name: the instances of all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,7 @@ class InstanceStats:
     """For how long it has been in one call of user code, if that is too long; else 0."""
     user: Mapping[str, Any]
     user_totals: Mapping[str, Any] = field(default_factory=dict)
+    emitted: int = 0
     cpu_share: float = 0.0
     """Of one core, by all its threads."""
     memory_bytes: int = 0
@@ -293,7 +296,7 @@ class TopologyStats:
     errors: Mapping[int, str]
     """By task id: why it could not start."""
     instances: tuple[InstanceStats, ...] | None = None
-    """Those of the component that was asked for; None if none was."""
+    """Those of the component that was asked for, or of all; None if none was."""
 
     def to_json(self) -> dict[str, Any]:
         """As it travels, and as `heronpy stats --json` prints it."""
@@ -324,4 +327,4 @@ class StatsSource(Protocol):
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All numbers, at `now` in seconds of any monotonic clock; those of one component's
-        instances too if it is given and there is such a component."""
+        instances too if it is given and there is such a component, or of EVERY_COMPONENT's."""

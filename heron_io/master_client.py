@@ -26,10 +26,14 @@ class NoAnswer(HeronError):
 class MasterClient:
     """Commands to one topology's master; looks its address up again when it does not answer."""
 
-    def __init__(self, store: StateStore, name: str) -> None:
+    def __init__(
+        self, store: StateStore, name: str, context: "zmq.Context[zmq.Socket[bytes]] | None" = None
+    ) -> None:
+        """`context`: whoever asks many masters has one, with its threads, for all clients."""
         self._store = store
         self._name = name
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._shared = context is not None
+        self._context: zmq.Context[zmq.Socket[bytes]] = context or zmq.Context()
         self._socket: zmq.Socket[bytes] | None = None
 
     def ask(
@@ -58,11 +62,14 @@ class MasterClient:
             return None
         return dict(reply.data) if reply is not None and reply.ok else None
 
-    def stats(self, component: str | None = None) -> "TopologyStats":
-        """All numbers, those of one component's instances too if it is given; errors as `ask`."""
+    def stats(
+        self, component: str | None = None, wait_secs: float = ANSWER_SECS
+    ) -> "TopologyStats":
+        """All numbers, those of one component's instances too if it is given, or of
+        EVERY_COMPONENT's; errors as `ask`."""
         from heron_core.stats import TopologyStats  # whoever asks for less need not have it
 
-        return TopologyStats.from_json(self.ask("stats", {"component": component}))
+        return TopologyStats.from_json(self.ask("stats", {"component": component}, wait_secs))
 
     def try_stats(self, wait_secs: float = ANSWER_SECS) -> "TopologyStats | None":
         """Like `stats`, but None if nobody answers, the state store included."""
@@ -100,7 +107,9 @@ class MasterClient:
 
     def close(self) -> None:
         """Let the sockets go."""
-        self._context.destroy(linger=0)
+        self._disconnect()
+        if not self._shared:
+            self._context.destroy(linger=0)
 
     def __enter__(self) -> Self:
         return self

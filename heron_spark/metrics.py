@@ -36,7 +36,6 @@ class QueryMetrics:
     def stats(self, component: str | None, now: float) -> QueryStats:
         """All that batches tell; the command server knows state, drained and ready."""
         is_up = self._batch is not None
-        wanted = component if component in self._topology.by_name else None
         components = self._rollup.components(NO_QUEUES)
         return QueryStats(
             topology=self._topology.name,
@@ -57,7 +56,7 @@ class QueryMetrics:
             stream_managers=NO_STREAM_MANAGERS,
             master={},
             errors={},
-            instances=self._rollup.instances(wanted, NO_QUEUES) if wanted else None,
+            instances=self._rollup.wanted_instances(component, NO_QUEUES),
         )
 
 

@@ -22,17 +22,20 @@ def topology_of(
 
     UsageError for what is no topology, TopologyError for one that cannot run.
     """
-    topology = _found(source, name, environment).with_config(config)
+    topology = _found(source, name, environment, config).with_config(config)
     validation.check(topology)
     validation.check_native(topology)
     return topology
 
 
-def _found(source: Any, name: str | None, environment: str | None) -> TopologySpec:
+def _found(
+    source: Any, name: str | None, environment: str | None, config: Mapping[str, Any]
+) -> TopologySpec:
     if isinstance(source, TopologySpec):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return load(LoadRequest(os.fspath(source), name, environment=environment))
+        request = LoadRequest(os.fspath(source), name, environment=environment, options=config)
+        return load(request)
     if is_streamparse_topology(source):
         return to_topology_spec(source, name or source.__name__, environment)
     if isinstance(source, type) and hasattr(source, "to_spec"):

@@ -3,6 +3,7 @@ traceback without the engine's frames."""
 
 import os
 import traceback
+from contextlib import suppress
 from types import TracebackType
 
 from heron_core.errors import HeronError
@@ -18,9 +19,12 @@ _ENGINE = tuple(
                  "heronpy_compat", "scheduler")
 )  # fmt: skip
 """Frames in these folders say nothing to a user who looks for a mistake of their own."""
+_OPERATOR = "heron_operator"
+"""The attribute of an exception for the text of `note_operator`."""
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 EXTRAS = {
     "confluent_kafka": "kafka",
+    "deltalake": "delta",
     "PIL": "png",
     "pyarrow": "tables",
     "pyspark": "spark",
@@ -44,6 +48,13 @@ def format_error(error: BaseException) -> str:
     return f"{where}: {message}" if where else message
 
 
+def note_operator(error: BaseException, text: str) -> None:
+    """Let the last line of the traceback also say `text`, as "in map-2": a built-in function leaves
+    no line of the user's."""
+    with suppress(AttributeError):  # a class of exceptions may forbid it
+        setattr(error, _OPERATOR, text)
+
+
 def users_traceback(error: BaseException, debug: bool = False) -> str:
     """The traceback of `error` without frames of the engine, unless `debug` asks for them.
 
@@ -54,7 +65,9 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
         return "".join(traceback.format_exception(error))
     found = traceback.TracebackException.from_exception(error)
     _leave_out_engine(found)
-    text = "".join(found.format()).rstrip("\n") + _fields_hint(error)
+    operator = getattr(error, _OPERATOR, "")
+    hints = _fields_hint(error) + (f"; {operator}" if operator else "")
+    text = "".join(found.format()).rstrip("\n") + hints
     where = location(error)
     return f"{text} ({where})\n" if where else f"{text}\n"
 

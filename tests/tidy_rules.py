@@ -2,7 +2,8 @@
 
 PACKAGES = (
     "heron_core", "heron_io", "heronpy_compat", "heron_instance", "stream_manager",
-    "topology_master", "scheduler", "heron_spark", "heron_graph", "heron_tester", "heron_cli",
+    "topology_master", "scheduler", "heron_spark", "heron_graph", "heron_tester",
+    "heron_tracker", "heron_cli",
 )  # fmt: skip
 """The product."""
 

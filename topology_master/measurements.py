@@ -88,9 +88,9 @@ class Measurements:
         """component -> its numbers; `fresh`: the tasks that live."""
         return self._rollup.components(self._queues(), fresh)
 
-    def instances(self, component: str, fresh: Set[int]) -> tuple[InstanceStats, ...]:
-        """The instances of a component."""
-        return self._rollup.instances(component, self._queues(), fresh)
+    def instances(self, component: str | None, fresh: Set[int]) -> tuple[InstanceStats, ...] | None:
+        """The instances of a component, or of EVERY_COMPONENT; None if there is no such one."""
+        return self._rollup.wanted_instances(component, self._queues(), fresh)
 
     def in_flight(self) -> int | None:
         """Deliveries that were sent, are not processed, and not known to be lost."""

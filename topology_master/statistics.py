@@ -21,7 +21,6 @@ def topology_stats(
     """All numbers; those of one component's instances too if it is given."""
     detector, phase = life.termination.detector, life.termination.phase
     registered, measurements = life.members.registered, life.measurements
-    wanted = component if component in life.topology.by_name else None
     silent = life.members.silent(options.silent_secs, now)
     live = registered.keys() - silent
     packing = life.plan.packing
@@ -56,7 +55,7 @@ def topology_stats(
         stream_managers=measurements.stream_managers(),
         master=dict(counters),
         errors=measurements.errors(),
-        instances=measurements.instances(wanted, fresh) if wanted else None,
+        instances=measurements.instances(component, fresh),
     )
 
 

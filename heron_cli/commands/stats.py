@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -25,9 +25,11 @@ from heron_cli.stats_text import (
 )
 from heron_cli.terminal import stdout_width
 from heron_core.errors import HeronError, UsageError
-from heron_core.stats import InstanceStats, TopologyStats
+from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
 from heron_io.master_client import NoAnswer
+from heron_tracker.problems import headline
+from heron_tracker.snapshot import component_of
 from scheduler.outcomes import last_numbers_of, outcome_of
 from scheduler.registration import is_alive
 from scheduler.user_folder import Home
@@ -45,6 +47,8 @@ class Numbers:
     """component -> its instances, for those that were asked for."""
     waiting: str = ""
     """What its scheduler says that it waits for."""
+    headline: str = ""
+    """What holds it back, of one that runs."""
 
 
 @click.command("stats")
@@ -110,18 +114,19 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
         waiting = str((topology.scheduler or {}).get("waiting", ""))
-        stats = _stats(topology, component)
-        _check_component(stats, name, component)
-        instances = {} if component is None else {component: stats.instances or ()}
-        for each in stats.components if every else ():
-            instances[each] = topology.client.stats(each).instances or ()
-    return Numbers(stats, instances, waiting)
+        found = _stats(topology)
+    _check_component(found, name, component)
+    rows = found.instances or ()
+    wanted = found.components if every else () if component is None else (component,)
+    instances = {each: [x for x in rows if component_of(x) == each] for each in wanted}
+    asked = None if component is None else tuple(instances[component])
+    return Numbers(replace(found, instances=asked), instances, waiting, headline(found))
 
 
-def _stats(topology: RunningTopology, component: str | None) -> TopologyStats:
-    """What its master says; HeronError that names the cure if nobody can."""
+def _stats(topology: RunningTopology) -> TopologyStats:
+    """What its master says, with all instances; HeronError that names the cure if nobody can."""
     try:
-        return topology.client.stats(component)
+        return topology.client.stats(EVERY_COMPONENT)
     except NoAnswer:
         if not is_alive(topology.scheduler):
             raise gone(topology.name) from None
@@ -160,6 +165,7 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         return
     if not outcome:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
+        click.echo(numbers.headline)
     if stats.checkpoints is not None:
         click.echo(checkpoint_line(stats.checkpoints))
     for line in clock_lines(stats):

@@ -17,6 +17,7 @@ from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, instance_name, leaving
 from heron_core.stats import (
+    EVERY_COMPONENT,
     ClockStats,
     ComponentLatencies,
     ComponentStats,
@@ -306,6 +307,15 @@ class RollUp:
         sent, processed = (sum(int(each.get(key, 0)) for each in everyone) for key in DELIVERIES)
         return max(0, sent - processed)
 
+    def wanted_instances(
+        self, wanted: str | None, queues: Mapping[int, Queue], fresh: Set[int] | None = None
+    ) -> tuple[InstanceStats, ...] | None:
+        """As `instances`, or those of EVERY_COMPONENT; None if there is no such component."""
+        if wanted is None or wanted not in (*self._packing.tasks_of, EVERY_COMPONENT):
+            return None
+        names = [wanted] if wanted in self._packing.tasks_of else self._topology.by_name
+        return tuple(each for name in names for each in self.instances(name, queues, fresh))
+
     def instances(
         self, component: str, queues: Mapping[int, Queue], fresh: Set[int] | None = None
     ) -> tuple[InstanceStats, ...]:
@@ -335,6 +345,7 @@ class RollUp:
             queue_tuples=queue.tuples,
             queue_secs=queue.secs,
             **{key: snapshot[key] if snapshot else 0 for key in keys},
+            emitted=sum(snapshot["emitted"].values()) if snapshot else 0,
             user=snapshot["user"] if snapshot else {},
             user_totals=snapshot["user_totals"] if snapshot else {},
             cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,

@@ -14,9 +14,9 @@ from operator import sub
 from typing import Any
 
 from heron_core.hot_path import NO_RUN
-from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs
+from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
 from heron_core.wire.batch import encode_batch
-from heron_core.wire.frames import Frames, Kind, root_owner
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState
 
@@ -130,6 +130,8 @@ class Outbox(BufferRoom):
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""
         self.acks: dict[int, int] = {}
+        self.whole_batches: dict[int, list[int]] = {}
+        """For each owner root, value, … of batches that were acked as a whole."""
         self.fails: list[int] = []
         self.overhead = max(1, size_bytes // tuples)
         """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
@@ -157,6 +159,7 @@ class Outbox(BufferRoom):
         return not (
             self.acked
             or self.acks
+            or self.whole_batches
             or self.fails
             or self.inits
             or any(x.parts for x in self.buffers)
@@ -228,16 +231,29 @@ class Outbox(BufferRoom):
         # What another thread acked meanwhile stays for the next time.
         del self.acked[:count]
 
-    def settle_batch(self, rows: list[Any], runs: list[AnchorState]) -> None:
-        """As `settle`, after a batch of tuples; `runs` are their anchor states if they share any.
+    def settle_batch(self, rows: list[Any], anchor_states: list[AnchorState]) -> None:
+        """As `settle`, after a batch of tuples with these anchor states: one for each, or for each
+        of its runs.
 
-        If what was acked is this batch, each tuple once, that is one xor for each run.
+        If what was acked is this batch, each tuple once, it is settled as a whole.
         """
-        if fold_runs(self.acked, rows, runs, self.acks):
+        if len(anchor_states) == len(rows):
+            is_whole = self._settle_whole(rows, anchor_states)
+        else:
+            is_whole = fold_runs(self.acked, rows, anchor_states, self.acks)
+        if is_whole:
             self.acks_counted += len(rows)
             del self.acked[: len(rows)]
         else:
             self.settle()
+
+    def _settle_whole(self, rows: list[Any], anchor_states: list[AnchorState]) -> bool:
+        """The same of tuples of one owner, as nearly all are: its stream manager xors them."""
+        pairs = whole_batch(self.acked, rows, anchor_states, ROOT_COUNTER_BITS)
+        if pairs is None:
+            return False
+        self.whole_batches.setdefault(root_owner(pairs[0]), []).extend(pairs)
+        return True
 
     def _settle_with_care(self, tup: Any) -> None:
         """A tuple that shares its anchor state, has several roots, or was settled before."""
@@ -270,7 +286,7 @@ class Outbox(BufferRoom):
             _empty(buffer)
         for pending in (self.inits, self.acked, self.fails):
             pending.clear()
-        self.acks = {}
+        self.acks, self.whole_batches = {}, {}
         self.room = self.budget
 
     def flush_acks(self) -> None:
@@ -326,13 +342,16 @@ class Outbox(BufferRoom):
         """Acks and fails of all tuples that were settled until now, one message for each owner."""
         if self.acked:
             self.settle()
-        if not self.acks and not self.fails:
+        if not self.acks and not self.whole_batches and not self.fails:
             return []
-        acks, self.acks = self.acks, {}
+        acks, self.whole_batches = self.whole_batches, {}
+        if self.acks:
+            _add_by_owner(acks, self.acks)
+            self.acks = {}
         fails, self.fails = self.fails, []
         epoch, task = self.epoch, self.task
         return [
-            *(encode_pairs(Kind.ACK, epoch, task, *each) for each in _by_owner(acks).items()),
+            *(encode_pairs(Kind.ACK, epoch, task, *each) for each in acks.items()),
             *(encode_roots(Kind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
         ]
 
@@ -348,17 +367,14 @@ def _empty(buffer: OutputBuffer) -> None:
     buffer.run = NO_RUN
 
 
-def _by_owner(acks: dict[int, int]) -> dict[int, list[int]]:
+def _add_by_owner(owners: dict[int, list[int]], acks: dict[int, int]) -> None:
     """Acks as root, value, … for each owning spout task; most packets have one owner only."""
-    if not acks:
-        return {}
     first, last = root_owner(min(acks)), root_owner(max(acks))
     if first == last:
-        return {first: list(chain.from_iterable(acks.items()))}
-    owners: dict[int, list[int]] = {}
+        owners.setdefault(first, []).extend(chain.from_iterable(acks.items()))
+        return
     for root, value in acks.items():
         owners.setdefault(root_owner(root), []).extend((root, value))
-    return owners
 
 
 def _fails_by_owner(fails: list[int]) -> ItemsView[int, list[int]]:

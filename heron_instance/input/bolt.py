@@ -200,18 +200,18 @@ class BoltDriver(ComponentDriver):
     def _run_batch(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
     ) -> None:
-        runs: list[AnchorState] = []
+        anchor_states: list[AnchorState] = []
         if batch.streams is not None or batch.extras is not None:
             rows = self._general(head, batch, values, started)
         else:
-            rows, runs = self._rows(head, batch, values, started)
+            rows, anchor_states = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
-        self._count(rows, runs, started)
+        self._count(rows, anchor_states, started)
 
     def _rows(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
     ) -> tuple[list[EngineTuple], list[AnchorState]]:
-        """The tuples of a plain batch, and the anchor states of its runs if they share any."""
+        """The tuples of a plain batch, and their anchor states: one for each, or for each run."""
         component, stream = self._origin(head, values)
         if self._values_maker is not None:
             values = _with_values(values, self._values_maker(component, stream))
@@ -258,11 +258,13 @@ class BoltDriver(ComponentDriver):
             self.look_up(now)
         return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
 
-    def _count(self, rows: list[EngineTuple], runs: list[AnchorState], started: float) -> None:
+    def _count(
+        self, rows: list[EngineTuple], anchor_states: list[AnchorState], started: float
+    ) -> None:
         now = self.clock()
         if self.outbox.acked:
             self.metrics.process.add(now - started)
-            self.outbox.settle_batch(rows, runs)
+            self.outbox.settle_batch(rows, anchor_states)
         if now >= self._look_for_acks:
             self._check_for_acks(rows, now)
         elapsed = now - started

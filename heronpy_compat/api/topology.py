@@ -316,6 +316,10 @@ class TopologyBuilder:
         check_config("topology", config)
         self._topology_config = config
 
+    def get_config(self) -> dict[str, Any]:
+        """The config that was set for the whole topology so far."""
+        return self._topology_config
+
     def _construct_topo_class_dict(self) -> dict[str, Any]:
         return {**self._specs, "config": self._topology_config}
 

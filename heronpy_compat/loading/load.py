@@ -104,7 +104,10 @@ def _from_flux(request: LoadRequest, path: str) -> TopologySpec:
 def _from_python(request: LoadRequest, path: str) -> TopologySpec:
     own_argument = (request.name or stem(path),)
     arguments = own_argument if request.arguments is None else request.arguments
-    with program_arguments([request.file, *arguments]), capture_submissions() as submitted:
+    with (
+        program_arguments([request.file, *arguments]),
+        capture_submissions(request.options) as submitted,
+    ):
         module = imported(request.file, path)
         importable = set(vars(module))
         found = _with_submitted(_topology_classes(module, path), submitted)

@@ -23,6 +23,6 @@ class Runner:
                 f"builder must be a heronpy.streamlet.builder.Builder: {builder!r}"
             )
         topology = TopologyBuilder(name)
-        builder.build(topology)
         topology.set_config(config._api_config)
+        builder.build(topology)
         topology.build_and_submit()

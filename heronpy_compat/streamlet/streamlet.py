@@ -25,6 +25,8 @@ class Streamlet:
     def __init__(self) -> None:
         self._children: list[Streamlet] = []
         self._name: str | None = None
+        self._is_named = False
+        self._component: str | None = None
         self._num_partitions = 1
         self._built = False
         self._output = OUTPUT_STREAM
@@ -197,7 +199,9 @@ class Streamlet:
         if self._build_this(bldr, stage_names):
             self._built = True
             for child in self._children:
-                child._build(bldr, stage_names)
+                # What comes from two of its own ancestors is built behind the later one.
+                if not child._built or self._children.count(child) > 1:
+                    child._build(bldr, stage_names)
 
     def _build_this(self, builder: TopologyBuilder, stage_names: set[str]) -> bool:
         """Add the stage to `builder`; False if a streamlet it comes from is not built yet."""
@@ -205,12 +209,19 @@ class Streamlet:
 
     def _take_name(self, prefix: str, stage_names: set[str]) -> str:
         """The stage's name, from now on in `stage_names`."""
+        if self._is_named and self._name:
+            return self._name
         if not self._name:
             self._name = self._default_stage_name_calculator(prefix, stage_names)
         if self._name in stage_names:
             raise StreamletError(f"two streamlets are called {self._name!r}: rename one")
         stage_names.add(self._name)
+        self._is_named = True
         return self._name
+
+    def _component_name(self) -> str:
+        """The component that emits the elements; several stages may be one (impl/stage.py)."""
+        return self._component or self.get_name() or ""
 
     def _default_stage_name_calculator(self, prefix: str, existing_stage_names: set[str]) -> str:
         """`prefix`-1, or the next number that is free."""

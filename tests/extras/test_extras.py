@@ -2,6 +2,7 @@
 and without it there is one line that names the extra."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
     alone.save(GUIDE, "words.py", "totals.py")
     assert totals_of(alone.heronpy("run", "totals.py").succeeded().out) == TOTALS
     some_flights(alone)
-    alone.save(CONNECTORS, "copy_topic.py")
+    alone.save(CONNECTORS, "copy_topic.py", "lines_to_delta.py")
     some_lines(alone)
     alone.heronpy("run", "copy_lines.py").succeeded()
     assert copied(alone) == LINES
@@ -70,11 +71,21 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
         ("png", ("visualize", "totals.py", "-f", "png")),
         ("tables", ("run", "late_flights.py")),
         ("kafka", ("run", "copy_topic.py")),
+        ("delta", ("run", "lines_to_delta.py")),
         ("rocksdb", ("run", "copy_lines.py", *ROCKSDB)),
+        ("ui", ("ui", "--port", 0)),
         ("stores", ("run", "copy_lines.py", *in_store("s3://nowhere/states"))),
     ):
         line = alone.heronpy(*words).refused()
         assert f"pip install 'heronpy-topologies[{extra}]'" in line, words
+
+
+def test_the_service_needs_nothing_but_its_extra(installed: Installed) -> None:
+    """It has all it needs when it finds that its port is in use."""
+    alone = installed("ui")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        line = alone.heronpy("ui", "--port", taken.getsockname()[1]).refused()
+    assert "Address already in use" in line
 
 
 def test_spark_alone_runs_on_the_java_that_is_installed_or_says_what_brings_one(
@@ -134,6 +145,19 @@ def test_state_is_in_rocksdb_and_its_checkpoints_on_any_file_system(installed: I
     both.heronpy("run", "copy_lines.py", *ROCKSDB, *store).succeeded()
     assert copied(both) == LINES
     assert (both.work / "states").is_dir()
+
+
+def test_lines_become_a_delta_table(installed: Installed) -> None:
+    delta = installed("delta")
+    some_lines(delta)
+    delta.save(CONNECTORS, "lines_to_delta.py")
+    delta.heronpy("run", "lines_to_delta.py").succeeded()
+    look = (
+        "import deltalake, json; table = deltalake.DeltaTable('table').to_pyarrow_table();"
+        " print(json.dumps(table['line'].to_pylist()))"
+    )
+    lines = json.loads(delta.run("python", "-c", look).succeeded().out)
+    assert sorted(lines) == sorted(LINES.splitlines())
 
 
 def test_a_topic_is_copied(installed: Installed) -> None:

@@ -29,11 +29,12 @@ def test_a_forgotten_tuple_fails_once_between_the_timeout_and_a_fifth_more(place
 
 def test_a_killed_instance_comes_back_and_every_line_is_acked(place: Place) -> None:
     """kill -9 of a bolt in the middle of its work: what it had not acked is replayed at once, long
-    before the message timeout of 30 s."""
+    before the message timeout of 30 s. It goes on with the newest state that it has saved."""
     running = place.start("run", TOPOLOGIES / "dying.py")
     with Master(place.store_url, "Dying") as master:
         running.until(lambda: master.component("lines").get("acked", 0) > 20, "lines are acked")
         slow = running.until(lambda: running.process_called("heron: slow[0]"), "the bolt")
+        saved = running.until(lambda: place.results().get("saved"), "its state is saved")
         slow.kill()
         killed_at = time.monotonic()
         running.until(lambda: master.component("lines").get("acked") == 300, "all lines acked")
@@ -41,7 +42,9 @@ def test_a_killed_instance_comes_back_and_every_line_is_acked(place: Place) -> N
     assert lines["failed"] > 0, "the bolt took nothing along"
     assert lines["expired"] == 0
     assert time.monotonic() - killed_at < 15.0
-    starts = [name for name in place.results() if name.startswith("start-")]
+    starts = [found for name, found in place.results().items() if name.startswith("start-")]
     assert len(starts) == 2, "the bolt was to be started again once"
+    assert min(starts) == 0
+    assert saved <= max(starts) < 300
     running.end()
     place.nothing_is_left()

@@ -43,8 +43,7 @@ def test_the_loader_gives_the_topology_without_opening_its_functions() -> None:
     assert topology.config == {"topology.stmgrs": 2}
     assert [(each.name, each.parallelism) for each in topology.components] == [
         ("generator-1", 2),
-        ("flatmap-1", 2),
-        ("map-1", 2),
+        ("flatmap-1+map-1", 2),
         ("reducebykeyandwindow-1", 2),
         ("consume-1", 2),
     ]

@@ -11,6 +11,7 @@ from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan, leaving, packing_to_json
 from heron_core.topology import TopologySpec
 from scheduler.packing import pack, repack
+from sim.at_least_once import OwnStates, own_states_of, saving
 from sim.checkers import Journal
 from sim.clock import Clock
 from sim.deployment import Deployment
@@ -66,6 +67,7 @@ class Cluster:
         self.habits = Habits(Random(rng.random()))
         config = self._chosen_config()
         self._choose_habits(config)
+        self.own_states = self._chosen_states(config)
         self.topology = self._made_topology(config)
         instances = sum(each.parallelism for each in self.topology.components)
         containers = min(config[keys.STMGRS], instances)
@@ -114,8 +116,11 @@ class Cluster:
         return random_config(self.rng) | once
 
     def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
-        topology = random_topology(self.rng, self.habits, config)
-        return counting(topology, self.habits) if self.effectively_once else topology
+        made = saving(random_topology(self.rng, self.habits, config), self.own_states)
+        return counting(made, self.habits) if self.effectively_once else made
+
+    def _chosen_states(self, config: dict[str, Any]) -> OwnStates | None:
+        return None if self.effectively_once else own_states_of(self.seed, config)
 
     def _chosen_manners(self) -> Manners:
         rng = self.rng
@@ -262,6 +267,7 @@ class Cluster:
             return False
         answer = self.master.ask("update", {"packing": packing_to_json(packing)})
         moved = len(leaving(self.packing, packing))
+        self.habits.is_scaled = True
         self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
         self.updates += bool(answer.ok)
         return bool(answer.ok)

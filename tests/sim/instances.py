@@ -65,6 +65,9 @@ Said = tuple[int, Any]
 class Instance:
     """One instance's process."""
 
+    naps = False
+    """Whether its user code ever calls `nap`."""
+
     def __init__(
         self,
         cluster: "Cluster",
@@ -95,12 +98,14 @@ class Instance:
         self._is_busy = False
         self._call: SuspendableCall | None = None
         self._is_in_control = False
-        self.naps = False
-        """Whether its user code ever calls `nap`."""
         self._nap_until: float | None = None
         self._unsaved: SaveState | None = None
         """What the saving thread has still to write."""
+        self._reports: list[tuple[int, str]] = []
+        """What it has to tell the main thread. This and saving do not count as something to do:
+        time would stand still in a topology that saves all the time."""
         shared = SharedState()
+        own = cluster.own_states
         environment = Environment(
             self._clock,
             Random(cluster.rng.random()),
@@ -111,6 +116,7 @@ class Instance:
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
             waits_for_state=cluster.effectively_once,
+            newest_state=None if own is None else own.newest_of(task),
         )
         self.core = InstanceCore(
             cluster.topology,
@@ -184,6 +190,10 @@ class Instance:
         if save is None or self._rng.random() > SAVED_SHARE:
             return
         self._unsaved = None
+        if self.cluster.own_states is not None:
+            failure = self.cluster.own_states.save(self.task, save.checkpoint, save.state)
+            self._reports.append((save.checkpoint, failure))
+            return
         said: messages.FromInstance
         try:
             self.cluster.states.save("sim", save.checkpoint, self.task, save.state)
@@ -272,10 +282,17 @@ class Instance:
                     pass
                 elif not (for_input and self.inbox.ready):
                     return None
-                self._is_busy |= bool(self.core.shared.pending_calls)
+                self._is_busy |= self._has_calls()
                 self._is_woken = False
                 return Turn()
         return self._receive()
+
+    def _has_calls(self) -> bool:
+        """Whether somebody wants something of the main thread, beside the next saving."""
+        calls, saving = self.core.shared.pending_calls, self.core.saving
+        if saving is None:
+            return bool(calls)
+        return any(getattr(each, "func", None) != saving.save for each in calls)
 
     def _receive(self) -> Event:
         if not self.inbox.ready:
@@ -301,6 +318,8 @@ class Instance:
     def _round(self, event: Event) -> None:
         """Until the main loop waits or has done something; a bolt takes one message, a spout all
         that has become of its tuples, and then its turn."""
+        while self._reports and self.core.saving is not None:
+            self.core.saving.reported(*self._reports.pop(0))
         takes_all = isinstance(self.driver, SpoutDriver)
         while True:
             step = self._perform(event)

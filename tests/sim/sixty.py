@@ -120,6 +120,9 @@ class Sixty(Cluster):
     def _choose_habits(self, config: dict[str, Any]) -> None:
         self.habits.tracked, self.habits.idents = True, IDENTS
 
+    def _chosen_states(self, config: dict[str, Any]) -> None:
+        """Nobody saves any."""
+
     def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
         return shape(self.habits, config)
 

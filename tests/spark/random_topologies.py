@@ -1,22 +1,42 @@
 """Random topologies: what they look like, what their bolts must get, and their components.
 
 `heronpy run random_topologies.py` with RANDOM_SEED and RANDOM_RESULTS in its environment runs the
-topologies of a seed side by side; each bolt's task leaves what it got in a file.
+topologies of a seed side by side, or with RANDOM_PART the one that it describes.
 """
 
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from heron_core.topology import TopologySpec
-from heronpy_compat import Bolt, Grouping, Spout, Stream, TopologyBuilder
+from heronpy_compat import Grouping, TopologyBuilder
 from heronpy_compat.api.topology import Topology, TopologyType
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)
+from random_components import (  # noqa: E402 (by the name that the engines import it by)
+    CHOSEN,
+    CLASSES,
+    DEFAULT,
+    DISORDER_MS,
+    FULL_RANGE_MS,
+    MODULUS,
+    ODD,
+    Numbers,
+    key_of,
+    mixed,
+    time_of,
+    window_of,
+)
 
 NUMBERS = 40
 PARTS = 6
@@ -24,8 +44,8 @@ DEPTH_MAX = 4
 LOAD_MAX = 2000
 """Deliveries to one bolt: `all` and `custom` multiply from level to level."""
 KINDS = ("shuffle", "none", "local_or_shuffle", "fields", "partial_key", "all", "global", "custom")
-DEFAULT, ODD, CHOSEN = "default", "odd", "chosen"
-MODES = ("ATMOST_ONCE", "ATLEAST_ONCE")
+MODES = ("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE")
+KEYED = ("state", "timer", "tumbling", "sliding", "session")
 
 Got = Counter[tuple[str, str, int]]
 """(source, stream, number) -> how often"""
@@ -42,13 +62,24 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A spout (no reads) or a bolt, which emits number * factor + shift (modulo 1000)."""
+    """A spout (no reads) or a bolt: one that mixes emits number * factor + shift (modulo 1000)."""
 
     name: str
     par: int
     reads: tuple[Read, ...] = ()
     factor: int = 1
     shift: int = 0
+    kind: str = "mix"
+    size_ms: int = 1000
+    """Of a window, of a session's gap, or between the timers of a key."""
+    slide_ms: int = 1000
+    keyed: bool = True
+    """Whether windows are those of a key, or of everything."""
+    lag_ms: int = FULL_RANGE_MS
+    interval_ms: int = 0
+    """Between two watermarks."""
+    numbers: int = NUMBERS
+    """Of a spout: how many its tasks share."""
 
 
 # --- drawing and expecting -----------------------------------------------------------------------
@@ -74,8 +105,29 @@ def _part(rng: Random, name: str) -> list[Node]:
 
 def _bolt(rng: Random, name: str, before: Sequence[Node]) -> Node:
     sources = rng.sample(before, rng.randint(1, min(3, len(before))))
+    kind = rng.choice(("mix", "mix", *KEYED))
+    if kind != "mix":
+        return _keyed_bolt(rng, name, sources, kind)
     reads = [_read(rng, source.name, stream) for source in sources for stream in _streams(rng)]
     return Node(name, rng.randint(1, 3), tuple(reads), rng.randint(1, 9), rng.randint(0, 9))
+
+
+def _keyed_bolt(rng: Random, name: str, sources: Sequence[Node], kind: str) -> Node:
+    """A bolt with state, timers or windows; what comes straight from spouts is nearly in order."""
+    keyed = kind in ("state", "timer") or rng.random() < 0.8
+    grouping = "fields" if keyed else "global"
+    reads = [
+        Read(source.name, stream, grouping)
+        for source in sources
+        for stream in rng.sample((DEFAULT, ODD), rng.choice((1, 1, 2)))
+    ]
+    in_order = not any(each.reads for each in sources)
+    size_ms = rng.choice((250, 700, 1000, 3000))
+    return Node(
+        name, rng.randint(1, 3), tuple(reads), kind=kind, size_ms=size_ms,
+        slide_ms=rng.randint(size_ms // 5, size_ms), keyed=keyed,
+        lag_ms=DISORDER_MS if in_order else FULL_RANGE_MS, interval_ms=rng.choice((0, 0, 10)),
+    )  # fmt: skip
 
 
 def _streams(rng: Random) -> list[str]:
@@ -91,15 +143,85 @@ def expected(part: Sequence[Node]) -> dict[str, Got]:
     sent: dict[tuple[str, str], Counter[int]] = {}
     got: dict[str, Got] = {}
     for node in part:
-        numbers = Counter(range(NUMBERS))
+        numbers = Counter(range(node.numbers))
         if node.reads:
             got[node.name] = _received(node, sent)
-            numbers = Counter()
-            for (_, _, number), times in got[node.name].items():
-                numbers[(number * node.factor + node.shift) % 1000] += times
+            numbers = emitted(node, got[node.name])
         sent[node.name, DEFAULT] = sent[node.name, CHOSEN] = numbers
         sent[node.name, ODD] = Counter({n: times for n, times in numbers.items() if n % 2})
     return got
+
+
+def emitted(node: Node, got: Got) -> Counter[int]:
+    """What a bolt emits on its default stream, of what it got."""
+    if node.kind == "mix":
+        image = [
+            ((n * node.factor + node.shift) % MODULUS, times) for (_, _, n), times in got.items()
+        ]
+    elif node.kind == "state":
+        sums = [(key, sum(_numbers(rows).values())) for key, rows in _by_key(got).items()]
+        image = [(mixed(key, n + 1), 1) for key, total in sums for n in range(total)]
+    else:
+        image = [(mixed(*made[:-1], sum(made[-1])), 1) for made in made_of(node, got)]
+    found: Counter[int] = Counter()
+    for number, times in image:
+        found[number] += times
+    return found
+
+
+def made_of(node: Node, got: Got) -> list[list[Any]]:
+    """What a bolt is to leave besides: its states, or what it has made of windows and timers."""
+    if node.kind == "mix":
+        return []
+    groups = _by_key(got) if node.keyed else {0: got}
+    kinds = {"state": _states, "timer": _timers, "session": _sessions}
+    make = kinds.get(node.kind, _windows)
+    return [[key, *made] for key, rows in groups.items() for made in make(node, _numbers(rows))]
+
+
+def _by_key(got: Got) -> dict[int, Got]:
+    found: dict[int, Got] = {}
+    for (source, stream, number), times in got.items():
+        found.setdefault(key_of(number), Counter())[source, stream, number] += times
+    return found
+
+
+def _numbers(got: Got) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for (_, _, number), times in got.items():
+        found[number] += times
+    return found
+
+
+def _states(node: Node, numbers: Counter[int]) -> Iterator[list[Any]]:
+    if numbers:
+        every = sorted(numbers.elements())
+        yield [len(every), every, [list(each) for each in sorted(numbers.items())], max(every)]
+
+
+def _timers(node: Node, numbers: Counter[int]) -> Iterator[list[Any]]:
+    size = node.size_ms
+    for start in sorted({time_of(number) // size * size for number in numbers}):
+        yield [start, _between(numbers, start, start + size)]
+
+
+def _windows(node: Node, numbers: Counter[int]) -> Iterator[list[Any]]:
+    assigner = window_of(node.kind, node.size_ms, node.slide_ms)
+    for start, end in sorted({each for n in numbers for each in assigner.windows(time_of(n))}):
+        yield [start, end, _between(numbers, start, end)]
+
+
+def _sessions(node: Node, numbers: Counter[int]) -> Iterator[list[Any]]:
+    times = sorted(map(time_of, numbers))
+    gaps = [(at, then) for at, then in pairwise(times) if then - at >= node.size_ms]
+    starts = [*times[:1], *(then for _, then in gaps)]
+    ends = [*(at for at, _ in gaps), *times[-1:]]
+    for start, last in zip(starts, ends, strict=True):
+        yield [start, last + node.size_ms, _between(numbers, start, last + 1)]
+
+
+def _between(numbers: Counter[int], start_ms: int, end_ms: int) -> list[int]:
+    return sorted(each for each in numbers.elements() if start_ms <= time_of(each) < end_ms)
 
 
 def _received(node: Node, sent: dict[tuple[str, str], Counter[int]]) -> Got:
@@ -133,6 +255,17 @@ def differences(part: Sequence[Node], results: Path) -> Iterator[str]:
             yield f"{node.name} lacks {dict(lost)}, has {dict(more)} too much"
         for read in node.reads:
             yield from _misplaced(node, read, found)
+        yield from _made_otherwise(node, results, wanted[node.name])
+
+
+def _made_otherwise(node: Node, results: Path, got: Got) -> Iterator[str]:
+    """States, windows and timers that are missing, or not as they should be."""
+    left = [_left(results, node.name, index)["made"] for index in range(node.par)]
+    found = Counter(json.dumps(each) for made in left for each in made)
+    wanted = Counter(json.dumps(each) for each in made_of(node, got))
+    if found != wanted:
+        missing, others = sorted(wanted - found)[:3], sorted(found - wanted)[:3]
+        yield f"{node.name} did not make {missing}, but {others}"
 
 
 def _misplaced(node: Node, read: Read, found: Sequence[Got]) -> Iterator[str]:
@@ -153,19 +286,23 @@ def _misplaced(node: Node, read: Read, found: Sequence[Got]) -> Iterator[str]:
 
 
 def _task_s(results: Path, name: str, index: int) -> Got:
-    path = results / f"{name}-{index}.json"
-    rows = json.loads(path.read_text("utf-8")) if path.exists() else []
+    rows = _left(results, name, index)["got"]
     return Counter({(source, stream, number): times for source, stream, number, times in rows})
+
+
+def _left(results: Path, name: str, index: int) -> Any:
+    path = results / f"{name}-{index}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {"got": [], "made": []}
 
 
 # --- building and running ------------------------------------------------------------------------
 
 
-def builder(seed: int, results: str) -> TopologyBuilder:
-    """All topologies of a seed as one."""
+def builder(seed: int, results: str, parts: Sequence[Sequence[Node]] = ()) -> TopologyBuilder:
+    """All topologies of a seed as one, or `parts`, with the mode of the seed."""
     made = TopologyBuilder(f"random{seed}")
-    for part in parts_of(seed):
-        _add(made, part, seed)
+    for part in parts or parts_of(seed):
+        _add(made, part)
     config = {
         "test.results": results,
         "topology.reliability.mode": MODES[seed % len(MODES)],
@@ -178,16 +315,44 @@ def builder(seed: int, results: str) -> TopologyBuilder:
     return made
 
 
-def _add(made: TopologyBuilder, part: Sequence[Node], seed: int) -> None:
+def described(part: Sequence[Node]) -> str:
+    """One topology as JSON, for RANDOM_PART."""
+    return json.dumps([asdict(each) for each in part])
+
+
+def part_of(text: str) -> list[Node]:
+    """And back."""
+    return [
+        Node(**{**node, "reads": tuple(Read(**each) for each in node["reads"])})
+        for node in json.loads(text)
+    ]
+
+
+def _add(made: TopologyBuilder, part: Sequence[Node]) -> None:
     specs: dict[str, Any] = {}
     for node in part:
-        numbers = {"test.factor": node.factor, "test.shift": node.shift}
-        config = {**numbers, "test.readers": _readers(part, node.name)}
+        config = {**_config(node), "test.readers": _readers(part, node.name)}
         if not node.reads:
             specs[node.name] = made.add_spout(node.name, Numbers, node.par, config)
             continue
-        inputs = {specs[each.source][each.stream]: _grouping(each.kind) for each in node.reads}
-        specs[node.name] = made.add_bolt(node.name, Mixing, node.par, inputs, config)
+        inputs = {
+            specs[each.source][each.stream]: _grouping(each.kind, node) for each in node.reads
+        }
+        specs[node.name] = made.add_bolt(node.name, CLASSES[node.kind], node.par, inputs, config)
+
+
+def _config(node: Node) -> dict[str, Any]:
+    return {
+        "test.numbers": node.numbers,
+        "test.factor": node.factor,
+        "test.shift": node.shift,
+        "test.kind": node.kind,
+        "test.size": node.size_ms,
+        "test.slide": node.slide_ms,
+        "test.keyed": node.keyed,
+        "topology.bolts.tuple.timestamp.max.lag.ms": node.lag_ms,
+        "topology.bolts.watermark.event.interval.ms": node.interval_ms,
+    }
 
 
 def _readers(part: Sequence[Node], name: str) -> list[str]:
@@ -195,10 +360,10 @@ def _readers(part: Sequence[Node], name: str) -> list[str]:
     return [reader for reader, read in chosen if read.source == name]
 
 
-def _grouping(kind: str) -> Any:
+def _grouping(kind: str, reader: Node) -> Any:
     if kind in ("fields", "partial_key"):
-        return getattr(Grouping, kind)("number")
-    return Grouping.custom("random_topologies.ByParity") if kind == "custom" else _plain(kind)
+        return getattr(Grouping, kind)("number" if reader.kind == "mix" else "key")
+    return Grouping.custom("random_components.ByParity") if kind == "custom" else _plain(kind)
 
 
 def _plain(kind: str) -> int:
@@ -206,79 +371,14 @@ def _plain(kind: str) -> int:
     return number
 
 
-def spec_of(seed: int, results: Path) -> TopologySpec:
+def spec_of(seed: int, results: Path, parts: Sequence[Sequence[Node]] = ()) -> TopologySpec:
     """The same as a value."""
-    from dataclasses import replace
-
-    made = builder(seed, str(results))
+    made = builder(seed, str(results), parts)
     kind: Any = TopologyType(made.topology_name, (Topology,), made._construct_topo_class_dict())
-    return replace(kind.to_spec(), search_paths=(str(Path(__file__).parent),))
-
-
-class Emitting:
-    """What spouts and bolts have in common."""
-
-    outputs = ["number", Stream(["number"], ODD), Stream(["number"], CHOSEN, direct=True)]
-
-    def prepare(self, config: Any, context: Any) -> None:
-        names = config["test.readers"]
-        self.readers = [context.get_component_tasks(name) for name in names]
-        self.own = context.get_component_tasks(context.get_component_id())
-        self.index = self.own.index(context.get_task_id())
-
-    def send(self, number: int, **how: Any) -> None:
-        """On every stream."""
-        self.emit([number], **how)
-        if number % 2:
-            self.emit([number], stream=ODD, **how)
-        for tasks in self.readers:
-            self.emit([number], stream=CHOSEN, direct_task=tasks[number % len(tasks)], **how)
-
-
-class Numbers(Emitting, Spout):
-    """The tasks share NUMBERS numbers."""
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.prepare(config, context)
-        self.left = list(range(NUMBERS))[self.index :: len(self.own)]
-
-    def next_tuple(self) -> None:
-        if not self.left:
-            self.finish()
-            return
-        number = self.left.pop(0)
-        self.send(number, tup_id=number)
-
-
-class Mixing(Emitting, Bolt):
-    """Emits an affine image of what it gets, and leaves at the end what it got."""
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.prepare(config, context)
-        self.factor, self.shift = config["test.factor"], config["test.shift"]
-        file = f"{context.get_component_id()}-{self.index}.json"
-        self.path = os.path.join(config["test.results"], file)
-        self.got: Got = Counter()
-
-    def process(self, tup: Any) -> None:
-        number = tup.values[0]
-        self.got[tup.component, tup.stream, number] += 1
-        self.send((number * self.factor + self.shift) % 1000, anchors=[tup])
-        self.ack(tup)
-
-    def on_finish(self) -> None:
-        Path(self.path).write_text(json.dumps([[*key, n] for key, n in self.got.items()]))
-
-
-class ByParity:
-    """A custom grouping: even numbers to the first task, odd ones to all others."""
-
-    def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
-        self.tasks = target_tasks
-
-    def choose_tasks(self, values: list[Any]) -> list[int]:
-        return self.tasks[:1] if values[0] % 2 == 0 else self.tasks[1:]
+    return replace(kind.to_spec(), search_paths=(HERE,))
 
 
 if __name__ == "__main__":
-    builder(int(os.environ["RANDOM_SEED"]), os.environ["RANDOM_RESULTS"]).build_and_submit()
+    described = os.environ.get("RANDOM_PART")
+    given = [part_of(described)] if described else []
+    builder(int(os.environ["RANDOM_SEED"]), os.environ["RANDOM_RESULTS"], given).build_and_submit()

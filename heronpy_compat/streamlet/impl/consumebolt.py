@@ -25,6 +25,7 @@ class ConsumeStreamlet(StageStreamlet):
 
     prefix = "consume"
     bolt = ConsumeBolt
+    joins_chain = True
 
     def __init__(self, consume_function: Any, parent: Streamlet) -> None:
         super().__init__(parent, config={FUNCTION: checked_function("consume", consume_function)})

@@ -149,7 +149,7 @@ class EventStageStreamlet(StageStreamlet):
     def _calculate_inputs(self) -> dict[GlobalStreamId, Any]:
         sides = (self._stage.left, self._stage.right or self._stage.left)
         return {
-            GlobalStreamId(parent.get_name() or "", parent._output): _grouping_of(side)
+            GlobalStreamId(parent._component_name(), parent._output): _grouping_of(side)
             for parent, side in zip(self._parents, sides, strict=False)
         }
 
@@ -157,7 +157,7 @@ class EventStageStreamlet(StageStreamlet):
         stage, right = self._stage, self._parents[-1]
         config = {
             STAGE: stage,
-            RIGHT_COMPONENT: right.get_name(),
+            RIGHT_COMPONENT: right._component_name(),
             RIGHT_STREAM: right._output,
             keys.TIMESTAMP_LAG_MS: stage.lag_ms,
             keys.WINDOW_LATENESS_MS: stage.lateness_ms,

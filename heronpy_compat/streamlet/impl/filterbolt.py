@@ -24,6 +24,7 @@ class FilterStreamlet(StageStreamlet):
 
     prefix = "filter"
     bolt = FilterBolt
+    begins_chain = joins_chain = True
 
     def __init__(self, filter_function: Any, parent: Streamlet) -> None:
         super().__init__(parent, config={FUNCTION: checked_function("filter", filter_function)})

@@ -26,6 +26,7 @@ class FlatMapStreamlet(StageStreamlet):
 
     prefix = "flatmap"
     bolt = FlatMapBolt
+    begins_chain = joins_chain = True
 
     def __init__(self, flatmap_function: Any, parent: Streamlet) -> None:
         super().__init__(parent, config={FUNCTION: checked_function("flat_map", flatmap_function)})

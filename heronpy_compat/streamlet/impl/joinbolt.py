@@ -81,7 +81,7 @@ class JoinStreamlet(KeyedStageStreamlet):
         self._join_type = join_type
 
     def _component_config(self) -> dict[str, Any]:
-        right = self._parents[1].get_name()
+        right = self._parents[1]._component_name()
         return {
             **self._config,
             JoinBolt.JOINTYPE: self._join_type,

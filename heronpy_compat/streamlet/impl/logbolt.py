@@ -19,3 +19,4 @@ class LogStreamlet(StageStreamlet):
 
     prefix = "log"
     bolt = LogBolt
+    joins_chain = True

@@ -24,6 +24,7 @@ class MapStreamlet(StageStreamlet):
 
     prefix = "map"
     bolt = MapBolt
+    begins_chain = joins_chain = True
 
     def __init__(self, map_function: Any, parent: Streamlet) -> None:
         super().__init__(parent, config={FUNCTION: checked_function("map", map_function)})

@@ -48,6 +48,7 @@ class RepartitionStreamlet(StageStreamlet):
 
     prefix = "repartition"
     bolt = RepartitionBolt
+    begins_chain = True
 
     def __init__(self, num_partitions: int, repartition_function: Any, parent: Streamlet) -> None:
         super().__init__(parent)

@@ -8,7 +8,10 @@ from heronpy_compat.api.component.component_spec import GlobalStreamId
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import TopologyBuilder
+from heronpy_compat.loading.submissions import loaders_options
 from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.fusion import Fusion, fused_name, fusion_of
+from heronpy_compat.streamlet.impl.fusedbolt import OPERATORS, FusedBolt, function_key
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM, StreamletBoltBase
 from heronpy_compat.streamlet.streamlet import Streamlet
 
@@ -45,6 +48,10 @@ class StageStreamlet(Streamlet):
 
     prefix: str
     bolt: type[Bolt]
+    begins_chain = False
+    """Its bolt is an ElementBolt: the stages behind it may run in the same bolt."""
+    joins_chain = False
+    """It may run in the bolt of the stage before it, if that has as many partitions."""
 
     def __init__(self, *parents: Streamlet, config: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -60,24 +67,64 @@ class StageStreamlet(Streamlet):
 
     def _calculate_inputs(self) -> dict[GlobalStreamId, Any]:
         return {
-            GlobalStreamId(parent.get_name() or "", parent._output): self._grouping()
+            GlobalStreamId(parent._component_name(), parent._output): self._grouping()
             for parent in self._parents
         }
 
     def _build_this(self, builder: TopologyBuilder, stage_names: set[str]) -> bool:
         if not all(parent._built for parent in self._parents):
             return False
+        if self._component is None:
+            self._add_bolt(builder, stage_names)
+        return True
+
+    def _add_bolt(self, builder: TopologyBuilder, stage_names: set[str]) -> None:
+        chain = self._chain(fusion_of({**builder.get_config(), **loaders_options()}), stage_names)
+        names = [each._name or "" for each in chain]
+        for each in chain:
+            each._component = fused_name(names)
+        fused = len(chain) > 1
         builder.add_bolt(
-            self._take_name(self.prefix, stage_names),
-            self.bolt,
+            self._component_name(),
+            FusedBolt if fused else self.bolt,
             self.get_num_partitions(),
             self._calculate_inputs(),
-            config=self._component_config(),
+            config=_fused_config(chain) if fused else self._component_config(),
         )
-        return True
+
+    def _chain(self, fusion: Fusion, stage_names: set[str]) -> "list[StageStreamlet]":
+        """This stage and those that run in the same bolt; all of them have names then."""
+        self._take_name(self.prefix, stage_names)
+        chain, names = [self], [self._name or ""]
+        while fusion.enabled and (following := chain[-1]._joining()) is not None:
+            following._take_name(following.prefix, stage_names)
+            names.append(following._name or "")
+            if not fusion.may_fuse(names):
+                break
+            chain.append(following)
+        return chain
+
+    def _joining(self) -> "StageStreamlet | None":
+        """The stage behind this one, if nothing else reads this and it could run with it."""
+        if not self.begins_chain or len(self._children) != 1:
+            return None
+        child = self._children[0]
+        if not isinstance(child, StageStreamlet) or not child.joins_chain:
+            return None
+        return child if child.get_num_partitions() == self.get_num_partitions() else None
 
     def _component_config(self) -> dict[str, Any]:
         return self._config
+
+
+def _fused_config(chain: list[StageStreamlet]) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        OPERATORS: [[each._name, each.bolt.__module__, each.bolt.__qualname__] for each in chain]
+    }
+    for each in chain:
+        if FUNCTION in each._config:
+            config[function_key(each._name or "")] = each._config[FUNCTION]
+    return config
 
 
 def checked_function(what: str, function: Any) -> Callable[..., Any]:

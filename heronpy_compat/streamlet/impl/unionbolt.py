@@ -12,3 +12,4 @@ class UnionStreamlet(StageStreamlet):
 
     prefix = "union"
     bolt = UnionBolt
+    begins_chain = True

@@ -126,7 +126,7 @@ JSON: dict[str, Any] = {
             "executed_per_sec": 0.0, "capacity": 0.0,
             "queue_bytes": 0, "queue_tuples": 0, "queue_secs": 0.0,
             "stuck_secs": 0.0,
-            **COUNTERS, "user": {}, "user_totals": {},
+            **COUNTERS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0,
         }
     ],

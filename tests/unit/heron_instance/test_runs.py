@@ -15,6 +15,7 @@ from instance_support import (
     Comfortable,
     Made,
     Middle,
+    batch,
     grouped,
     make,
     reads,
@@ -150,6 +151,45 @@ def test_a_batch_acked_as_it_comes_is_one_ack_for_each_run() -> None:
     assert made.core.statistics()["late"] == 2
     assert made.words_of(Kind.FAIL) == []
     assert made.batches()[0].ids == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("order", "roots"),
+    [
+        ([0, 1, 2], [ROOT, ROOT + 1, ROOT + 2]),  # as they came
+        ([2, 0, 1], [ROOT, ROOT + 1, ROOT + 2]),
+        ([0, 1], [ROOT, ROOT + 1, ROOT + 2]),
+        ([0, 1, 1], [ROOT, ROOT + 1, ROOT + 2]),
+        ([0, 1, 2, 2], [ROOT, ROOT + 1, ROOT + 2]),
+        ([0, 1, 2], [ROOT, ROOT, ROOT + 2]),
+        ([0, 1, 2], [ROOT, 1 << 44, ROOT]),  # of two spouts
+        ([0, 1, 2], [ROOT, 0, ROOT + 2]),  # one of them nobody tracks
+    ],
+)
+def test_each_ack_counts_once_in_whatever_order(order: list[int], roots: list[int]) -> None:
+    made = make(Middle, reads(SHUFFLE))
+    rows = made.component.received
+    edges = [(root, 5 + at) if root else None for at, root in enumerate(roots)]
+
+    def ack_all_with_the_last(tup: Any) -> None:
+        rows.append(tup)
+        if len(rows) == len(roots):
+            for at in order:
+                made.component.ack(rows[at])
+
+    made.component.script = ack_all_with_the_last
+    made.core.deliver(batch([0], [1], [2], roots=edges))
+    numbers = acked(made)
+    told: dict[int, int] = {}
+    for root, value in zip(numbers[::2], numbers[1::2], strict=True):
+        told[root] = told.get(root, 0) ^ value
+    expected: dict[int, int] = {}
+    for at in set(order):
+        if roots[at]:
+            expected[roots[at]] = expected.get(roots[at], 0) ^ (5 + at)
+    assert told == expected
+    assert made.core.outbox.acks_counted == len(set(order))
+    assert made.core.outbox.empty
 
 
 def test_an_emit_belongs_to_the_run_until_all_of_it_is_acked() -> None:

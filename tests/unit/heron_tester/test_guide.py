@@ -187,12 +187,12 @@ def test_each_block_is_checked_and_each_section_can_be_reached() -> None:
 
 
 def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One reads and writes a table, one copies a file, one is loaded, as there are no brokers here;
-    and a sink of one's own passes its test."""
+    """One reads and writes a table, one copies a file, one is loaded, as there are no brokers here,
+    one as tests/extras runs it; and a sink of one's own passes its test."""
     page = (ROOT / "docs" / "CONNECTORS.md").read_text("utf-8")
     files = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", page, re.DOTALL))
     own = {"my_sink", "test_my_sink"}
-    assert files.keys() == {"late_flights", "copy_topic", "copy_lines", *own}
+    assert files.keys() == {"late_flights", "copy_topic", "copy_lines", "lines_to_delta", *own}
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("own").mkdir()
@@ -213,6 +213,8 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
         assert any(Path("own").iterdir())
         topology = load(LoadRequest("copy_topic.py"))
         assert [each.name for each in topology.components] == ["numbers", "sink"]
+        topology = load(LoadRequest("lines_to_delta.py"))
+        assert [each.name for each in topology.components] == ["lines", "table"]
     finally:
         for name in files:
             sys.modules.pop(name, None)

@@ -260,6 +260,71 @@ def test_click_through_rates_are_those_of_all_events_but_the_late_ones(
     assert f"{late} events came too late" in capsys.readouterr().out
 
 
+def plain_trading(orders: list[list[Any]], cash: int) -> tuple[list[str], Counter[Any]]:
+    """The lines of the ledger, and (minute, symbol) -> shares ordered."""
+    balance: dict[str, int] = {}
+    shares: Counter[tuple[str, str]] = Counter()
+    volumes: Counter[Any] = Counter()
+    lines = []
+    for number, account, symbol, quantity, price, time_ms in orders:
+        volumes[time_ms // 60_000, symbol] += abs(quantity)
+        left = balance.get(account, cash) - quantity * price
+        if left < 0 or shares[account, symbol] + quantity < 0:
+            lines.append(f"{number} {account} refused")
+            continue
+        balance[account] = left
+        shares[account, symbol] += quantity
+        lines.append(f"{number} {account} {quantity:+} {symbol} at {price}: cash {left}")
+    return lines, volumes
+
+
+def test_trades_are_exact_whatever_is_killed(fresh_imports: None, tmp_path: Path) -> None:
+    """Each line is in the files once, though instances die between checkpoints."""
+    config = {"trading.orders": 1000, "trading.secs": 0, "trading.folder": str(tmp_path)}
+    with TopologyTester(str(EXAMPLES / "trading.py"), config=config) as tester:
+        (spout,) = tester.component("orders")
+        example = sys.modules[type(spout).__module__]
+        for victim in ("ledger", "orders", "trades", "volumes", "report"):
+            tester.run_spouts(100)
+            tester.checkpoint()
+            tester.run_spouts(50)
+            tester.crash(victim)
+        tester.run_spouts()
+        tester.finish()
+        orders = [example.order(number, 1) for number in range(1000)]
+    lines, volumes = plain_trading(orders, example.CASH)
+    assert sum(line.endswith("refused") for line in lines) > 100
+    files = {name: sorted((tmp_path / name).glob("part-*")) for name in ("trades", "report")}
+    assert len(files["trades"]) > 3
+    written = {name: "".join(map(Path.read_text, some)) for name, some in files.items()}
+    assert sorted(written["trades"].splitlines()) == sorted(lines)
+    first = example.START_MS // 60_000
+    assert sorted(written["report"].splitlines()) == sorted(
+        f"minute {minute - first} {symbol} {volume}" for (minute, symbol), volume in volumes.items()
+    )
+
+
+def test_running_totals_survive_kills(
+    fresh_imports: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"running_totals.payments": 700, "running_totals.secs": 0}
+    with TopologyTester(str(EXAMPLES / "running_totals.py"), config=config) as tester:
+        tester.run_spouts(100)
+        tester.checkpoint()
+        tester.run_spouts(50)
+        tester.crash("totals")
+        tester.run_spouts(50)
+        tester.crash("payments")
+        tester.run_spouts()
+        tester.finish()
+    paid: Counter[int] = Counter()
+    for number in range(700):
+        paid[number % 7] += number * number % 1000
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        f"customer{customer} has paid {cents / 100:.2f}" for customer, cents in sorted(paid.items())
+    ]
+
+
 def plain_sessions(rows: list[tuple[str, int]], gap_ms: int) -> Counter[int]:
     """Departures of a session -> how many sessions have as many."""
     by_aircraft: dict[str, list[int]] = {}

@@ -36,10 +36,17 @@ def nothing(element: Any) -> None:
 
 
 def spec_of(program: Program, config: Config | None = None) -> TopologySpec:
-    """The topology that a program of streamlets submits."""
+    """The topology that a program of streamlets submits; each stage is a bolt unless `config` says
+    otherwise, so that a test sees what comes out of it."""
     builder = Builder()
     program(builder)
-    return submitted(lambda: Runner().run("tested", config or Config(), builder))
+    config = config or Config({"topology.streamlet.fusion": False})
+    return submitted(lambda: Runner().run("tested", config, builder))
+
+
+def fused_of(program: Program, **config: Any) -> TopologySpec:
+    """The same as a user gets it."""
+    return spec_of(program, Config(config))
 
 
 def cluster_of(program: Program, **config: Any) -> LocalCluster:

@@ -77,6 +77,16 @@ def test_union_has_the_elements_of_both() -> None:
     assert sorted(cluster_of(program).run().elements("union-1")) == [-2, -1, 10, 20]
 
 
+def test_union_with_what_comes_from_the_same_streamlet() -> None:
+    """heronpy: "Logic error while building"."""
+
+    def program(builder: Builder) -> None:
+        numbers = builder.new_source(given([1, 2]))
+        numbers.union(numbers.map(lambda number: number * 10)).consume(nothing)
+
+    assert sorted(cluster_of(program).run().elements("union-1")) == [1, 2, 10, 20]
+
+
 # --- partitions ----------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ def running(
 ) -> Iterator[TopologyTester]:
     builder, topology = Builder(), TopologyBuilder("Timed")
     program(builder)
+    topology.set_config({"topology.streamlet.fusion": False})  # to see what each stage emits
     builder.build(topology)
     with TopologyTester(topology, config={**EVERY_TUPLE, **(config or {})}) as tester:
         yield tester

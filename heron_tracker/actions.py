@@ -1,0 +1,76 @@
+"""What may be done to a topology: the durable operations of `heronpy kill` and the like.
+
+The request stands in the state store when these functions return; the topology's own process
+carries it out, whatever becomes of the service.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.operations import Kind
+from heron_core.plans import packing_to_json
+from heron_io.state_store.protocol import StateStore
+from heron_tracker.envelope import BadRequest, Unavailable
+from heron_tracker.snapshot import TopologySnapshot
+from scheduler.backends.registry import LOCAL
+from scheduler.operations import Requests
+from scheduler.packing import repack
+
+WAIT_SECS_MAX = 3600
+"""For a kill: nobody wants to drain longer."""
+INSTANCES_MAX = 10_000
+"""Of one component: an argument beyond that is a mistake."""
+
+
+def ask(
+    store: StateStore, snapshot: TopologySnapshot, kind: Kind, arguments: Mapping[str, Any]
+) -> int:
+    """Leave a request; returns its number. Unavailable where nobody of ours would carry it out."""
+    if "pid" not in snapshot.scheduler:
+        raise Unavailable(
+            f"{snapshot.name} is run by the cluster {snapshot.cluster} itself: use `heronpy "
+            f"{kind.value} {snapshot.name}`"
+        )
+    if not snapshot.alive:
+        raise Unavailable(
+            f"the scheduler of {snapshot.name} was killed: `heronpy kill {snapshot.name}` removes "
+            "what is left"
+        )
+    return Requests(store, snapshot.name).ask(kind, arguments)
+
+
+def kill_arguments(wait_secs: int) -> dict[str, Any]:
+    """Of a kill that drains for so long."""
+    if not 0 <= wait_secs <= WAIT_SECS_MAX:
+        raise BadRequest(f"a kill waits for at most {WAIT_SECS_MAX} s")
+    return {"wait_secs": float(wait_secs)}
+
+
+def update_arguments(snapshot: TopologySnapshot, body: Any) -> dict[str, Any]:
+    """Of a rebalance with Storm's options: {"rebalanceOptions": {"executors": {…}, "numWorkers":
+    N}}."""
+    options = body.get("rebalanceOptions") if isinstance(body, dict) else None
+    if not isinstance(options, dict) or not options:
+        raise BadRequest(
+            'give {"rebalanceOptions": {"executors": {COMPONENT: N}, "numWorkers": N}}'
+        )
+    wanted, workers = options.get("executors") or {}, options.get("numWorkers")
+    if not isinstance(wanted, dict) or not all(_is_number(each) for each in wanted.values()):
+        raise BadRequest(f"executors are numbers from 1 to {INSTANCES_MAX}, by component")
+    if workers is not None and not _is_number(workers):
+        raise BadRequest(f"numWorkers is a number from 1 to {INSTANCES_MAX}")
+    if snapshot.spec is None or not snapshot.packing.containers:
+        raise Unavailable(f"{snapshot.name} is still starting, or has just ended")
+    grow = snapshot.scheduler.get("kind") == LOCAL
+    try:
+        plan = repack(snapshot.spec, snapshot.packing, wanted, workers, grow)
+    except HeronError as error:
+        raise BadRequest(str(error)) from None
+    if plan == snapshot.packing:
+        raise BadRequest(f"nothing changes: {snapshot.name} has these numbers already")
+    return {"packing": packing_to_json(plan)}
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= INSTANCES_MAX

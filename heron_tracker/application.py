@@ -1,0 +1,141 @@
+"""The routes put together: who may pass, errors in the words of whoever is spoken to, metrics."""
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from html import escape
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from starlette.exceptions import HTTPException
+
+from heron_core.errors import HeronError
+from heron_core.version import version_of_heronpy
+from heron_tracker.access import Refusal, refusal
+from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
+from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
+from heron_tracker.options import BODY_BYTES_MAX, Options
+from heron_tracker.service import Service
+from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def application(service: Service, options: Options) -> Application:
+    """The whole, as an ASGI server takes it."""
+    app = FastAPI(
+        title="heronpy", version=version_of_heronpy(), docs_url=None, redoc_url=None,
+        description="Heron's tracker, Storm's UI REST, OpenMetrics and problems.",
+    )  # fmt: skip
+    app.include_router(metrics_router(service))
+    app.include_router(heron_router(service))
+    app.include_router(storm_router(service))
+    app.include_router(problems_router(service))
+    _add_pages(app)
+    for kind in (HeronError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _failed)
+    return Guard(app, options)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """One line, as Heron or Storm tells errors."""
+    status, text = _described(error)
+    return _refused(request.url.path, status, text, request.state.began)
+
+
+def _described(error: Exception) -> tuple[int, str]:
+    if isinstance(error, RequestValidationError):
+        wrong = [f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()]
+        return 400, "; ".join(wrong)[:500]
+    if isinstance(error, HTTPException):
+        return error.status_code, str(error.detail)
+    return status_of(error), str(error)
+
+
+def _refused(path: str, status: int, text: str, began: float) -> Response:
+    if path.startswith(PREFIX):
+        kind = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found"}
+        content = storm_failure(text, kind.get(status, "Error"))
+    else:
+        content = failure(text, time.perf_counter() - began)
+    return EnvelopeResponse(encoded(content), status)
+
+
+def _add_pages(app: FastAPI) -> None:
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> Response:
+        """The routes, without anything from outside."""
+        return HTMLResponse(routes_page(app.openapi()))
+
+    @app.get("/health", tags=["Heron"])
+    def health() -> Response:
+        """Whether the service runs."""
+        return Response("ok", media_type="text/plain")
+
+
+def routes_page(schema: dict[str, Any]) -> str:
+    """A table of the routes of an OpenAPI schema, as HTML."""
+    rows = [
+        f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td>"
+        f"<td>{escape(', '.join(each['name'] for each in route.get('parameters', ())))}</td>"
+        f"<td>{escape(route.get('description', ''))}</td></tr>"
+        for path, methods in schema["paths"].items()
+        for method, route in methods.items()
+    ]
+    return (
+        "<!doctype html><meta charset=utf-8><title>heronpy</title>"
+        "<style>body{font-family:sans-serif}td{padding:.2em .6em;vertical-align:top}</style>"
+        '<h1>heronpy</h1><p>As OpenAPI: <a href="openapi.json">openapi.json</a></p>'
+        f"<table>{''.join(rows)}</table>"
+    )
+
+
+class Guard:
+    """Refuses requests that may not pass, before anything of them is read."""
+
+    def __init__(self, app: Application, options: Options) -> None:
+        self._app = app
+        self._options = options
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection of ASGI."""
+        if scope["type"] != "http":
+            return
+        began = time.perf_counter()
+        scope.setdefault("state", {})["began"] = began
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        refused = refusal(scope["method"], headers, self._options)
+        if refused is None:
+            await self._app(scope, _Limited(receive), send)
+            return
+        await self._refuse(refused, scope, receive, send, began)
+
+    async def _refuse(
+        self, refused: Refusal, scope: Scope, receive: Receive, send: Send, began: float
+    ) -> None:
+        response = _refused(scope["path"], refused.status, refused.text, began)
+        if refused.status == 401:
+            response.headers["WWW-Authenticate"] = "Bearer"
+        await response(scope, receive, send)
+
+
+class _Limited:
+    """A request's body, as far as it may be long; its header may not have said how long it is."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._bytes = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        if self._bytes > BODY_BYTES_MAX:
+            raise BadRequest(f"a request has at most {BODY_BYTES_MAX} bytes")
+        return message

@@ -1,0 +1,41 @@
+"""The settings of the service, and the limits on what it takes and keeps."""
+
+from dataclasses import dataclass
+
+HEADER_BYTES_MAX = 16 * 1024
+"""Of a request's line and headers: the longest query of metrics is a tenth of it."""
+BODY_BYTES_MAX = 64 * 1024
+"""Of a request: a rebalance that names a hundred components has 5 KiB."""
+CONNECTIONS_MAX = 200
+"""At once; further ones are answered 503. Fifty open pages and ten scrapers are below it."""
+STACKS_AT_ONCE = 2
+"""Processes of py-spy: each stops an instance for some milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How often masters are asked, and how long an answer may take."""
+
+    host: str = "127.0.0.1"
+    port: int = 8889
+    """0 for any that is free."""
+    watched_secs: float = 2.0
+    """Between two questions to the master of a topology that somebody looks at."""
+    idle_secs: float = 10.0
+    """The same while nobody does: the history has a point every ten seconds."""
+    watched_for_secs: float = 30.0
+    """So long after a request about it a topology counts as looked at."""
+    answer_secs: float = 1.5
+    """For a master's answer, which takes milliseconds; after that it is hung or gone."""
+    unanswered_secs_max: float = 30.0
+    """Between two questions to a master that does not answer: each one doubles the time."""
+    stale_secs: float = 20.0
+    """The last numbers of a master that does not answer are shown for so long."""
+    find_secs: float = 1.0
+    """Between two looks into the state store for topologies that have come or gone."""
+    askers: int = 8
+    """Threads: so many masters may hang at a time without holding up the others."""
+    first_look_secs: float = 3.0
+    """Before it serves, the service waits for the first answers, at most so long."""
+    token: str | None = None
+    """What `Authorization: Bearer` has to carry; None on loopback for no login."""

@@ -1,0 +1,374 @@
+"""What holds a topology back and what would help, as sentences for people, out of its stats.
+
+The order is that of a person who looks for the cause: what cannot run at all comes before what is
+slow, and of what is slow the component that makes others wait comes first. Numbers are of the last
+report, except for failures, which are counted since the start.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
+
+BUSY = 0.9
+"""A bolt that works for this share of its time cannot do much more."""
+GOAL = 0.75
+"""How busy its instances are to be after it was scaled: bursts need some room."""
+GROWTH_MAX = 4
+"""Instances that are advised at once: so many times those there are (Heron's health manager)."""
+SKEW = 1.5
+"""An instance that has this many times its even share makes the component skewed (as Heron's)."""
+SKEW_BUSY = 0.7
+"""Below this share of its time the busiest instance holds nobody up, skewed or not."""
+DELAY_SECS = 1.0
+"""A queue that takes longer is too long: the target of back-pressure."""
+FAILED_SHARE = 0.001
+"""Of a component's tuples: fewer failures than that are no finding of their own."""
+PAUSED_SHARE_MAX = 0.95
+"""Whoever is paused nearly always says only that far more is wanted."""
+
+
+class ProblemKind(StrEnum):
+    """What may be wrong; the worst first."""
+
+    CANNOT_START = "cannot start"
+    DOWN = "down"
+    STUCK = "stuck"
+    RESTORE = "restore"
+    SKEWED = "skewed"
+    BOTTLENECK = "bottleneck"
+    FAILING = "failing"
+    CHECKPOINT = "checkpoint"
+    LOST = "lost"
+
+
+RANKS = {kind: rank for rank, kind in enumerate(ProblemKind)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One finding."""
+
+    kind: ProblemKind
+    component: str
+    """Empty for the whole topology."""
+    instance: str = ""
+    """component[index], if it is about one."""
+    what: str
+    """What is wrong, in one clause."""
+    cure: str
+    """What would help, in one clause."""
+    weight: float = 0.0
+    """Of two of a kind the heavier one is named first."""
+
+    @property
+    def sentence(self) -> str:
+        """Both clauses."""
+        return f"{self.what}; {self.cure}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What stays the same while it lasts."""
+        return (self.kind.value, self.instance or self.component)
+
+
+def problems(stats: TopologyStats) -> tuple[Problem, ...]:
+    """All findings, the worst first."""
+    found = (
+        *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats), *_slow(stats),
+        *_failing(stats), *_checkpoints(stats), *_lost(stats),
+    )  # fmt: skip
+    held = {each.instance.rpartition("[")[0]: each.share for each in stats.paused.values()}
+
+    def order(each: Problem) -> tuple[int, float]:
+        # Between two pauses of its own a bolt is busy, too, and is not the cause.
+        return (RANKS[each.kind], held.get(each.component, 0.0) - each.weight)
+
+    return tuple(sorted(found, key=order))
+
+
+def headline(stats: TopologyStats) -> str:
+    """The sentence on top: the worst finding, or that there is none."""
+    found = problems(stats)
+    if found:
+        return found[0].sentence
+    if stats.state != "RUNNING":
+        return f"the topology is {stats.state}"
+    return f"nothing holds it back{_pace(stats)}"
+
+
+def _pace(stats: TopologyStats) -> str:
+    busiest = max(
+        ((each.capacity, name) for name, each in stats.components.items() if each.type == "bolt"),
+        default=None,
+    )
+    if busiest is None:
+        return ""
+    share, name = busiest
+    return f": the busiest bolt is `{name}`, {share:.0%} busy"
+
+
+def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
+    names = {each.task: each.instance for each in stats.instances or ()}
+    for task, error in stats.errors.items():
+        instance = names.get(task, f"task {task}")
+        last = error.strip().splitlines()[-1] if error.strip() else "no reason given"
+        yield Problem(
+            kind=ProblemKind.CANNOT_START,
+            component=instance.rpartition("[")[0],
+            instance=instance,
+            what=f"`{instance}` cannot start: {last:.200}",
+            cure="mend its code, or what it needs; it is tried again",
+        )
+
+
+def _down(stats: TopologyStats) -> Iterator[Problem]:
+    """Instances that have not reported lately; of a topology that runs."""
+    if stats.state not in ("RUNNING", "PAUSED") or stats.phase != "running" or not stats.epoch:
+        return
+    for name, component in stats.components.items():
+        missing = component.instances - component.up
+        if missing > 0:
+            lost = sorted(set(stats.containers_expected) - set(stats.containers))
+            where = f" (containers without a word: {_listed(lost)})" if lost else ""
+            yield Problem(
+                kind=ProblemKind.DOWN,
+                component=name,
+                what=f"{missing} of {component.instances} instances of `{name}` are down{where}",
+                cure="they are restarted by themselves; the events say why they ended",
+                weight=missing / component.instances,
+            )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+
+
+def _stuck(stats: TopologyStats) -> Iterator[Problem]:
+    for instance, secs in stats.stuck.items():
+        yield Problem(
+            kind=ProblemKind.STUCK,
+            component=instance.rpartition("[")[0],
+            instance=instance,
+            what=f"`{instance}` has been in one call of user code for {secs:.0f} s",
+            cure="its log has the stack: give what it waits for a timeout",
+            weight=secs,
+        )
+
+
+def _restoring(stats: TopologyStats) -> Iterator[Problem]:
+    checkpoints = stats.checkpoints
+    if checkpoints is not None and checkpoints.restore_failure:
+        yield Problem(
+            kind=ProblemKind.RESTORE,
+            component="",
+            what=f"its state cannot be restored: {checkpoints.restore_failure:.200}",
+            cure="nothing runs before: make the checkpoint store reachable",
+        )
+
+
+def _slow(stats: TopologyStats) -> Iterator[Problem]:
+    """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck). One that is
+    itself held back by another is only on the way to the cause."""
+    paused_by = _paused_shares(stats)
+    held = _held_back(stats)
+    for name, component in stats.components.items():
+        if component.type != "bolt" or stats.stuck.keys() & _names_of(name, stats):
+            continue
+        if name in held:
+            continue
+        share = paused_by.get(name, 0.0)
+        rows = [each for each in stats.instances or () if _component(each) == name and each.up]
+        is_cause = name in paused_by
+        skewed = _skew(name, rows, is_cause)
+        if skewed is not None:
+            yield skewed
+        elif is_cause or (component.capacity >= BUSY and component.queue_secs > DELAY_SECS):
+            yield _bottleneck(name, component, rows, share, _paused_names(stats, name))
+        elif component.capacity >= BUSY:
+            yield _bottleneck(name, component, rows, 0.0, [])
+
+
+def _component(instance: InstanceStats) -> str:
+    return instance.instance.rpartition("[")[0]
+
+
+def _names_of(component: str, stats: TopologyStats) -> set[str]:
+    return {each.instance for each in stats.instances or () if _component(each) == component}
+
+
+def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
+    """Component that makes others wait now -> the greatest share of its time that one of them was
+    paused."""
+    found: dict[str, float] = {}
+    for pauses in stats.paused.values():
+        for cause in pauses.because_of:
+            name = cause.rpartition("[")[0]
+            found[name] = max(found.get(name, 0.0), pauses.share)
+    return found
+
+
+def _held_back(stats: TopologyStats) -> set[str]:
+    """The components of which an instance is paused now because of another component."""
+    return {
+        name
+        for pauses in stats.paused.values()
+        for name in [pauses.instance.rpartition("[")[0]]
+        if any(cause.rpartition("[")[0] != name for cause in pauses.because_of)
+    }
+
+
+def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
+    """The components whose instances wait for `cause`."""
+    waiting = {
+        pauses.instance.rpartition("[")[0]
+        for pauses in stats.paused.values()
+        if any(each.rpartition("[")[0] == cause for each in pauses.because_of)
+    }
+    return [name for name in stats.components if name in waiting]
+
+
+def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem | None:
+    """If one instance has far more than its share of the work, more instances do not help it."""
+    total = sum(each.executed_per_sec for each in rows)
+    if len(rows) < 2 or total <= 0:
+        return None
+    most = max(rows, key=lambda each: each.executed_per_sec)
+    others = [each.capacity for each in rows if each is not most]
+    even, share = 1 / len(rows), most.executed_per_sec / total
+    is_alone = most.capacity >= SKEW * (sum(others) / len(others))
+    is_busy = most.capacity >= (SKEW_BUSY if is_cause else BUSY)
+    if share < SKEW * even or not is_alone or not is_busy:
+        return None
+    return Problem(
+        kind=ProblemKind.SKEWED,
+        component=name,
+        instance=most.instance,
+        what=f"`{most.instance}` does {share:.0%} of the work of {len(rows)} instances of `{name}` "
+        f"and is {most.capacity:.0%} busy",
+        cure="a frequent key goes there, so more instances do not help: group by a finer key, or "
+        "by partial key and add up behind",
+        weight=share,
+    )
+
+
+def _bottleneck(
+    name: str,
+    component: ComponentStats,
+    rows: Sequence[InstanceStats],
+    paused_share: float,
+    paused: Sequence[str],
+) -> Problem:
+    number = component.instances
+    whom = f" and pauses {_named(paused)}" if paused else ""
+    return Problem(
+        kind=ProblemKind.BOTTLENECK,
+        component=name,
+        what=f"`{name}` is the bottleneck: {component.capacity:.0%} busy on "
+        f"{number} instance{'s' if number > 1 else ''}{whom}",
+        cure=_advice(name, component, rows, paused_share),
+        weight=(10.0 if paused else 0.0) + component.capacity,
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(f"`{each}`" for each in names)
+
+
+def _advice(
+    name: str, component: ComponentStats, rows: Sequence[InstanceStats], paused_share: float
+) -> str:
+    """How many instances would do, by how busy they are and how much more would come."""
+    number = component.instances
+    wanted, is_capped = instances_wanted(component, rows, paused_share)
+    if wanted <= number:
+        return "make its calls faster"
+    how = "at least " if is_capped else ""
+    return f"{how}{wanted} would do (`heronpy update --component-parallelism {name}:{wanted}`)"
+
+
+def instances_wanted(
+    component: ComponentStats, rows: Sequence[InstanceStats], paused_share: float
+) -> tuple[int, bool]:
+    """So many instances would be GOAL busy with what is to come, and whether more may be needed.
+
+    What comes while senders are paused for a share of their time is that much less than what they
+    have. The senders' share is of the whole time since the start, so an early pause counts too.
+    """
+    number = component.instances
+    work = sum(each.capacity for each in rows) if rows else component.capacity * number
+    demand = work / (1 - min(max(paused_share, 0.0), PAUSED_SHARE_MAX))
+    wanted = max(1, math.ceil(demand / GOAL - 1e-9))
+    most = number * GROWTH_MAX
+    return min(wanted, most), wanted > most
+
+
+def _failing(stats: TopologyStats) -> Iterator[Problem]:
+    for name, component in stats.components.items():
+        if component.callback_errors:
+            number = component.callback_errors
+            what = f"{number} calls of `{name}` outside of tuples raised an error"
+            yield _failure(name, what, component, float(number))
+        done = component.acked + component.failed
+        if not component.failed or component.failed < FAILED_SHARE * done:
+            continue
+        share = component.failed / done
+        tuples = "tuple" if component.failed == 1 else "tuples"
+        if component.type == "spout" and component.expired >= component.failed / 2:
+            yield Problem(
+                kind=ProblemKind.FAILING,
+                component=name,
+                what=f"{component.expired} {tuples} of `{name}` were not acked in time "
+                f"({share:.1%} of all)",
+                cure="raise topology.message.timeout.secs, or find the bolt that does not ack",
+                weight=share / 2,
+            )
+        elif component.type == "bolt":
+            what = f"`{name}` has failed {component.failed} {tuples} ({share:.1%} of all)"
+            yield _failure(name, what, component, share)
+
+
+def _failure(name: str, what: str, component: ComponentStats, weight: float) -> Problem:
+    lines = (component.last_error or "").strip().splitlines()
+    return Problem(
+        kind=ProblemKind.FAILING,
+        component=name,
+        what=what,
+        cure=f"the last error is {lines[-1]:.200}" if lines else "its code failed them by itself",
+        weight=weight,
+    )
+
+
+def _checkpoints(stats: TopologyStats) -> Iterator[Problem]:
+    checkpoints = stats.checkpoints
+    if checkpoints is not None and checkpoints.failure:
+        who = (
+            f", waiting for {', '.join(checkpoints.waiting_for)}" if checkpoints.waiting_for else ""
+        )
+        yield Problem(
+            kind=ProblemKind.CHECKPOINT,
+            component="",
+            what=f"the last checkpoint failed: {checkpoints.failure:.200}{who}",
+            cure="what was processed since the one before is processed again after a failure",
+        )
+
+
+def _lost(stats: TopologyStats) -> Iterator[Problem]:
+    dropped = sum(each.dropped for each in stats.stream_managers.values())
+    if stats.lost:
+        yield Problem(
+            kind=ProblemKind.LOST,
+            component="",
+            what=f"{stats.lost} deliveries are lost, which nobody will replay",
+            cure="run it at least once (topology.reliability.mode)",
+        )
+    if dropped:
+        yield Problem(
+            kind=ProblemKind.LOST,
+            component="",
+            instance="queues",
+            what=f"{dropped} deliveries were dropped because queues were full",
+            cure="scale what is behind them, or choose another topology.backpressure.mode",
+        )

@@ -1,0 +1,94 @@
+"""The process behind `heronpy ui`: sockets, threads, files."""
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+
+import uvicorn
+
+from heron_core.errors import HeronError
+from heron_io.state_store.opening import open_store
+from heron_tracker.access import check_options
+from heron_tracker.application import application
+from heron_tracker.collector import Collector
+from heron_tracker.history_store import HistoryStore, history_file
+from heron_tracker.options import CONNECTIONS_MAX, HEADER_BYTES_MAX, Options
+from heron_tracker.reader import Reader
+from heron_tracker.service import Service
+from heron_tracker.snapshot import TopologySnapshot
+
+BACKLOG = 128
+KEEP_ALIVE_SECS = 15
+"""Between two requests of one connection."""
+GRACE_SECS = 2
+"""For answers that are being sent when the service ends."""
+
+log = logging.getLogger("tracker")
+
+
+def serve(options: Options, store_url: str, folder: str, ready: Callable[[str], None]) -> None:
+    """Serve until a signal; `folder`: of the history; `ready` is called with the address when
+    requests are taken. HeronError if the address cannot be had."""
+    check_options(options)
+    listener = listen(options)
+    with listener, open_store(store_url) as store:
+        reader = Reader(store, options.answer_secs)
+        history = HistoryStore(history_file(folder, store_url))
+
+        def record(snapshot: TopologySnapshot) -> None:
+            history.record(snapshot.id, snapshot.instances, snapshot.stats_at)
+
+        collector = Collector(options, reader.find, reader.look, record, reader.forget)
+        service = Service(collector, history, store)
+        try:
+            collector.start()
+            ready(address_of(listener))
+            run(service, options, listener)
+        finally:
+            collector.stop()
+            reader.close()
+            history.close()
+
+
+def listen(options: Options) -> socket.socket:
+    """The socket; HeronError in one line if it cannot be had."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (options.host.strip("[]"), options.port), family=family, backlog=BACKLOG
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise HeronError(
+            f"{options.host} port {options.port} cannot be had: {reason}. Choose another --port, "
+            "or 0 for any that is free"
+        ) from None
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL of a socket that listens."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(service: Service, options: Options, listener: socket.socket) -> None:
+    """Answer requests until a signal."""
+    port = listener.getsockname()[1]
+    config = uvicorn.Config(
+        application(service, replace(options, port=port)),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        limit_concurrency=CONNECTIONS_MAX,
+        h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        timeout_keep_alive=KEEP_ALIVE_SECS,
+        timeout_graceful_shutdown=GRACE_SECS,
+        server_header=False,
+        proxy_headers=False,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

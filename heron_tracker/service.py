@@ -1,0 +1,153 @@
+"""What the routes need: the newest of each topology, the history, and the store for actions."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_core.operations import Kind
+from heron_core.stats import InstanceStats
+from heron_io.state_store.protocol import StateStore
+from heron_tracker import actions
+from heron_tracker.collector import Collector
+from heron_tracker.envelope import NotFound, Unavailable
+from heron_tracker.heron_metrics import Wanted, rows_of
+from heron_tracker.history import Point, timelines
+from heron_tracker.history_store import HistoryStore
+from heron_tracker.problems import headline
+from heron_tracker.snapshot import TopologySnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything behind the routes."""
+
+    collector: Collector
+    history: HistoryStore
+    store: StateStore
+    calendar: Callable[[], float] = time.time
+    started_at: float = field(default_factory=time.time)
+
+    def all(
+        self,
+        clusters: Sequence[str] | None = None,
+        environs: Sequence[str] | None = None,
+        role: str | None = None,
+        names: Sequence[str] | None = None,
+    ) -> list[TopologySnapshot]:
+        """The topologies that fit; what is not given fits all."""
+        return [
+            each
+            for each in self.collector.snapshots()
+            if (not clusters or each.cluster in clusters)
+            and (not environs or each.environ in environs)
+            and (not role or each.role == role)
+            and (not names or each.name in names)
+        ]
+
+    def topology(
+        self,
+        name: str,
+        cluster: str | None = None,
+        environ: str | None = None,
+        role: str | None = None,
+    ) -> TopologySnapshot:
+        """One topology; NotFound, with those there are, if none of that name fits."""
+        found = self.collector.snapshot(name)
+        given = (cluster, environ, role)
+        if found is not None and all(
+            wanted in (None, "", has)
+            for wanted, has in zip(given, (found.cluster, found.environ, found.role), strict=True)
+        ):
+            return found
+        where = "".join(f" in {each!r:.100}" for each in given if each)
+        known = ", ".join(each.name for each in self.collector.snapshots()) or "none"
+        raise NotFound(
+            f"no topology called {name!r:.200}{where} is running (running: {known:.500})"
+        )
+
+    def by_id(self, topology_id: str) -> TopologySnapshot:
+        """The topology with Storm's id, or of that name."""
+        for each in self.collector.snapshots():
+            if topology_id in (each.id, each.name):
+                return self.topology(each.name)
+        raise NotFound(f"no topology with the id {topology_id!r:.200} is running")
+
+    def with_stats(self, snapshot: TopologySnapshot) -> TopologySnapshot:
+        """Itself; Unavailable, with the reason, if its master has not answered lately."""
+        if snapshot.stats is None:
+            reason = snapshot.trouble or "it was not asked yet"
+            raise Unavailable(f"there are no numbers of {snapshot.name}: {reason}")
+        return snapshot
+
+    def instance(self, snapshot: TopologySnapshot, name: str) -> InstanceStats:
+        """An instance by Heron's id or component[index]; NotFound if there is none."""
+        for component in self.with_stats(snapshot).components:
+            rows = rows_of(snapshot, Wanted(component, instances=(name,)))
+            if rows:
+                return rows[0]
+        known = ", ".join(each.instance for each in snapshot.instances[:10])
+        raise NotFound(f"{snapshot.name} has no instance {name!r:.200} (it has: {known})")
+
+    def points(
+        self, snapshot: TopologySnapshot, component: str, start: int, end: int
+    ) -> list[Point]:
+        """The history of a component."""
+        return self.history.points(snapshot.id, component, start, end)
+
+    def added_in(self, snapshot: TopologySnapshot) -> Callable[[str, str, int], float]:
+        """(component, series, secs) -> what was added in the last `secs`. Points are read once."""
+        now, known = int(self.calendar()), dict[tuple[str, int], list[Point]]()
+
+        def added(component: str, series: str, secs: int) -> float:
+            key = (component, secs)
+            if key not in known:
+                known[key] = self.points(snapshot, component, now - secs, now)
+            found = timelines(known[key], series, now - secs, now)
+            return sum(sum(minutes.values()) for minutes in found.values())
+
+        return added
+
+    def problems(self, snapshot: TopologySnapshot) -> dict[str, Any]:
+        """The sentence on top, and every finding with the time since when."""
+        now = self.calendar()
+        rows = [
+            {
+                "kind": each.kind.value, "component": each.component, "instance": each.instance,
+                "sentence": each.sentence, "what": each.what, "cure": each.cure, "since": since,
+                "secs": round(max(0.0, now - since), 1),
+            }
+            for each, since in self.collector.problems(snapshot.name)
+        ]  # fmt: skip
+        stats = snapshot.stats
+        top = headline(stats) if stats is not None else snapshot.trouble or "it was not asked yet"
+        return {
+            "topology": snapshot.name,
+            "state": snapshot.state,
+            "headline": top,
+            "trouble": snapshot.trouble,
+            "stats_at": snapshot.stats_at or None,
+            "problems": rows,
+        }
+
+    def problem_counts(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """topology -> kind of problem -> how many."""
+        for each in self.collector.snapshots():
+            counts: dict[str, int] = {}
+            for problem, _ in self.collector.problems(each.name):
+                counts[problem.kind.value] = counts.get(problem.kind.value, 0) + 1
+            yield each.name, counts
+
+    def ask(self, snapshot: TopologySnapshot, kind: Kind, arguments: Mapping[str, Any]) -> int:
+        """Leave a request of an operation; its number."""
+        return actions.ask(self.store, snapshot, kind, arguments)
+
+
+def exception_times(points: Sequence[Point]) -> tuple[str, str]:
+    """When errors were counted first and last, in seconds since 1970; empty if never."""
+    times = [
+        point.at
+        for point in points
+        if any(values.get("__error-count") for values in point.values.values())
+    ]
+    return (str(min(times)), str(max(times))) if times else ("", "")

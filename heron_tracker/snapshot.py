@@ -1,0 +1,161 @@
+"""What is known of one topology at one moment: its nodes in the state store, its master's stats."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from heron_core.config import ENVIRONMENT
+from heron_core.errors import HeronError
+from heron_core.plans import (
+    PackingPlan,
+    PhysicalPlan,
+    packing_from_json,
+    physical_from_json,
+)
+from heron_core.stats import ComponentStats, InstanceStats, RegisteredStats, TopologyStats
+from heron_core.topology import TopologySpec, topology_from_json
+
+LOCAL_CLUSTER = "local"
+DEFAULT_ENVIRONMENT = "default"
+UNKNOWN = "unknown"
+LOST = "LOST"
+"""State of a topology whose scheduler was killed together with everything: only nodes are left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """The values of a topology's nodes, as they stand in the state store; None for no node."""
+
+    topology: Any = None
+    packing: Any = None
+    physical: Any = None
+    execution: Any = None
+    scheduler: Any = None
+    master: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologySnapshot:
+    """One topology."""
+
+    name: str
+    spec: TopologySpec | None = None
+    """None if its node is malformed."""
+    packing: PackingPlan
+    """Without containers if there is none yet."""
+    physical: PhysicalPlan | None = None
+    execution: Mapping[str, Any] = field(default_factory=dict)
+    """state, reason, submitted_at, host, user, logs"""
+    scheduler: Mapping[str, Any] = field(default_factory=dict)
+    """kind, host, pid or cluster"""
+    master: Mapping[str, Any] = field(default_factory=dict)
+    """address, host, pid"""
+    alive: bool = True
+    """Whether its scheduler lives, as far as one can see from here."""
+    stats: TopologyStats | None = None
+    """With the instances of all components; None if its master has not answered lately."""
+    stats_at: float = 0.0
+    """When they came, in seconds since 1970."""
+    trouble: str = ""
+    """Why something of it is not known, in one line."""
+
+    @property
+    def cluster(self) -> str:
+        """The cluster it was submitted to; "local" for this machine."""
+        return str(self.scheduler.get("cluster") or LOCAL_CLUSTER)
+
+    @property
+    def role(self) -> str:
+        """Heron's word for the user who submitted it."""
+        return str(self.execution.get("user") or UNKNOWN)
+
+    @property
+    def environ(self) -> str:
+        """Heron's environment of a topology."""
+        found = self.spec.config.get(ENVIRONMENT) if self.spec is not None else None
+        return found if isinstance(found, str) and found else DEFAULT_ENVIRONMENT
+
+    @property
+    def host(self) -> str:
+        """Where it was submitted."""
+        return str(self.execution.get("host") or UNKNOWN)
+
+    @property
+    def state(self) -> str:
+        """RUNNING, PAUSED, …; LOST if only nodes are left of it."""
+        if not self.alive:
+            return LOST
+        if self.stats is not None:
+            return self.stats.state
+        return str(self.execution.get("state") or UNKNOWN.upper())
+
+    @property
+    def submitted_secs(self) -> int:
+        """When it was submitted, in seconds since 1970; 0 if nobody knows."""
+        try:
+            return int(datetime.fromisoformat(str(self.execution["submitted_at"])).timestamp())
+        except (KeyError, ValueError, OverflowError, OSError):
+            return 0
+
+    @property
+    def id(self) -> str:
+        """Storm's and Heron's id of this run, which another run of the name does not have."""
+        return f"{self.name}-{self.submitted_secs}"
+
+    @property
+    def components(self) -> Mapping[str, ComponentStats]:
+        """The numbers of its components; empty without stats."""
+        return self.stats.components if self.stats is not None else {}
+
+    @property
+    def instances(self) -> tuple[InstanceStats, ...]:
+        """The numbers of all its instances; empty without stats."""
+        return (self.stats.instances or ()) if self.stats is not None else ()
+
+    @property
+    def registered(self) -> Mapping[int, RegisteredStats]:
+        """container -> its stream manager."""
+        return self.stats.registered if self.stats is not None else {}
+
+    def host_of(self, container: int) -> str:
+        """The machine of a container."""
+        found = self.registered.get(container)
+        return found.host if found is not None else self.host
+
+
+def component_of(instance: InstanceStats) -> str:
+    """The name of its component: of component[index]."""
+    return instance.instance.rpartition("[")[0]
+
+
+def snapshot_of(name: str, nodes: Nodes, alive: bool) -> TopologySnapshot:
+    """What the nodes say, without stats; a malformed one is named in `trouble`."""
+    troubles: list[str] = []
+    packing = _read("packing plan", packing_from_json, nodes.packing, troubles)
+    return TopologySnapshot(
+        name=name,
+        spec=_read("topology", topology_from_json, nodes.topology, troubles),
+        packing=packing or PackingPlan(name, ()),
+        physical=_read("physical plan", physical_from_json, nodes.physical, troubles),
+        execution=_object(nodes.execution),
+        scheduler=_object(nodes.scheduler),
+        master=_object(nodes.master),
+        alive=alive,
+        trouble="; ".join(troubles),
+    )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _read(what: str, read: Any, value: Any, troubles: list[str]) -> Any:
+    """None for no node, and for a malformed one, which goes into `troubles`."""
+    if value is None:
+        return None
+    try:
+        return read(value)
+    except (HeronError, KeyError, TypeError, ValueError, AttributeError, LookupError) as error:
+        troubles.append(f"its {what} in the state store is malformed: {error!r:.200}")
+        return None

@@ -1,0 +1,77 @@
+"""The Python stack of a running instance, by py-spy, where it is installed and may look."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from heron_core.stats import InstanceStats
+from heron_tracker.envelope import Unavailable
+from heron_tracker.options import STACKS_AT_ONCE
+from heron_tracker.snapshot import TopologySnapshot
+
+PY_SPY = "py-spy"
+STACK_SECS = 10.0
+"""It takes a tenth of a second."""
+NOT_INSTALLED = "py-spy is not installed where the service runs: `pip install py-spy`"
+NOT_ALLOWED = (
+    "the kernel does not let py-spy look into process {pid}: run the service as root, or "
+    "`sysctl kernel.yama.ptrace_scope=0`, or in a container add the capability SYS_PTRACE"
+)
+_DENIED = ("permission denied", "operation not permitted", "ptrace")
+_free = threading.Semaphore(STACKS_AT_ONCE)
+
+
+def pid_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str, Any]:
+    """Heron's answer to the question for a process id."""
+    if instance.pid is None:
+        raise Unavailable(f"{instance.instance} of {snapshot.name} has not reported yet")
+    host = snapshot.host_of(instance.container)
+    return {"command": f"stats of {instance.instance} on {host}", "stdout": str(instance.pid),
+            "stderr": ""}  # fmt: skip
+
+
+def stack_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str, Any]:
+    """Heron's answer to the question for a stack; Unavailable says how to get one."""
+    pid = int(pid_answer(snapshot, instance)["stdout"])
+    host = snapshot.host_of(instance.container)
+    if host != socket.gethostname():
+        raise Unavailable(f"{instance.instance} runs on {host}: `py-spy dump --pid {pid}` there")
+    program = shutil.which(PY_SPY, path=_search_path())
+    if program is None:
+        raise Unavailable(NOT_INSTALLED)
+    if not _free.acquire(blocking=False):
+        raise Unavailable(f"{STACKS_AT_ONCE} stacks are being taken: try again")
+    try:
+        return _taken([program, "dump", "--pid", str(pid)], pid)
+    finally:
+        _free.release()
+
+
+def _taken(command: list[str], pid: int) -> dict[str, Any]:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=STACK_SECS, check=False,
+            stdin=subprocess.DEVNULL, errors="replace",
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"py-spy has failed: {error}") from None
+    return answer_of(command, pid, done.returncode, done.stdout, done.stderr)
+
+
+def answer_of(command: list[str], pid: int, code: int, out: str, err: str) -> dict[str, Any]:
+    """What the end of py-spy means."""
+    if code and any(word in err.lower() for word in _DENIED):
+        raise Unavailable(NOT_ALLOWED.format(pid=pid))
+    if code:
+        lines = err.strip().splitlines()
+        raise Unavailable(f"py-spy has failed: {lines[-1] if lines else f'exit code {code}'}")
+    return {"command": " ".join(command), "stdout": out, "stderr": err}
+
+
+def _search_path() -> str:
+    """The programs beside this Python come first: a virtual environment need not be activated."""
+    return os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", "")))

@@ -1,0 +1,90 @@
+"""`heronpy ui` beside a topology that runs: it is found, shown and ended through it."""
+
+import re
+import signal
+from typing import Any
+
+import httpx
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from tests.process.process_support import TOPOLOGIES, Place, Running, until
+
+OPEN_METRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
+INTERRUPTED = 130
+
+
+def address(service: Running) -> str:
+    """Where it says that it serves."""
+    found = service.until(lambda: re.search(r"serving at (\S+)", service.out), "it serves")
+    return found[1]
+
+
+def executed(client: httpx.Client) -> float:
+    """Tuples that bolts have executed, by OpenMetrics; 0 while nobody says."""
+    text = client.get("/metrics", headers=OPEN_METRICS).text
+    return sum(
+        each.value
+        for family in text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+        for each in family.samples
+        if each.name == "heron_component_executed_tuples_total"
+        and each.labels["component"] == "add"
+    )
+
+
+def result(client: httpx.Client, path: str) -> Any:
+    """What Heron's envelope holds."""
+    found = client.get(path).raise_for_status().json()
+    assert found["status"] == "success"
+    return found["result"]
+
+
+def counted(client: httpx.Client, name: str) -> int:
+    """The same by Heron's metrics; whoever asks for one topology has its master asked sooner."""
+    metric = "__execute-count"
+    query = {"topology": name, "component": "add", "metricname": metric}
+    answer = client.get("/topologies/metrics", params=query)
+    found = answer.json()["result"]["metrics"][metric] if answer.is_success else {}
+    return sum(map(int, found.values()))
+
+
+def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
+    """It starts before the topology does, finds it, and goes on when it has ended."""
+    name = place.name
+    service = place.start("ui", "--port", 0)
+    with httpx.Client(base_url=address(service), timeout=20.0) as client:
+        assert result(client, "/topologies") == {}
+        taken = place.heronpy("ui", "--port", client.base_url.port)
+        assert taken.code == 1
+        assert "cannot be had: Address already in use" in taken.errors[0]
+
+        submitted = place.heronpy(
+            "submit", TOPOLOGIES / "forever.py", "-n", "Forever", "-N", name, secs=60.0
+        )
+        submitted.succeeded()
+        until(lambda: counted(client, name) > 0, "tuples are counted")
+        assert executed(client) > 0
+        (names,) = result(client, "/topologies")["local"].values()
+        assert names == {"default": [name]}
+        plan = result(client, f"/topologies/physicalplan?topology={name}")
+        assert [len(each) for each in plan["bolts"].values()] == [2]
+        (instance, _) = plan["bolts"]["add"]
+        pid = result(client, f"/pid?topology={name}&instance={instance}")["stdout"]
+        assert int(pid) in {each.pid for each in place.processes()}
+        log = f"/containerfiledata?topology={name}&container=0&path=topology-master.log"
+        assert "topology master at " in result(client, log)["data"]
+        until(
+            lambda: client.get(f"/api/problems?topology={name}").json()["headline"]
+            .startswith("nothing holds it back"),
+            "it runs well",
+        )  # fmt: skip
+        (row,) = client.get("/api/v1/topology/summary").json()["topologies"]
+        assert (row["name"], row["status"], row["tasksTotal"]) == (name, "ACTIVE", 3)
+
+        client.post(f"/api/v1/topology/{row['id']}/kill/0").raise_for_status()
+        until(lambda: not result(client, "/topologies"), "the topology is gone")
+    service.signal(signal.SIGINT)
+    ended = service.wait()
+    assert ended.code == INTERRUPTED
+    assert ended.errors == []
+    assert "Traceback" not in ended.err
+    place.nothing_is_left(20.0)

@@ -1,0 +1,151 @@
+"""A simulated topology whose instances save their own states: at least once, without checkpoints.
+
+A spout begins again behind what its state says, so whatever is left out then is never processed:
+`Journal.check_idents` finds that at the end. A bolt's state is to be the newest that was saved.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.topology import TopologySpec
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+from sim.checkers import require
+from sim.topologies import SimBolt, SimSpout
+
+SAVING_SHARE = 0.7
+"""Of the topologies that run at least once."""
+FAILING_SHARES = (0.0, 0.0, 0.3)
+"""How often the store does not take a state."""
+
+
+class OwnStates:
+    """What all tasks have saved by themselves; it outlives their processes."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = Random(f"own states {seed}")
+        self._failing_share = self._rng.choice(FAILING_SHARES)
+        self.interval_secs = self._rng.choice((0.002, 0.01, 0.05))
+        self.of: dict[int, dict[int, bytes]] = {}
+        """task -> number -> state"""
+        self.loaded = 0
+        """How many processes have begun with a state."""
+
+    def save(self, task: int, number: int, state: bytes) -> str:
+        """Why it is not saved; empty if it is."""
+        if self._rng.random() < self._failing_share:
+            return "no space is left"
+        self.of.setdefault(task, {})[number] = state
+        return ""
+
+    def newest_of(self, task: int) -> "Newest":
+        """For a new process of the task."""
+        return Newest(self, task)
+
+
+class Newest:
+    """An instance's NewestState."""
+
+    def __init__(self, states: OwnStates, task: int) -> None:
+        self._states = states
+        self._task = task
+        self.latest = 0
+
+    def load(self) -> bytes | None:
+        found = self._states.of.get(self._task)
+        if not found:
+            return None
+        self._states.loaded += 1
+        self.latest = max(found)
+        return found[self.latest]
+
+
+def own_states_of(seed: int, config: dict[str, Any]) -> OwnStates | None:
+    """For some of the topologies that run at least once."""
+    is_chosen = Random(f"saving {seed}").random() < SAVING_SHARE
+    if config[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE or not is_chosen:
+        return None
+    return OwnStates(seed)
+
+
+def saving(topology: TopologySpec, states: OwnStates | None) -> TopologySpec:
+    """The same topology, of components that keep state if there is somewhere to save it."""
+    if states is None:
+        return topology
+    kinds = {
+        f"{kind.__module__}.{kind.__name__}": f"{__name__}.{saver.__name__}"
+        for kind, saver in ((SimSpout, SavingSpout), (SimBolt, SavingBolt))
+    }
+    components = tuple(
+        replace(each, class_path=kinds.get(each.class_path, each.class_path))
+        for each in topology.components
+    )
+    config = {**topology.config, keys.CHECKPOINT_INTERVAL_SECS: states.interval_secs}
+    return replace(topology, components=components, config=config)
+
+
+class SavingSpout(SimSpout, StatefulComponent):
+    """Its state has its position, and what has failed and is still to be emitted again: what is
+    under way is not in it."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.order = list(self.left)
+        self.position: int = self.state.get("position") or 0
+        again = [tuple(each) for each in self.state.get("again") or ()]
+        acked = self.emitter.habits.acked_idents
+        left_out = [
+            each
+            for each in self.order[: self.position]
+            if each not in again and each[1] not in acked
+        ]
+        require(not left_out, f"a state counts, and nobody will emit {left_out[:3]}")
+        self.left.clear()
+        self.left.extend([*again, *self.order[self.position :]])
+
+    def next_tuple(self) -> None:
+        if self.left and self.position < len(self.order):
+            self.position += self.left[0] == self.order[self.position]
+        super().next_tuple()
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        again = set(self.order[: self.position]) & set(self.left)
+        self.state.put("position", self.position)
+        self.state.put("again", sorted(again))
+
+    def ack(self, tup_id: Any) -> None:
+        self.emitter.habits.acked_idents.add(self.attempts[tup_id][1])
+        super().ack(tup_id)
+
+
+class SavingBolt(SimBolt, StatefulComponent):
+    """Its state has what it has got."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.counts: Counter[int] = Counter(self.state.get("counts") or {})
+        self.taken: dict[str, Counter[int]] = {}
+        habits, task = self.emitter.habits, self.emitter.task
+        self.saved: dict[int, Counter[int]] = habits.saved_counts
+        missing = self.saved.get(task, Counter()) - self.counts
+        known = not missing or habits.is_scaled
+        require(known, f"task {task} has lost what was in a saved state: {missing}")
+
+    def receive(self, tup: Any) -> None:
+        super().receive(tup)
+        self.counts.update(tup.values[5])
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        self.taken[checkpoint_id] = Counter(self.counts)
+        self.state.put("counts", dict(self.counts))
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        self.saved[self.emitter.task] = self.taken.pop(checkpoint_id)

@@ -1,0 +1,100 @@
+"""The whole application over a topology made up by a test, asked without a socket."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from tracker_support import NOW, snapshot, stats
+
+from heron_io.state_store.protocol import StateStore
+from heron_tracker.application import application
+from heron_tracker.collector import Collector
+from heron_tracker.history_store import HistoryStore
+from heron_tracker.options import Options
+from heron_tracker.service import Service
+from heron_tracker.snapshot import TopologySnapshot
+
+HOST = "http://127.0.0.1:8889"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def json(self) -> Any:
+        """As JSON."""
+        return json.loads(self.text)
+
+    @property
+    def result(self) -> Any:
+        """What Heron's envelope holds; AssertionError for a failure."""
+        found = self.json
+        assert found["status"] == "success", self.text
+        return found["result"]
+
+
+def _ignored(found: object) -> None:
+    """The history of a test is what the test puts there."""
+
+
+class Asked:
+    """The application of `heronpy ui`, with the clock at NOW."""
+
+    def __init__(
+        self,
+        look: Callable[[str], TopologySnapshot] = lambda name: snapshot(stats()),
+        store: StateStore | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or Options(first_look_secs=60.0)
+        self.history = HistoryStore(":memory:")
+        self.looks = 0
+
+        def counted(name: str) -> TopologySnapshot:
+            self.looks += 1
+            return look(name)
+
+        self._collector = Collector(
+            options, lambda: ["words"], counted, _ignored, _ignored, calendar=lambda: NOW
+        )
+        service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]
+        self._app = application(service, options)
+        self._runner = asyncio.Runner()
+        self._collector.start()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        """GET, with a path and its query; _ in names of headers is -."""
+        return self.send("GET", path, None, **headers)
+
+    def post(self, path: str, body: object = None, **headers: str) -> Answer:
+        """POST, with a body as JSON."""
+        return self.send("POST", path, body, **headers)
+
+    def send(self, method: str, path: str, body: object, **headers: str) -> Answer:
+        """Any request."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._runner.run(self._send(method, path, body, named))
+
+    async def _send(
+        self, method: str, path: str, body: object, headers: Mapping[str, str]
+    ) -> Answer:
+        transport = httpx.ASGITransport(self._app, raise_app_exceptions=True)
+        content = None if body is None else json.dumps(body).encode()
+        sent = {"content-type": "application/json", **headers} if content else dict(headers)
+        async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
+            found = await client.request(method, path, content=content, headers=sent)
+        return Answer(found.status_code, found.text, found.headers)
+
+    def close(self) -> None:
+        """End its threads."""
+        self._collector.stop()
+        self.history.close()
+        self._runner.close()

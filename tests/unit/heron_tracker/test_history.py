@@ -1,0 +1,128 @@
+"""Since when: points of ten seconds and five minutes, across restarts, in a limited file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tracker_support import SUBMITTED_SECS, instance
+
+from heron_core.errors import HeronError
+from heron_core.stats import InstanceStats
+from heron_tracker.history import (
+    COARSE_KEPT_SECS,
+    COARSE_SECS,
+    FINE_KEPT_SECS,
+    FINE_SECS,
+    Point,
+    Recorder,
+    rolled_up,
+    timelines,
+    totals,
+)
+from heron_tracker.history_store import HistoryStore, history_file
+
+START = SUBMITTED_SECS // COARSE_SECS * COARSE_SECS
+EMITTED, CAPACITY = "__emit-count", "__capacity"
+
+
+def rows(emitted: int, capacity: float = 0.5, pid: int = 1) -> Sequence[InstanceStats]:
+    """One instance of count."""
+    return (instance(4, emitted=emitted, capacity=capacity, pid=pid),)
+
+
+def test_what_was_added_in_ten_seconds() -> None:
+    """However often the instance reports; its count before we looked has no time."""
+    recorder = Recorder()
+    found = []
+    for secs in range(0, 40, 2):
+        found += recorder.take(rows(1000 + secs * 5, capacity=secs / 100), START + secs + 0.5)
+    assert [(each.at, each.secs) for each in found] == [(START + x, FINE_SECS) for x in (0, 10, 20)]
+    assert [each.values[4][EMITTED] for each in found] == [40, 50, 50]
+    assert found[1].values[4][CAPACITY] == pytest.approx(0.14)
+
+
+def test_a_new_process_counts_from_zero() -> None:
+    """Whether its count is lower than its predecessor's or not."""
+    recorder = Recorder()
+    recorder.take(rows(100), START)
+    recorder.take(rows(7, pid=2), START + 2.0)
+    recorder.take(rows(500, pid=3), START + 4.0)
+    (point,) = recorder.flush()
+    assert point.values[4][EMITTED] == 507
+
+
+def test_an_instance_that_was_added_later_counts_as_a_whole() -> None:
+    recorder = Recorder()
+    recorder.take(rows(100), START)
+    recorder.take((*rows(100), instance(5, emitted=30)), START + 2.0)
+    (point,) = recorder.flush()
+    assert point.values[5][EMITTED] == 30
+
+
+def test_points_are_put_together() -> None:
+    """Counts add up, levels are averaged, whoever was silent for a while is not counted as zero."""
+    points = [
+        Point("count", START, 10, {4: {EMITTED: 10.0, CAPACITY: 0.2}}),
+        Point("count", START + 10, 10, {4: {EMITTED: 20.0, CAPACITY: 0.4}, 5: {CAPACITY: 0.9}}),
+        Point("split", START, 10, {2: {EMITTED: 1.0}}),
+    ]
+    count, split = rolled_up(points, START, COARSE_SECS)
+    assert count == Point(
+        "count", START, COARSE_SECS,
+        {4: {EMITTED: 30.0, CAPACITY: (0.2 + 0.4) / 2}, 5: {CAPACITY: 0.9}},
+    )  # fmt: skip
+    assert split.values == {2: {EMITTED: 1.0}}
+
+
+def test_timelines_have_a_value_a_minute() -> None:
+    """Points of five minutes are spread; where there are finer ones too, those count."""
+    coarse = Point("count", START, COARSE_SECS, {4: {EMITTED: 500.0, CAPACITY: 0.5}})
+    fine = [
+        Point("count", START + 60 + x, FINE_SECS, {4: {EMITTED: 7.0, CAPACITY: x / 100}})
+        for x in (0, 10, 20)
+    ]
+    found = timelines([coarse, *fine], EMITTED, START, START + 120)
+    assert found == {4: {START: 100.0, START + 60: 21.0, START + 120: 100.0}}
+    levels = timelines([coarse, *fine], CAPACITY, START, START + 60)
+    assert levels == {4: {START: 0.5, START + 60: pytest.approx(0.1)}}
+    assert totals(fine, EMITTED, START + 75) == {4: 14.0}
+    assert totals(fine, CAPACITY, START) == {4: pytest.approx(0.2)}
+
+
+def test_three_days_are_kept(tmp_path: Path) -> None:
+    """An hour finely, three days coarsely; the file is opened again by a later service."""
+    path = history_file(str(tmp_path), "file:///somewhere")
+    store, end = HistoryStore(path), START + COARSE_KEPT_SECS + 3 * 3600
+    for at in range(START, end, COARSE_SECS):
+        store.record("words-1", rows((at - START) * 2), float(at))
+    store.close()
+    store = HistoryStore(path)
+    every = store.points("words-1", "count", 0, end)
+    fine = [each.at for each in every if each.secs == FINE_SECS]
+    coarse = [each.at for each in every if each.secs == COARSE_SECS]
+    assert end - FINE_KEPT_SECS - 300 <= min(fine) <= end - FINE_KEPT_SECS + 300
+    assert end - COARSE_KEPT_SECS - 600 <= min(coarse) <= end - COARSE_KEPT_SECS + 600
+    assert coarse == list(range(min(coarse), max(coarse) + 1, COARSE_SECS)), "none is missing"
+    assert {each.values[4][EMITTED] for each in every if each.secs == COARSE_SECS} == {600.0}
+    assert store.points("words-1", "split", 0, end) == []
+    assert store.points("words-2", "count", 0, end) == []
+    store.close()
+
+
+def test_a_full_file_makes_room_for_what_is_new(tmp_path: Path) -> None:
+    store = HistoryStore(str(tmp_path / "history.sqlite"), bytes_max=48 * 1024)
+    for at in range(START, START + 3000, 10):
+        many = [instance(4 + x % 2, emitted=at * x, pid=at + x) for x in range(2)]
+        for name in ("a", "b", "c"):
+            store.record(name, many, float(at))
+    assert store.points("a", "count", START + 2900, START + 3000)
+    assert not store.points("a", "count", START, START + 100)
+    store.close()
+    assert sum(each.stat().st_size for each in tmp_path.glob("history.sqlite")) <= 48 * 1024
+
+
+def test_a_file_that_is_no_history_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    path.write_text("not a database" * 100)
+    with pytest.raises(HeronError, match="cannot be opened: file is not a database"):
+        HistoryStore(str(path))

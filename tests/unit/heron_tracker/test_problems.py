@@ -1,0 +1,166 @@
+"""What somebody reads first who is called at night: the cause, and what would help."""
+
+from dataclasses import replace
+
+import pytest
+from tracker_support import component, instance, paused, stats
+
+from heron_core.stats import CheckpointStats, StreamManagerStats, TopologyStats
+from heron_tracker.problems import ProblemKind, headline, instances_wanted, problems
+
+
+def kinds(found: TopologyStats) -> list[str]:
+    """The kinds of all findings, the worst first."""
+    return [each.kind.value for each in problems(found)]
+
+
+def test_nothing_is_wrong() -> None:
+    found = stats({"count": {"capacity": 0.4}, "split": {"capacity": 0.1}})
+    assert problems(found) == ()
+    assert headline(found) == "nothing holds it back: the busiest bolt is `count`, 40% busy"
+    assert headline(stats(state="PAUSED")) == "the topology is PAUSED"
+
+
+def test_a_slow_bolt_is_named_with_the_number_of_instances_that_would_do() -> None:
+    """Two instances at 97 %, whose senders are held back a third of the time."""
+    rows = {task: {"capacity": 0.97, "executed_per_sec": 100.0} for task in (4, 5)}
+    found = stats(
+        {"count": {"capacity": 0.97, "queue_secs": 1.5}}, rows,
+        paused={2: paused("split[0]", "count[0]", 0.33)},
+    )  # fmt: skip
+    assert headline(found) == (
+        "`count` is the bottleneck: 97% busy on 2 instances and pauses `split`; 4 would do "
+        "(`heronpy update --component-parallelism count:4`)"
+    )
+    assert kinds(found) == ["bottleneck"]
+
+
+def test_who_is_held_back_by_another_is_not_the_bottleneck() -> None:
+    """The queue of `split` is long and pauses `lines`, but only because `count` pauses `split`."""
+    found = stats(
+        {"count": {"capacity": 0.97}, "split": {"capacity": 0.95, "queue_secs": 4.0}},
+        paused={1: paused("lines[0]", "split[0]", 0.5), 2: paused("split[0]", "count[0]", 0.5)},
+    )
+    assert [each.component for each in problems(found)] == ["count"]
+
+
+def test_between_two_pauses_the_cause_is_still_named_first() -> None:
+    """`split` is on its way at full speed for a moment, after being held back most of the time."""
+    found = stats(
+        {"count": {"capacity": 0.97}, "split": {"capacity": 1.0, "queue_secs": 4.0}},
+        paused={
+            1: paused("lines[0]", "split[0]", 0.5),
+            2: replace(paused("split[0]", "", 0.8), causes=(), because_of=()),
+            3: paused("lines[0]", "count[0]", 0.5),
+        },
+    )
+    assert [each.component for each in problems(found)] == ["count", "split"]
+
+
+@pytest.mark.parametrize(
+    ("busy", "share", "expected"),
+    [
+        (0.9, 0.0, (3, False)),
+        (0.97, 0.35, (4, False)),
+        (0.99, 0.99, (8, True)),
+        (0.2, 0.0, (1, False)),
+    ],
+)
+def test_instances_wanted(busy: float, share: float, expected: tuple[int, bool]) -> None:
+    """By how busy they are and how much their senders are held back; at most four times as many,
+    because what comes then is a guess."""
+    rows = [instance(task, capacity=busy) for task in (4, 5)]
+    assert instances_wanted(component("bolt", instances=2), rows, share) == expected
+
+
+def test_a_busy_bolt_without_a_queue_is_a_bottleneck_to_come() -> None:
+    rows = {task: {"capacity": 0.93} for task in (4, 5)}
+    assert headline(stats({"count": {"capacity": 0.93}}, rows)).startswith(
+        "`count` is the bottleneck: 93% busy on 2 instances; 3 would do"
+    )
+
+
+def test_a_spout_that_is_always_busy_is_none() -> None:
+    """One without acks emits as fast as it can."""
+    assert problems(stats({"lines": {"capacity": 1.0}}, {1: {"capacity": 1.0}})) == ()
+
+
+def test_a_frequent_key_makes_one_instance_do_all() -> None:
+    """More instances would not help, so they are not advised."""
+    found = stats(
+        {"count": {"capacity": 0.98, "queue_secs": 3.0}},
+        {4: {"capacity": 0.98, "executed_per_sec": 900.0},
+         5: {"capacity": 0.1, "executed_per_sec": 100.0}},
+        paused={2: paused("split[0]", "count[0]", 0.5)},
+    )  # fmt: skip
+    (only,) = problems(found)
+    assert only.kind is ProblemKind.SKEWED
+    assert only.instance == "count[0]"
+    assert only.what == "`count[0]` does 90% of the work of 2 instances of `count` and is 98% busy"
+    assert "more instances do not help" in only.cure
+    assert "--component-parallelism" not in only.sentence
+
+
+def test_an_uneven_load_that_holds_nobody_up_is_no_problem() -> None:
+    found = stats(
+        {"count": {"capacity": 0.3}},
+        {4: {"capacity": 0.3, "executed_per_sec": 900.0}, 5: {"executed_per_sec": 10.0}},
+    )
+    assert problems(found) == ()
+
+
+def test_a_failing_bolt_is_named_with_its_last_error() -> None:
+    trace = "Traceback (most recent call last):\n  …\nValueError: no word"
+    found = stats({"split": {"acked": 90, "failed": 10, "errors": 10, "last_error": trace}})
+    assert headline(found) == (
+        "`split` has failed 10 tuples (10.0% of all); the last error is ValueError: no word"
+    )
+
+
+def test_one_failure_in_a_million_is_no_finding() -> None:
+    assert problems(stats({"split": {"acked": 1_000_000, "failed": 1}})) == ()
+
+
+def test_tuples_that_nobody_acks_are_a_matter_of_the_timeout() -> None:
+    found = stats({"lines": {"acked": 50, "failed": 50, "expired": 50}})
+    assert headline(found).startswith("50 tuples of `lines` were not acked in time (50.0% of all)")
+
+
+def test_a_stuck_call_comes_before_the_pressure_that_it_makes() -> None:
+    """Its queue is full because of the call: more instances are no cure."""
+    found = stats(
+        {"count": {"capacity": 1.0, "queue_secs": 9.0}}, {4: {"stuck_secs": 12.0, "capacity": 1.0}},
+        stuck={"count[0]": 12.0}, paused={2: paused("split[0]", "count[0]", 0.9)},
+    )  # fmt: skip
+    assert kinds(found) == ["stuck"]
+    assert headline(found).startswith("`count[0]` has been in one call of user code for 12 s")
+
+
+def test_a_container_that_is_gone_is_down_until_it_is_back() -> None:
+    found = stats({"count": {"up": 0}}, containers=(1,))
+    assert headline(found) == (
+        "2 of 2 instances of `count` are down (containers without a word: 2); they are "
+        "restarted by themselves; the events say why they ended"
+    )
+    assert problems(stats({"count": {"up": 0}}, phase="ended", state="ENDED")) == ()
+    assert problems(stats({"count": {"up": 0}}, epoch=0)) == (), "it is still starting"
+
+
+def test_what_cannot_start_is_the_worst() -> None:
+    found = stats({"count": {"up": 1}}, errors={4: "Traceback …\nValueError: no database"})
+    assert kinds(found) == ["cannot start", "down"]
+    assert headline(found).startswith("`count[0]` cannot start: ValueError: no database")
+
+
+def test_checkpoints_and_losses() -> None:
+    checkpoints = CheckpointStats(
+        completed=3, latest=4, failed=1, failure="it took longer than 60 s", restored=0,
+        released=True, waiting_for=("count[1]",),
+    )  # fmt: skip
+    dropped = StreamManagerStats(waiting_bytes={}, dropped=7)
+    found = stats(checkpoints=checkpoints, lost=5, stream_managers={1: dropped})
+    assert kinds(found) == ["checkpoint", "lost", "lost"]
+    assert headline(found).startswith(
+        "the last checkpoint failed: it took longer than 60 s, waiting for count[1]"
+    )
+    assert len({each.key for each in problems(found)}) == 3

@@ -1,0 +1,217 @@
+"""Storm's UI: the original streamparse's own functions run against it, and actions are guarded."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from client_support import Asked
+from tracker_support import snapshot, stats
+
+from heron_core.operations import Kind
+from heron_core.plans import packing_from_json
+from heron_core.state_tree import topology_path
+from heron_io.state_store.file_store import FileStore
+from heron_tracker.options import Options
+from heron_tracker.snapshot import TopologySnapshot
+from scheduler.operations import Requests
+
+STATS = stats(
+    {"lines": {"emitted": 100, "acked": 90}, "count": {"executed": 1000, "acked": 1000}},
+    {4: {"executed": 600}, 5: {"executed": 400}},
+)
+
+
+def found(name: str) -> TopologySnapshot:
+    """The topology of these tests."""
+    return snapshot(STATS)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileStore]:
+    """A state store with the topology in it."""
+    with FileStore(str(tmp_path_factory.mktemp("state"))) as made:
+        made.put(topology_path("words"), {})
+        yield made
+
+
+@pytest.fixture(scope="module")
+def asked(store: FileStore) -> Iterator[Asked]:
+    """The service, one for all tests."""
+    made = Asked(found, store)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def no_requests(store: FileStore) -> Iterator[None]:
+    """Each test finds the state store without requests."""
+    yield
+    Requests(store, "words").remove_all()
+
+
+class Sparse:
+    """streamparse's commands, whose requests go to the service."""
+
+    def __init__(self, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._asked = asked
+        util = pytest.importorskip("streamparse.util")
+        stats_module = pytest.importorskip("streamparse.cli.stats")
+        uptime_module = pytest.importorskip("streamparse.cli.worker_uptime")
+        environment: dict[str, Any] = {"nimbus": "127.0.0.1", "use_ssh_for_nimbus": False}
+        for module in (util, stats_module):
+            monkeypatch.setattr(module, "get_env_config", lambda *_, **__: ("prod", environment))
+        monkeypatch.setattr(util.requests, "get", self.get)
+        self.display_stats = stats_module.display_stats
+        self.display_worker_uptime = uptime_module.display_worker_uptime
+
+    def get(self, url: str) -> "Sparse.Found":
+        """As requests.get."""
+        return self.Found(self._asked.get("/" + url.split("/", 3)[3]).json)
+
+    class Found:
+        """As a response of requests."""
+
+        def __init__(self, value: Any) -> None:
+            self._value = value
+
+        def json(self) -> Any:
+            """What came."""
+            return self._value
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The cells of what streamparse has printed."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_original_streamparse_shows_our_topologies(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sparse stats` in its three forms and `sparse worker_uptime`; every column has a value."""
+    sparse = Sparse(asked, monkeypatch)
+    sparse.display_stats("prod")
+    cluster = capsys.readouterr().out
+    sparse.display_stats("prod", topology_name="words")
+    topology = capsys.readouterr().out
+    sparse.display_stats("prod", topology_name="words", component_name="count")
+    bolt = capsys.readouterr().out
+    sparse.display_stats("prod", topology_name="words", component_name="lines")
+    spout = capsys.readouterr().out
+    sparse.display_worker_uptime("prod")
+    uptime = capsys.readouterr().out
+    for table in (cluster, topology, bolt, spout, uptime):
+        assert "MISSING" not in table
+        assert rows_of(table)
+    assert [row[0] for row in rows_of(topology) if row[0] in ("lines", "split", "count")] == [
+        "lines", "split", "count"
+    ]  # fmt: skip
+    assert ["here", "[1-1]", "1m 0s"] in [row[:3] for row in rows_of(uptime)]
+    assert re.search(r"There|there", uptime)
+
+
+def test_numbers_of_a_topology(asked: Asked) -> None:
+    found = asked.get("/api/v1/topology/words").json
+    (by_id,) = asked.get("/api/v1/topology/summary").json["topologies"]
+    assert asked.get(f"/api/v1/topology/{by_id['id']}").json["name"] == "words"
+    assert by_id["status"] == "ACTIVE"
+    assert [each["window"] for each in found["topologyStats"]] == [
+        "600", "10800", "86400", ":all-time"
+    ]  # fmt: skip
+    assert found["topologyStats"][-1]["acked"] == 90
+    component = asked.get("/api/v1/topology/words/component/count").json
+    assert component["inputStats"][0]["executed"] == 1000
+    assert [each["executed"] for each in component["executorStats"]] == [600, 400]
+    assert component["executorStats"][0]["workerLogLink"].endswith(
+        "/topologies/containerfiledata?topology=words&container=2&path=count-4.log"
+    )
+    missing = asked.get("/api/v1/topology/nobody")
+    assert missing.status == 404
+    assert set(missing.json) == {"error", "errorMessage"}
+
+
+def test_actions_are_requests_in_the_state_store(asked: Asked, store: FileStore) -> None:
+    """Whoever carries them out finds them there, whatever becomes of the service."""
+    prefix = "/api/v1/topology/words"
+    body = {"rebalanceOptions": {"executors": {"count": 3}}}
+    for path, sent in (
+        ("activate", None), ("deactivate", None), ("rebalance/5", body), ("kill/7", None)
+    ):  # fmt: skip
+        answer = asked.post(f"{prefix}/{path}", sent)
+        assert answer.status == 200, answer.text
+        assert answer.json["status"] == "success"
+        assert answer.json["topologyOperation"] == path.partition("/")[0]
+    requests = list(Requests(store, "words").all().values())
+    assert [each.kind for each in requests] == [
+        Kind.ACTIVATE, Kind.DEACTIVATE, Kind.UPDATE, Kind.KILL
+    ]  # fmt: skip
+    assert requests[3].arguments == {"wait_secs": 7.0}
+    plan = packing_from_json(requests[2].arguments["packing"])
+    assert len(plan.tasks_of["count"]) == 3
+
+
+def test_actions_that_make_no_sense_change_nothing(asked: Asked, store: FileStore) -> None:
+    prefix = "/api/v1/topology/words"
+    for path, body, status in (
+        ("rebalance/5", None, 400),
+        ("rebalance/5", {"rebalanceOptions": {"executors": {"count": 0}}}, 400),
+        ("rebalance/5", {"rebalanceOptions": {"executors": {"nobody": 2}}}, 400),
+        ("rebalance/5", {"rebalanceOptions": {"executors": {"count": 2}}}, 400),
+        ("kill/99999", None, 400),
+        ("kill/-1", None, 400),
+    ):
+        answer = asked.post(f"{prefix}/{path}", body)
+        assert answer.status == status, answer.text
+        assert answer.json["errorMessage"]
+    assert asked.get(f"{prefix}/activate").status == 405
+    assert Requests(store, "words").all() == {}
+
+
+def test_a_cluster_that_runs_containers_by_itself_is_left_to_the_command_line() -> None:
+    from dataclasses import replace
+
+    node = {"kind": "yarn", "cluster": "prod", "host": "here"}
+    asked = Asked(lambda name: replace(found(name), scheduler=node))
+    answer = asked.post("/api/v1/topology/words/kill/5")
+    assert answer.status == 503
+    assert "use `heronpy kill words`" in answer.json["errorMessage"]
+    asked.close()
+
+
+def test_another_sites_page_can_neither_act_nor_read(asked: Asked, store: FileStore) -> None:
+    """What a browser sends for a page from elsewhere, and what DNS rebinding looks like."""
+    kill = "/api/v1/topology/words/kill/0"
+    assert asked.post(kill, origin="http://evil.example").status == 403
+    assert asked.post(kill, sec_fetch_site="cross-site").status == 403
+    assert asked.post(kill, host="evil.example:8889").status == 421
+    assert asked.get("/topologies", host="evil.example:8889").status == 421
+    assert asked.get("/topologies", host="[::1]:8889").status == 200
+    assert Requests(store, "words").all() == {}
+    assert asked.post(kill, origin="http://127.0.0.1:8889").status == 200
+
+
+def test_a_body_has_a_limit(asked: Asked) -> None:
+    long = {"rebalanceOptions": {"executors": {"x" * 100_000: 1}}}
+    assert asked.post("/api/v1/topology/words/rebalance/1", long).status == 413
+
+
+def test_with_a_token_nobody_else_may_ask() -> None:
+    """Under any name of the machine, which is reached from elsewhere."""
+    asked = Asked(
+        found, options=Options(host="0.0.0.0", token="a-token-of-16-chars", first_look_secs=60.0)
+    )
+    host = "stream-7.example:8889"
+    for given in (
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Basic a-token-of-16-chars"},
+    ):
+        for path in ("/topologies", "/metrics", "/docs", "/openapi.json", "/api/problems"):
+            refused = asked.get(path, host=host, **given)
+            assert refused.status == 401
+            assert refused.headers["www-authenticate"] == "Bearer"
+    allowed = asked.get("/topologies", host=host, authorization="Bearer a-token-of-16-chars")
+    assert allowed.status == 200
+    asked.close()
