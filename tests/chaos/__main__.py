@@ -3,7 +3,8 @@ python -m tests.chaos --seconds 60 --exactly-once 20 --zookeeper embedded
 
 A word count of which some process is killed or stopped every two seconds. Ends with status 1 if a
 line was lost or the run did not end; its logs and records are kept then. With --exactly-once keyed
-counts and windows of so many instances, whose results have to be exact; some faults come in pairs.
+counts, windows and two-phase file sinks of so many instances, in one of two topologies that the
+seed chooses; all results have to be exact, and some faults come in pairs.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import sys
 from dataclasses import replace
 
 from tests.chaos.chaos_run import Report, Wishes, run
-from tests.chaos.exact_run import PAIR_SHARE, SHAPES, ExactReport, run_exact
+from tests.chaos.exact_run import INSTANCES, PAIR_SHARE, ExactReport, run_exact
 
 SEEDS = 1_000_000
 
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append", help="repeatable; default: any")
     parser.add_argument("--zookeeper", metavar="embedded|HOST:PORT", help="default: files")
     parser.add_argument(
-        "--exactly-once", type=int, choices=SHAPES, metavar="INSTANCES", help="12, 20 or 40"
+        "--exactly-once", type=int, choices=INSTANCES, metavar="INSTANCES", help="12, 20 or 40"
     )
     options = parser.parse_args()
     bad = 0
