@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Callable
 
+from heron_core.errors import HeronError
+from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.opening import open_checkpoint_store
@@ -28,15 +30,16 @@ class CheckpointStates:
         """In the main thread: a state from the store; HeronError if it cannot be had."""
         return self._store.load(self._topology, checkpoint, self._task)
 
-    def write(self, checkpoint: int, state: bytes) -> None:
+    def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
         try:
-            self._store.save(self._topology, checkpoint, self._task, state)
-        except CheckpointStoreError as error:
+            data = as_bytes(state)
+            self._store.save(self._topology, checkpoint, self._task, data)
+        except HeronError as error:
             log.error("checkpoint %d: %s", checkpoint, error)
             self.tell(CheckpointFailed(self._task, checkpoint, str(error)))
         else:
-            self.tell(CheckpointStored(self._task, checkpoint, len(state)))
+            self.tell(CheckpointStored(self._task, checkpoint, size_of(data)))
 
 
 class NewestState:
@@ -69,7 +72,7 @@ class NewestState:
         failure: CheckpointStoreError | None = None
         for number in reversed(numbers):
             try:
-                return store.load(self._folder, number, self._task)
+                return store.checkpoint(self._folder, number).check(self._task)
             except CheckpointStoreError as error:
                 log.warning("its newest state is not usable: %s", error)
                 failure = failure or error
@@ -77,15 +80,15 @@ class NewestState:
             raise failure
         return None
 
-    def write(self, number: int, state: bytes) -> None:
+    def write(self, number: int, state: StateBytes) -> None:
         """Save a state, and tell the main thread."""
         try:
             store = self._opened()
-            store.save(self._folder, number, self._task, state)
+            store.save(self._folder, number, self._task, as_bytes(state))
             for old in store.numbers(self._folder):
                 if old <= number - KEPT:
                     store.discard(self._folder, old)
-        except CheckpointStoreError as error:
+        except HeronError as error:
             self.reported(number, str(error))
         else:
             self.reported(number, "")

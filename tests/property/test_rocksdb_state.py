@@ -3,6 +3,7 @@
 import copy
 import os
 import sys
+import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,10 +13,11 @@ from state_support import TTL_SECS, Clock, Model, Real, random_operation
 
 from heron_core.errors import StateError, UsageError
 from heron_core.state.codec import StateCodec
-from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.state.file_snapshot import FileSnapshot, StateBytes, as_bytes
 from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
+from heron_instance.saving_thread import SavingThread
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.state_backends.rocksdb import RocksBackend
@@ -88,6 +90,43 @@ def test_only_new_files_are_stored(make: Any, tmp_path: Path) -> None:
     successor.backend.restore(store.load("words", 2, 1))
     assert successor.value.for_key("key 7").get() == "changed"
     assert len(list(successor.value.all_keys())) == 3000
+
+
+def test_another_thread_reads_the_files_of_what_was_taken_before(make: Any, tmp_path: Path) -> None:
+    """The main thread goes on meanwhile: with other values, back to what it was, and to its end."""
+    store, real = LocalFiles(f"{tmp_path}/store"), Real(make)
+    readers: list[threading.Thread] = []
+    stored: dict[int, bytes] = {}
+
+    def write(number: int, state: StateBytes) -> None:
+        readers.append(threading.current_thread())
+        stored[number] = as_bytes(state)
+        store.save("words", number, 1, stored[number])
+        done.release()
+
+    done = threading.Semaphore(0)
+    saving = SavingThread(write)
+    real.do("key", ("put", "first"))
+    first = real.backend.deferred_snapshot()
+    for number in range(2000):
+        real.do(number, ("put", "x" * 100))
+    second = real.backend.deferred_snapshot()
+    real.backend.restore(as_bytes(first))
+    real.do("key", ("put", "third"))
+    third = real.backend.deferred_snapshot()
+    real.backend.close()
+    saving.start()
+    for number, taken in enumerate((first, second, third), 1):
+        saving.save(number, taken)
+        assert done.acquire(timeout=60)
+    assert readers == [saving] * 3
+    found = []
+    for number in (1, 2, 3):
+        one = Real(make)
+        one.backend.restore(store.load("words", number, 1))
+        found.append((one.value.for_key("key").get(), len(list(one.value.all_keys()))))
+        one.backend.close()
+    assert found == [("first", 1), ("first", 2001), ("third", 1)]
 
 
 def test_a_damaged_file_of_a_state_is_found(make: Any, tmp_path: Path) -> None:
