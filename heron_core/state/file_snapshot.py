@@ -8,7 +8,6 @@ for: it takes a DeferredSnapshot, whose bytes whoever needs them first makes.
 """
 
 import hashlib
-import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -49,18 +48,17 @@ class DeferredSnapshot:
     """A snapshot that is taken, and whose bytes are still to be made, in whichever thread."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
-        """`make` is called once, and gives the same whatever happens to the state meanwhile."""
-        self._make: Callable[[], bytes] | None = make
-        self._made = b""
-        self._lock = threading.Lock()
+        """`make` gives the same whenever it is called, and in whichever threads, also in two at
+        once; but as a rule it is called once."""
+        self._make = make
+        self._made: bytes | None = None
 
     def made(self) -> bytes:
-        """The bytes; what `make` raises if it cannot, at each call."""
-        with self._lock:
-            if self._make is not None:
-                self._made = self._make()
-                self._make = None
-            return self._made
+        """The bytes; what `make` raises if it cannot."""
+        made = self._made
+        if made is None:
+            made = self._made = self._make()
+        return made
 
 
 StateBytes = bytes | DeferredSnapshot

@@ -279,12 +279,13 @@ def _nested(
 class KeptChunk:
     """A chunk of the last snapshots."""
 
-    __slots__ = ("_file", "data")
+    __slots__ = ("_file", "_own_name", "data")
 
     def __init__(self, data: bytes, file: str = "") -> None:
         """`file`: the name that it has already."""
         self.data = data
-        self._file = file or f"-{secrets.token_hex(NAME_BYTES)}"
+        self._file = file
+        self._own_name = secrets.token_hex(NAME_BYTES)
 
     @property
     def is_large(self) -> bool:
@@ -295,8 +296,8 @@ class KeptChunk:
         """As a part of a snapshot; a large one is read for its name, once."""
         if not self.is_large:
             return Chunk(self.data)
-        if self._file.startswith("-"):
-            self._file = digest_of(self.data) + self._file
+        if not self._file:
+            self._file = f"{digest_of(self.data)}-{self._own_name}"
         return Chunk(self.data, self._file)
 
 
