@@ -7,6 +7,7 @@ from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
+from heron_io.checkpoint_store.local_copies import LocalCopies
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreError
 
@@ -19,8 +20,16 @@ KEPT = 2
 class CheckpointStates:
     """The states of one task in the topology's checkpoints."""
 
-    def __init__(self, store: CheckpointStore, topology: str, task: int) -> None:
+    def __init__(
+        self,
+        store: CheckpointStore,
+        topology: str,
+        task: int,
+        copies: LocalCopies | None = None,
+    ) -> None:
+        """`copies`: of the states' files, if the store is not on this machine."""
         self._store = store
+        self._copies = copies
         self._topology = topology
         self._task = task
         self.tell: Callable[[FromInstance], None]
@@ -28,7 +37,8 @@ class CheckpointStates:
 
     def load(self, checkpoint: int) -> bytes:
         """In the main thread: a state from the store; HeronError if it cannot be had."""
-        return self._store.load(self._topology, checkpoint, self._task)
+        state = self._store.load(self._topology, checkpoint, self._task)
+        return state if self._copies is None else self._copies.before(state)
 
     def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
@@ -40,6 +50,8 @@ class CheckpointStates:
             self.tell(CheckpointFailed(self._task, checkpoint, str(error)))
         else:
             self.tell(CheckpointStored(self._task, checkpoint, size_of(data)))
+            if self._copies is not None:
+                self._copies.keep(data)
 
 
 class NewestState:

@@ -26,7 +26,7 @@ from heron_core.state.keys import KEY_GROUPS
 from heron_core.state.memory import wrong_kind
 from heron_core.state.protocol import ABSENT, Kind, Table, TableId
 from heron_core.state.snapshot import Chunk, Snapshot, decode, encode
-from heron_io.processes import started_at
+from heron_io.left_folders import remove_left
 from heron_io.state_backends.entry_keys import (
     after,
     index_in,
@@ -123,7 +123,7 @@ class RocksBackend:
         self._where = folder or tempfile.gettempdir()
         os.makedirs(self._where, exist_ok=True)
         self._prefix = f"heron-state-{label}-"
-        _remove_left(self._where, self._prefix)
+        remove_left(self._where, self._prefix)
         self._folder = self._new_folder()
         self._numbers = count(1)
         self._tables: dict[str, RocksTable] = {}
@@ -271,14 +271,6 @@ def _stored_name(path: str) -> tuple[str, int]:
             digest.update(part)
             size += len(part)
     return f"{digest.hexdigest()[:DIGEST_CHARACTERS]}{_TABLE_FILE}", size
-
-
-def _remove_left(where: str, prefix: str) -> None:
-    """Remove the folders PREFIX PID-… of processes that are no more."""
-    for name in os.listdir(where):
-        pid = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and pid.isdigit() and started_at(int(pid)) is None:
-            shutil.rmtree(os.path.join(where, name), ignore_errors=True)
 
 
 class Folder:

@@ -1,6 +1,9 @@
 """Snapshots in memory whose large chunks are files: what a store has of them, and for how long."""
 
 import copy
+import os
+import shutil
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,8 +15,11 @@ from heron_core.errors import StateError
 from heron_core.state import memory
 from heron_core.state.file_snapshot import FileSnapshot, StateBytes, as_bytes
 from heron_core.state.memory import MemoryBackend
+from heron_instance.stored_states import CheckpointStates
+from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.state_backends.rocksdb import RocksBackend
 
 RETAINED = 3
 LARGE = "x" * 100
@@ -140,3 +146,58 @@ def test_a_file_that_is_gone_or_changed_is_named(store: LocalFiles, tmp_path: Pa
     path.unlink()
     with pytest.raises(CheckpointStoreError, match=f"{path.name} is missing"):
         real.backend.restore(store.load("words", 1, 1))
+
+
+@pytest.mark.parametrize("backend", ["memory", "rocksdb"])
+def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
+    tmp_path: Path, backend: str
+) -> None:
+    """The store is elsewhere; each task's files of its newest states are beside its process."""
+    make: Any = MemoryBackend
+    if backend == "rocksdb":
+        pytest.importorskip("rocksdict")
+        make = partial(RocksBackend, folder=str(tmp_path / "databases"))
+    store, told = LocalFiles(str(tmp_path / "elsewhere")), list[Any]()
+
+    def process() -> tuple[CheckpointStates, LocalCopies, Real]:
+        copies = copies_of(str(tmp_path / "here"), "words-1")
+        states = CheckpointStates(store, "words", 1, copies)
+        states.tell = told.append
+        return states, copies, Real(make)
+
+    states, copies, real = process()
+    for number in range(1, 4):
+        for key in range(3000 if number == 1 else 1000):
+            real.do(key, ("put", f"{number} {key} {LARGE}"))
+        states.write(number, real.backend.deferred_snapshot())
+    assert [each.checkpoint for each in told] == [1, 2, 3]
+    expected = real.contents()
+    real.backend.close()  # kill -9
+    states, copies, real = process()
+    found = states.load(3)
+    assert isinstance(found, FileSnapshot)
+    real.backend.restore(found)
+    assert (real.contents(), copies.fetched_bytes) == (expected, 0)
+    real.backend.close()
+    # A copy that was cut is fetched, and so is everything on another machine.
+    first = max(found.files, key=lambda each: found.files[each])
+    os.truncate(copies.path(first), 10)
+    for are_here in (True, False):
+        if not are_here:
+            shutil.rmtree(tmp_path / "here")
+        states, copies, real = process()
+        real.backend.restore(states.load(3))
+        assert real.contents() == expected
+        all_bytes = sum(found.files.values())
+        assert copies.fetched_bytes == (found.files[first] if are_here else all_bytes)
+        real.backend.close()
+    # What no state needs any more is removed.
+    real = Real(make)
+    for number in (4, 5, 6):
+        states.write(number, real.backend.deferred_snapshot())
+    assert not any((tmp_path / "here").glob("*/*"))
+    copies.remove()
+    (tmp_path / f"here/heron-copies-words-1-{2**22 + 1}-files").mkdir()  # of a dead container
+    process()
+    assert os.listdir(tmp_path / "here") == []
+    real.backend.close()
