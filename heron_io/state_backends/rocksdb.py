@@ -12,8 +12,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -187,7 +186,17 @@ class RocksBackend:
         folder = self._new_folder()
         os.rmdir(folder.path)
         self._rocksdict.Checkpoint(self.db).create_checkpoint(folder.path)
-        return DeferredSnapshot(partial(_made, folder, tuple(self.names()), self._stored_names))
+        files = sorted(os.listdir(folder.path))
+        tables, known, component = tuple(self.names()), self._stored_names, self.codec.component
+
+        def make() -> FileSnapshot:
+            try:
+                return _made(folder, files, tables, known)
+            except OSError as error:
+                text = f"{component}: the files of its state cannot be read: {error.strerror}"
+                raise StateError(f"{text} ({error.filename})") from error
+
+        return DeferredSnapshot(make)
 
     def restore(self, snapshot: bytes) -> None:
         """See StateBackend: a new database is opened on what was saved."""
@@ -242,12 +251,15 @@ class RocksBackend:
 
 
 def _made(
-    folder: "Folder", tables: tuple[TableId, ...], known: dict[str, tuple[str, int]]
+    folder: "Folder",
+    files: Sequence[str],
+    tables: tuple[TableId, ...],
+    known: dict[str, tuple[str, int]],
 ) -> FileSnapshot:
     """The snapshot of which `folder` has the files; in any thread, and perhaps in two at once."""
     small: dict[str, bytes] = {}
     found: dict[str, tuple[str, int]] = {}
-    for name in sorted(os.listdir(folder.path)):
+    for name in files:
         path = os.path.join(folder.path, name)
         if name.endswith(_TABLE_FILE):
             found[name] = known.get(name) or _stored_name(path)

@@ -1,5 +1,6 @@
 """python -m tests.chaos --seconds 300 --seed 7 --containers 3
 python -m tests.chaos --seconds 60 --exactly-once 20 --zookeeper embedded
+python -m tests.chaos --seconds 60 --exactly-once 12 -o topology.state.backend=rocksdb
 
 A word count of which some process is killed or stopped every two seconds. Ends with status 1 if a
 line was lost or the run did not end; its logs and records are kept then. With --exactly-once keyed
@@ -30,6 +31,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append", help="repeatable; default: any")
     parser.add_argument("--zookeeper", metavar="embedded|HOST:PORT", help="default: files")
     parser.add_argument(
+        "-o", dest="settings", metavar="KEY=VALUE", action="append", default=[], help="repeatable"
+    )
+    parser.add_argument(
         "--exactly-once", type=int, choices=INSTANCES, metavar="INSTANCES", help="12, 20 or 40"
     )
     options = parser.parse_args()
@@ -37,6 +41,7 @@ def main() -> None:
     for seed in options.seed or [random.SystemRandom().randrange(SEEDS)]:
         print(f"seed {seed}", flush=True)
         wishes = Wishes(seed, options.seconds, options.containers, options.zookeeper)
+        wishes = replace(wishes, settings=tuple(options.settings))
         if options.exactly_once is None:
             report: Report | ExactReport = run(wishes)
         else:

@@ -108,8 +108,7 @@ def _run(place: Place, report: ExactReport) -> None:
     config = {"folder": place.path, "count": count, "rate": rate, "begin": begin}
     options = ["-n", shape.name]
     options += [word for key, value in config.items() for word in ("-o", f"exact.{key}={value}")]
-    if wishes.zookeeper is not None:
-        options += ["--zookeeper", wishes.zookeeper]
+    options += wishes.run_options
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: _are_up(running, report.instances), "all instances are there")
     kill_until_over(running, begin, report)

@@ -17,7 +17,9 @@ from heron_core.state.file_snapshot import FileSnapshot, StateBytes, as_bytes
 from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
+from heron_core.wire.messages import CheckpointStored
 from heron_instance.saving_thread import SavingThread
+from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.state_backends.rocksdb import RocksBackend
@@ -142,6 +144,27 @@ def test_a_damaged_file_of_a_state_is_found(make: Any, tmp_path: Path) -> None:
     path.write_bytes(content[:-1])
     with pytest.raises(CheckpointStoreError, match=f"{path.name} is damaged"):
         Real(make).backend.restore(store.load("words", 1, 1))
+
+
+def test_files_that_are_gone_before_they_are_read_fail_one_checkpoint_alone(
+    make: Any, tmp_path: Path
+) -> None:
+    real, told = Real(make), list[Any]()
+    states = CheckpointStates(LocalFiles(f"{tmp_path}/store"), "words", 1)
+    states.tell = told.append
+    real.do("key", ("put", "value"))
+    first = real.backend.deferred_snapshot()
+    for path in tmp_path.glob("heron-state-*/*.sst"):  # somebody cleans up where it is
+        path.unlink()
+        path.parent.joinpath("CURRENT").unlink()
+    states.write(1, first)
+    (failed,) = told
+    assert (failed.checkpoint, failed.reason.partition("(")[0]) == (
+        1,
+        "count: the files of its state cannot be read: No such file or directory ",
+    )
+    states.write(2, real.backend.deferred_snapshot())
+    assert told[1:] == [CheckpointStored(1, 2, told[-1].size_bytes)]
 
 
 def test_a_snapshot_of_another_backend_is_refused_and_nothing_is_left_behind(
