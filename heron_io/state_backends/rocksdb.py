@@ -241,8 +241,9 @@ class RocksBackend:
 
     def close(self) -> None:
         """See StateBackend."""
-        self._close_database()
-        self._folder.remove()
+        if self._folder.remove.alive:  # it is closed once
+            self._close_database()
+            self._folder.remove()
 
     def _close_database(self) -> None:
         path = self.db.path()
