@@ -146,9 +146,8 @@ def _arrow_schema(columns: "StructType") -> bytes:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     known = inspect.signature(to_arrow_schema).parameters
-    given: Any = (
-        {"timezone": "UTC"} if "timezone" in known else {}
-    )  # before 4.3 that was the default
+    # Before 4.3 that was the default.
+    given: Any = {"timezone": "UTC"} if "timezone" in known else {}
     return bytes(to_arrow_schema(columns, **given).serialize())
 
 

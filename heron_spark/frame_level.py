@@ -39,9 +39,9 @@ class FrameLevel(Level):
     name: str
     """Of the folder in the checkpoint."""
 
-    def place(self, context: Any) -> tuple[CheckpointDir, str]:
+    def location(self, context: Any) -> tuple[CheckpointDir, str]:
         """In the checkpoint of the query that has been started with the DataFrame."""
-        folder, run = self._place(context)
+        folder, run = self._location(context)
         try:
             job = Job.from_json(self.job)
             folder.claim_together(job.topology)
@@ -51,7 +51,7 @@ class FrameLevel(Level):
             raise Failed(str(error)) from None
         return folder, run
 
-    def _place(self, context: Any) -> tuple[CheckpointDir, str]:
+    def _location(self, context: Any) -> tuple[CheckpointDir, str]:
         if self.folder:
             return CheckpointDir(self.folder), self.run
         root, run = (context.getLocalProperty(each) for each in (CHECKPOINT, RUN))

@@ -79,9 +79,9 @@ def start(
     `config` is laid over its own. `checkpoint` is a folder that every worker reaches, in which a
     later start goes on; without one (on one machine only) all is forgotten at the end, unless the
     session has spark.sql.streaming.checkpointLocation. `trigger` is an interval ("5 seconds") or
-    what DataStreamWriter.trigger takes, as a dict. The query's progress has each component's counters as
-    observed metrics. It ends by itself when all spouts have finished. HeronError in one line for
-    what cannot run.
+    what DataStreamWriter.trigger takes, as a dict. The query's progress has each component's
+    counters as observed metrics. It ends by itself when all spouts have finished. HeronError in one
+    line for what cannot run.
     """
     options = SparkOptions(
         master=getattr(getattr(spark, "sparkContext", None), "master", ""),

@@ -61,7 +61,7 @@ class Level:
 
         context = TaskContext.get()
         assert context is not None
-        partition, (folder, run) = context.partitionId(), self.place(context)
+        partition, (folder, run) = context.partitionId(), self.location(context)
         batch = int(context.getLocalProperty(BATCH_ID) or 0)
         with _connected(folder, run, partition) as host:
             _send(host, json.dumps(_question(self.level, partition, batch)).encode())
@@ -76,7 +76,7 @@ class Level:
             [(LAST, 0, json.dumps(folder.facts(task, batch)).encode()) for task in tasks]
         )
 
-    def place(self, context: Any) -> tuple[CheckpointDir, str]:
+    def location(self, context: Any) -> tuple[CheckpointDir, str]:
         """The checkpoint folder and the run that a task of Spark works for."""
         return CheckpointDir(self.folder), self.run
 

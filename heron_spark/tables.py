@@ -228,7 +228,7 @@ def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
     except (TopologyError, UsageError):
         raise
     except Exception as error:
-        raise _told(error, config, label) from None
+        raise _error_of(error, config, label) from None
 
 
 def _search(paths: Sequence[str]) -> None:
@@ -250,10 +250,10 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDi
     except (TopologyError, UsageError):
         raise
     except Exception as error:
-        raise _told(error, config, label) from None
+        raise _error_of(error, config, label) from None
 
 
-def _told(error: Exception, config: Mapping[str, Any], label: str) -> TopologyError:
+def _error_of(error: Exception, config: Mapping[str, Any], label: str) -> TopologyError:
     """One line for what the user's function, or Spark, has raised."""
     if frames.FUNCTION in config and not type(error).__module__.startswith("py"):
         return TopologyError(f"{label}: {format_error(error)}")
