@@ -111,6 +111,7 @@ def test_what_cannot_be_is_said_in_one_line(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame([("a", 1)], "key string, number int")
     good = totals(spout_of(frame), "good")
     stream = spark.readStream.schema("key string, n int").json(str(tmp_path))
+    no_session: Any = SimpleNamespace()
     cases: list[tuple[Any, type[HeronError], str]] = [
         (lambda: dataframe_of(good, spark, "total"), TopologyError, "no component 'total'"),
         (lambda: dataframe_of(good, spark, "totals", "late"), TopologyError, "no stream 'late'"),
@@ -133,7 +134,7 @@ def test_what_cannot_be_is_said_in_one_line(spark: Any, tmp_path: Path) -> None:
         ),
         (lambda: run(totals(spout_of(stream), "endless"), spark), UsageError, "does not end"),
         (lambda: start(7, spark), UsageError, "7 is no topology"),
-        (lambda: start(good, SimpleNamespace()), UsageError, "a SparkSession is needed here"),
+        (lambda: start(good, no_session), UsageError, "a SparkSession is needed here"),
     ]
     for call, kind, text in cases:
         with pytest.raises(kind) as caught:

@@ -108,7 +108,10 @@ class ComponentSpec:
         streams: dict[str, StreamInfo] = {}
         for each in found or ():
             if isinstance(each, Stream):
-                streams[each.name] = each
+                info: Any = StreamInfo(list(each.fields), each.direct)
+                streams[each.name] = info
+                if each.types:
+                    info.types = each.types
             elif isinstance(each, str):
                 default = streams.setdefault(DEFAULT_STREAM, StreamInfo([], False))
                 default.output_fields.append(each)
