@@ -1,6 +1,6 @@
 """What a topology's numbers come to, in lines for people: pauses, bottlenecks, errors, events."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from heron_cli.number_text import counted, duration, short, whole
@@ -146,6 +146,12 @@ def _event_time(time_ms: int) -> str:
     return time.isoformat(sep=" ", timespec="milliseconds")
 
 
+def alignment_text(alignment_ms: Mapping[str, int]) -> str:
+    """How long the slowest of some instances waited for its barriers."""
+    instance = max(alignment_ms, key=lambda each: alignment_ms[each])
+    return f"aligned after {alignment_ms[instance] / 1000:.2f} s at most ({instance})"
+
+
 def checkpoint_line(checkpoints: CheckpointStats) -> str:
     """The newest checkpoint, and what is wrong with them."""
     parts = ["no checkpoint yet"]
@@ -155,6 +161,8 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
         parts = [
             f"checkpoint {checkpoints.completed}: {size:,} bytes in {secs:.2f} s, {age:.0f} s ago"
         ]
+        if checkpoints.alignment_ms:
+            parts.append(alignment_text(checkpoints.alignment_ms))
     if not checkpoints.released:
         back = checkpoints.restored
         parts.append(f"going back to {f'checkpoint {back}' if back else 'the start'}")

@@ -245,6 +245,9 @@ class CheckpointStats:
     """Why a checkpoint cannot be restored, after several tries; they go on."""
     waiting_for: tuple[str, ...] = ()
     """The instances that have not, or that have still to store their state, some of them."""
+    alignment_ms: Mapping[str, int] = field(default_factory=dict)
+    """Of the newest one: component[index] -> how long its first barrier waited for its last one;
+    without those where that took less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

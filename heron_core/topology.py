@@ -52,6 +52,8 @@ class StreamSpec:
     name: str
     fields: tuple[str, ...]
     direct: bool = False
+    types: tuple[str, ...] = ()
+    """Of the fields, as SQL writes them (field_types.py); empty where none are declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +187,23 @@ def _grouping_from_json(data: Mapping[str, Any]) -> GroupingSpec:
     )
 
 
+def _stream_to_json(stream: StreamSpec) -> dict[str, Any]:
+    data = {"stream": stream.name, "fields": list(stream.fields), "direct": stream.direct}
+    return {**data, "types": list(stream.types)} if stream.types else data
+
+
+def _stream_from_json(data: Mapping[str, Any]) -> StreamSpec:
+    types = tuple(data.get("types", ()))
+    return StreamSpec(data["stream"], tuple(data["fields"]), data["direct"], types)
+
+
 def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
     return {
         "name": component.name,
         "type": "spout" if component.is_spout else "bolt",
         "class": component.class_path,
         "parallelism": component.parallelism,
-        "outputs": [
-            {"stream": each.name, "fields": list(each.fields), "direct": each.direct}
-            for each in component.outputs
-        ],
+        "outputs": [_stream_to_json(each) for each in component.outputs],
         "inputs": [
             {
                 "component": each.component,
@@ -215,9 +224,7 @@ def _component_from_json(data: Mapping[str, Any]) -> ComponentSpec:
         data["type"] == "spout",
         data["class"],
         data["parallelism"],
-        tuple(
-            StreamSpec(each["stream"], tuple(each["fields"]), each["direct"]) for each in outputs
-        ),
+        tuple(map(_stream_from_json, outputs)),
         tuple(
             InputSpec(each["component"], each["stream"], _grouping_from_json(each["grouping"]))
             for each in inputs

@@ -168,6 +168,11 @@ def _stream_problems(label: str, stream: StreamSpec) -> Iterator[str]:
         yield f"{label}: stream {stream.name!r} has a field with an empty name"
     for name in _repeated(stream.fields):
         yield f"{label}: stream {stream.name!r} has the field {name!r} more than once"
+    if stream.types and len(stream.types) != len(stream.fields):
+        yield (
+            f"{label}: stream {stream.name!r} declares types for {len(stream.types)} of its "
+            f"{len(stream.fields)} fields; declare them for all of them or for none"
+        )
 
 
 def _input_problems(

@@ -107,7 +107,7 @@ class Checkpointing:
         instance = self._host.instance
         try:
             instance.adapter.pre_save(str(checkpoint))
-            state = instance.state.snapshot()
+            state = instance.state.deferred_snapshot()
         except Exception as error:
             self._host.driver.user_error(f"saving the state of checkpoint {checkpoint}")
             reason = str(error) if isinstance(error, HeronError) else repr(error)

@@ -430,6 +430,7 @@ class InstanceCore:
                 last_call()
             except Exception:
                 self.driver.user_error("close")
+        self.instance.state.close()
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """The metrics of this moment, as the master gets them; from any thread."""

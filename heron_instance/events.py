@@ -6,6 +6,7 @@ has events and instructions of its own. `Stopped` may come from any thread.
 
 from dataclasses import dataclass
 
+from heron_core.state.file_snapshot import StateBytes
 from heron_core.wire.frames import Frames
 from heron_core.wire.messages import FromInstance, ToInstance
 
@@ -115,7 +116,7 @@ class SaveState:
     then says CheckpointStored or CheckpointFailed."""
 
     checkpoint: int
-    state: bytes
+    state: StateBytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from heron_core.state.file_snapshot import StateBytes, as_bytes
+
 Load = Callable[[int], bytes]
 
 
@@ -11,7 +13,7 @@ class OwnStates:
     def __init__(self, load: Load) -> None:
         """`load` reads the state of a checkpoint from the store."""
         self._load = load
-        self._by_checkpoint: dict[int, bytes] = {}
+        self._by_checkpoint: dict[int, StateBytes] = {}
         self._begun = 0
         self._completed = 0
 
@@ -21,7 +23,7 @@ class OwnStates:
         self._begun = max(checkpoint, self._begun)
         return is_new
 
-    def keep(self, checkpoint: int, state: bytes) -> None:
+    def keep(self, checkpoint: int, state: StateBytes) -> None:
         """This one was saved just now."""
         self._by_checkpoint[checkpoint] = state
 
@@ -44,8 +46,7 @@ class OwnStates:
         if not checkpoint:
             self._by_checkpoint = {}
             return None
-        state = self._by_checkpoint.get(checkpoint)
-        if state is None:
-            state = self._load(checkpoint)
+        own = self._by_checkpoint.get(checkpoint)
+        state = self._load(checkpoint) if own is None else as_bytes(own)
         self._by_checkpoint = {checkpoint: state}
         return state or None

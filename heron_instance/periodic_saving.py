@@ -9,6 +9,7 @@ from collections.abc import Set
 from typing import Protocol
 
 from heron_core.errors import HeronError
+from heron_core.state.file_snapshot import StateBytes
 from heron_instance.events import Instruction, SaveState
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
@@ -36,7 +37,7 @@ class PeriodicSaving:
         self._number = newest.latest
         self._interval_secs = interval_secs
         self._next_at = now + interval_secs
-        self._held: tuple[int, bytes] | None = None
+        self._held: tuple[int, StateBytes] | None = None
         """A spout's, that waits for the acks of what it covers."""
         self._roots: Set[int] = _NOTHING
         """What these are."""
@@ -75,18 +76,18 @@ class PeriodicSaving:
         else:
             self._host.do_first(SaveState(*taken))
 
-    def _taken(self) -> tuple[int, bytes] | None:
+    def _taken(self) -> tuple[int, StateBytes] | None:
         """The state with its number; None if it cannot be saved."""
         instance = self._host.instance
         self._number += 1
         try:
             instance.adapter.pre_save(str(self._number))
-            return self._number, instance.state.snapshot()
+            return self._number, instance.state.deferred_snapshot()
         except Exception:
             self._host.driver.user_error("saving the state")
             return None
 
-    def last(self) -> tuple[int, bytes] | None:
+    def last(self) -> tuple[int, StateBytes] | None:
         """At an end in good order: the state that a successor is to begin with; None if it is to be
         the one before."""
         driver = self._host.driver

@@ -44,6 +44,8 @@ from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import CheckpointStates, NewestState
+from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
+from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
@@ -98,6 +100,7 @@ class Server:
         self._shared = SharedState()
         self._may_send = threading.Event()
         """`SharedState.may_send`, to wait for in the middle of a send."""
+        self._copies: LocalCopies | None = None
         self._states: CheckpointStates | None = None
         self._newest: NewestState | None = None
         self._open_states(topology, arguments)
@@ -114,7 +117,9 @@ class Server:
         config, task = keys.with_defaults(topology.config), arguments.task
         if keys.takes_checkpoints(config):
             store = open_checkpoint_store(arguments.checkpoint_store)
-            self._states = CheckpointStates(store, topology.name, task)
+            if not isinstance(store, LocalFiles):
+                self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
+            self._states = CheckpointStates(store, topology.name, task, self._copies)
         elif keys.saves_states(config):
             where = arguments.checkpoint_store
             self._newest = NewestState(where, topology.name, arguments.run, task)
@@ -164,6 +169,8 @@ class Server:
             self._save_last()
             self._core.close_component()
             self._core.driver.flush()
+            if self._copies is not None:
+                self._copies.remove()
         finally:
             # What was sent and counted leaves the process, however it ends.
             self._control_thread.finish(CLOSE_LINGER_MS / 1000)

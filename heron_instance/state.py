@@ -6,6 +6,8 @@ What a component keeps in it is the matter of `heronpy_compat.api.state`, and wh
 
 from typing import Any, Protocol
 
+from heron_core.state.file_snapshot import StateBytes
+
 
 class ComponentState(Protocol):
     """What an engine saves and gives back. All calls come from the main thread."""
@@ -16,6 +18,9 @@ class ComponentState(Protocol):
 
     def snapshot(self) -> bytes:
         """The state between two tuples; StateError if it cannot be saved."""
+
+    def deferred_snapshot(self) -> StateBytes:
+        """The same for a checkpoint store, whose thread makes what takes long of it."""
 
     def restore(self, data: bytes) -> None:
         """Take a state that `snapshot` has made, before the component is given anything."""

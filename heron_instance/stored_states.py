@@ -3,8 +3,11 @@
 import logging
 from collections.abc import Callable
 
+from heron_core.errors import HeronError
+from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
+from heron_io.checkpoint_store.local_copies import LocalCopies
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreError
 
@@ -17,8 +20,16 @@ KEPT = 2
 class CheckpointStates:
     """The states of one task in the topology's checkpoints."""
 
-    def __init__(self, store: CheckpointStore, topology: str, task: int) -> None:
+    def __init__(
+        self,
+        store: CheckpointStore,
+        topology: str,
+        task: int,
+        copies: LocalCopies | None = None,
+    ) -> None:
+        """`copies`: of the states' files, if the store is not on this machine."""
         self._store = store
+        self._copies = copies
         self._topology = topology
         self._task = task
         self.tell: Callable[[FromInstance], None]
@@ -26,17 +37,21 @@ class CheckpointStates:
 
     def load(self, checkpoint: int) -> bytes:
         """In the main thread: a state from the store; HeronError if it cannot be had."""
-        return self._store.load(self._topology, checkpoint, self._task)
+        state = self._store.load(self._topology, checkpoint, self._task)
+        return state if self._copies is None else self._copies.before(state)
 
-    def write(self, checkpoint: int, state: bytes) -> None:
+    def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
         try:
-            self._store.save(self._topology, checkpoint, self._task, state)
-        except CheckpointStoreError as error:
+            data = as_bytes(state)
+            self._store.save(self._topology, checkpoint, self._task, data)
+        except HeronError as error:
             log.error("checkpoint %d: %s", checkpoint, error)
             self.tell(CheckpointFailed(self._task, checkpoint, str(error)))
         else:
-            self.tell(CheckpointStored(self._task, checkpoint, len(state)))
+            self.tell(CheckpointStored(self._task, checkpoint, size_of(data)))
+            if self._copies is not None:
+                self._copies.keep(data)
 
 
 class NewestState:
@@ -69,7 +84,7 @@ class NewestState:
         failure: CheckpointStoreError | None = None
         for number in reversed(numbers):
             try:
-                return store.load(self._folder, number, self._task)
+                return store.checkpoint(self._folder, number).check(self._task)
             except CheckpointStoreError as error:
                 log.warning("its newest state is not usable: %s", error)
                 failure = failure or error
@@ -77,15 +92,15 @@ class NewestState:
             raise failure
         return None
 
-    def write(self, number: int, state: bytes) -> None:
+    def write(self, number: int, state: StateBytes) -> None:
         """Save a state, and tell the main thread."""
         try:
             store = self._opened()
-            store.save(self._folder, number, self._task, state)
+            store.save(self._folder, number, self._task, as_bytes(state))
             for old in store.numbers(self._folder):
                 if old <= number - KEPT:
                     store.discard(self._folder, old)
-        except CheckpointStoreError as error:
+        except HeronError as error:
             self.reported(number, str(error))
         else:
             self.reported(number, "")

@@ -55,13 +55,10 @@ class Outcome:
 class CheckpointDir:
     """A checkpoint folder."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, query: str | None = None) -> None:
         self.path = os.path.abspath(path)
-
-    @property
-    def query(self) -> str:
-        """Spark's checkpoint."""
-        return os.path.join(self.path, "query")
+        self.query = os.path.join(self.path, "query") if query is None else query
+        """Spark's checkpoint; of a stream's DataFrame it is the user's, with this folder in it."""
 
     def run_file(self, run: str) -> str:
         """What the hosts of a run read, and watch."""
@@ -113,6 +110,12 @@ class CheckpointDir:
         if not self.is_of(topology):
             write_whole(self._topology_file, json.dumps(identity(topology), indent=2).encode())
 
+    def claim_together(self, topology: TopologySpec) -> None:
+        """The same where several processes do it at once, and nobody holds the lock."""
+        if not os.path.exists(self._topology_file):
+            write_once(self._topology_file, [json.dumps(identity(topology), indent=2).encode()])
+        self._check_identity(topology)
+
     @property
     def _topology_file(self) -> str:
         return os.path.join(self.path, "topology.json")
@@ -121,10 +124,19 @@ class CheckpointDir:
         """Whether it is this topology's already, and not only free; UsageError if it is another's,
         or not whole."""
         try:
-            found = json.loads(Path(self._topology_file).read_text("utf-8"))
+            self._check_identity(topology)
         except FileNotFoundError:
             self._check_empty()
             return False
+        self._check_whole()
+        return True
+
+    def _check_identity(self, topology: TopologySpec) -> None:
+        """UsageError if it is another's; FileNotFoundError if it is nobody's."""
+        try:
+            found = json.loads(Path(self._topology_file).read_text("utf-8"))
+        except FileNotFoundError:
+            raise
         except OSError as error:
             raise UsageError(f"checkpoint {self.path} cannot be read: {error.strerror}") from None
         except ValueError as error:
@@ -135,8 +147,6 @@ class CheckpointDir:
                 f"checkpoint {self.path} {difference}: give another --checkpoint, or remove it to "
                 "begin anew"
             )
-        self._check_whole()
-        return True
 
     def _check_empty(self) -> None:
         if os.path.isdir(self.path) and set(os.listdir(self.path)) - {LOCK}:

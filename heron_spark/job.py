@@ -1,7 +1,7 @@
 """What the hosts of a run have to know; the driver writes it, hosts and workers read it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
@@ -19,21 +19,33 @@ class Job:
     batch_secs: float
     echo: bool
     """Whether printed lines go to the worker's stderr, too: not where that is the console."""
+    classes: str = ""
+    """Of the driver's main module (main_classes.py)."""
+    of_frame: bool = False
+    """Whether it is a DataFrame of a user's: then no driver decides about its end."""
+    driven: bool = True
+    """Whether batches come without input, too, so that a spout is asked for some time."""
+    once: bool = False
+    """Whether there is a single batch, as the DataFrame is no stream."""
+
+    def to_json(self) -> str:
+        """As text, which `from_json` reads."""
+        others = (each for each in fields(self) if each.name != "topology")
+        data = {each.name: getattr(self, each.name) for each in others}
+        return json.dumps({"topology": topology_to_json(self.topology), **data})
+
+    @staticmethod
+    def from_json(text: str) -> "Job":
+        """The inverse of `to_json`."""
+        data = json.loads(text)
+        topology = topology_from_json(data.pop("topology"))
+        return Job(topology, **data)
 
     def write(self, folder: CheckpointDir, run: str) -> None:
         """Leave it where the hosts look."""
-        data = {
-            "topology": topology_to_json(self.topology),
-            "slots": self.slots,
-            "max_batch": self.max_batch,
-            "batch_secs": self.batch_secs,
-            "echo": self.echo,
-        }
-        write_whole(folder.run_file(run), json.dumps(data).encode())
+        write_whole(folder.run_file(run), self.to_json().encode())
 
     @staticmethod
     def read(folder: CheckpointDir, run: str) -> "Job":
         """The job of a run; OSError if it is over."""
-        data = json.loads(Path(folder.run_file(run)).read_text("utf-8"))
-        topology = topology_from_json(data.pop("topology"))
-        return Job(topology, **data)
+        return Job.from_json(Path(folder.run_file(run)).read_text("utf-8"))

@@ -32,13 +32,17 @@ class Console:
 
     def __call__(self, progress: Progress) -> None:
         """Show one batch."""
-        for each in progress.facts:
-            for line in each["printed"]:
-                print(line, flush=True)
+        self.print_lines(progress)
         now = time.monotonic()
         if now - self.shown >= SHOW_EVERY_SECS:
             self.shown = now
             print(line_about(progress), file=sys.stderr, flush=True)
+
+    def print_lines(self, progress: Progress) -> None:
+        """What components printed in one batch."""
+        for each in progress.facts:
+            for line in each["printed"]:
+                print(line, flush=True)
 
 
 def line_about(progress: Progress) -> str:

@@ -61,20 +61,28 @@ class Level:
 
         context = TaskContext.get()
         assert context is not None
-        partition, folder = context.partitionId(), CheckpointDir(self.folder)
+        partition, (folder, run) = context.partitionId(), self.location(context)
         batch = int(context.getLocalProperty(BATCH_ID) or 0)
-        with _connected(folder, self.run, partition) as host:
+        with _connected(folder, run, partition) as host:
             _send(host, json.dumps(_question(self.level, partition, batch)).encode())
             for rows in batches:
                 yield from self._passing(rows, host)
             _send(host, b"")
             tasks = _answer(host)
         for task in tasks:
-            for block in folder.blocks(task, batch):
+            for block in self.blocks(folder, task, batch):
                 yield self._rows([block])
         yield self._rows(
             [(LAST, 0, json.dumps(folder.facts(task, batch)).encode()) for task in tasks]
         )
+
+    def location(self, context: Any) -> tuple[CheckpointDir, str]:
+        """The checkpoint folder and the run that a task of Spark works for."""
+        return CheckpointDir(self.folder), self.run
+
+    def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:
+        """What a task has sent in the batch."""
+        return folder.blocks(task, batch)
 
     def _passing(self, rows: pa.RecordBatch, host: socket.socket) -> Iterator[pa.RecordBatch]:
         """Hand blocks of this level over, let the others pass."""

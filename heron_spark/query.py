@@ -93,11 +93,11 @@ class Query:
             self._query.awaitTermination()
         except (OSError, Py4JError) as error:
             if not jvm.is_gone():
-                raise HeronError(_error_line(error)) from None
+                raise HeronError(error_line(error)) from None
             raise JvmGone("Spark's JVM is gone; start again with the same --checkpoint") from None
         except Exception as error:
             if not self._stopping:
-                raise HeronError(_error_line(error)) from None
+                raise HeronError(error_line(error)) from None
         return True
 
     def kill(self) -> None:
@@ -121,24 +121,38 @@ class Query:
                 self._working = False
 
     def _work(self, rows: "DataFrame", batch: int) -> None:
-        facts = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
-        facts.sort(key=lambda each: each["task"])
-        self._decide(batch, facts)
+        facts = facts_of(rows)
+        if is_last(self._plan, self._folder, self._tables, batch, facts):
+            self.stop()
         now = time.monotonic()
         secs, self._began = now - self._began, now
         self._report(Progress(batch, secs, tuple(facts)))
 
-    def _decide(self, batch: int, facts: list[dict[str, Any]]) -> None:
-        """Once all spouts are finished, the next batch is the last one."""
-        spouts = set(self._plan.spout_tasks)
-        if self._tables is not None:
-            spouts -= self._tables.exhausted(batch)
-        ending = self._folder.ending()
-        if ending is None:
-            if all(each["finished"] for each in facts if each["task"] in spouts):
-                self._folder.end_with(batch + 1)
-        elif batch >= ending:
-            self.stop()
+
+def facts_of(rows: "DataFrame") -> list[dict[str, Any]]:
+    """Run a batch; what each task tells of it."""
+    facts = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
+    return sorted(facts, key=lambda each: int(each["task"]))
+
+
+def is_last(
+    plan: Plan,
+    folder: CheckpointDir,
+    tables: Tables | None,
+    batch: int,
+    facts: list[dict[str, Any]],
+) -> bool:
+    """Whether the batch, which is done, was the last one. Once all spouts are finished, the next
+    one is, which is noted in the folder."""
+    ending = folder.ending()
+    if ending is not None:
+        return batch >= ending
+    spouts = set(plan.spout_tasks)
+    if tables is not None:
+        spouts -= tables.exhausted(folder, batch)
+    if all(each["finished"] for each in facts if each["task"] in spouts):
+        folder.end_with(batch + 1)
+    return False
 
 
 def dataframe(
@@ -148,26 +162,45 @@ def dataframe(
     run: str,
     slots: int,
     tables: Tables | None,
+    *,
+    driven: bool = True,
 ) -> "DataFrame":
     """The query's plan: a stage of Python for each level, an exchange by partition between."""
-    counts = [plan.partitions(level, slots) for level in range(len(plan.levels))]
-    rows = (
-        spark.readStream.format("rate-micro-batch")
-        .option("rowsPerBatch", counts[0])
-        .option("numPartitions", counts[0])
-        .load()
-    )
-    if tables is not None:
-        rows = tables.frame(rows, slots)
-    for level, count in enumerate(counts):
+    rows = source(spark, plan, slots, tables, driven=driven)
+    for level, (count, following) in enumerate(level_sizes(plan, slots)):
         if level > 0:
             rows = rows.repartitionById(count, "id")
-        following = counts[level + 1] if level + 1 < len(counts) else 0
         rows = rows.mapInArrow(Level(folder.path, run, level, following), SCHEMA)
     return rows
 
 
-def _error_line(error: BaseException) -> str:
+def source(
+    spark: "SparkSession", plan: Plan, slots: int, tables: Tables | None, *, driven: bool
+) -> "DataFrame":
+    """What level 0 gets. `driven`: by a row for each of its partitions in each batch; else only
+    tables bring batches about."""
+    count = plan.partitions(0, slots)
+    driving = None
+    if driven:
+        driving = (
+            spark.readStream.format("rate-micro-batch")
+            .option("rowsPerBatch", count)
+            .option("numPartitions", count)
+            .load()
+        )
+    if tables is not None:
+        return tables.frame(driving, slots)
+    assert driving is not None, "nothing brings a batch about"
+    return driving
+
+
+def level_sizes(plan: Plan, slots: int) -> list[tuple[int, int]]:
+    """(partitions, those of the next level or 0) of each level."""
+    counts = [plan.partitions(level, slots) for level in range(len(plan.levels))]
+    return list(zip(counts, [*counts[1:], 0], strict=True))
+
+
+def error_line(error: BaseException) -> str:
     """The line that a worker meant for people, or what Spark says."""
     text = str(error)
     start = text.rfind(OPENING)

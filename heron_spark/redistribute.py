@@ -30,11 +30,14 @@ def redistributed(
     blocks: Iterable[Block], partition_of: Mapping[int, LevelPartition]
 ) -> list[Block]:
     """The same messages as blocks for where their tasks are now."""
-    outgoing = OutgoingBlocks(partition_of)
-    for _, _, block in blocks:
-        for frames in messages(block):
+    outgoing, others = OutgoingBlocks(partition_of), []
+    for each in blocks:
+        if each[0] < 0:  # rows of a DataFrame are for no task
+            others.append(each)
+            continue
+        for frames in messages(each[2]):
             outgoing.add(frames)
-    return outgoing.take()
+    return outgoing.take() + others
 
 
 def _is_misplaced(block: Block, partition_of: Mapping[int, LevelPartition]) -> bool:

@@ -105,7 +105,7 @@ def run_in(
             _watch(query, interrupts, options.seconds)
     finally:
         remove(folder.run_file(run))
-        _await_hosts(run)
+        await_hosts(run)
     return EXIT_KILLED if interrupts.impatient else 0
 
 
@@ -121,15 +121,22 @@ def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> N
 @contextmanager
 def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[CheckpointDir]:
     """The run's checkpoint folder, claimed for the topology."""
-    if options.checkpoint is not None:
-        folder = CheckpointDir(options.checkpoint)
-        with folder.held(plan.topology):
-            yield folder
-        return
-    if not is_one_machine(options.master):
+    if options.checkpoint is None and not is_one_machine(options.master):
         raise HeronError(
             f"--master {options.master} needs --checkpoint, a folder that every worker reaches"
         )
+    with checkpoint_folder(plan, options.checkpoint) as folder:
+        yield folder
+
+
+@contextmanager
+def checkpoint_folder(plan: Plan, given: str | None) -> Iterator[CheckpointDir]:
+    """A checkpoint folder, claimed for the topology; without a path one that goes at the end."""
+    if given is not None:
+        folder = CheckpointDir(given)
+        with folder.held(plan.topology):
+            yield folder
+        return
     path = tempfile.mkdtemp(prefix="heronpy-checkpoint-")
     try:
         folder = CheckpointDir(os.path.join(path, "checkpoint"))
@@ -139,7 +146,7 @@ def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[CheckpointDir]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _await_hosts(run: str) -> None:
+def await_hosts(run: str) -> None:
     """Hosts on this machine end by themselves; wait until they have."""
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     deadline = time.monotonic() + HOSTS_END_SECS

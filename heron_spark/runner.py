@@ -25,6 +25,7 @@ from heron_spark.blocks import LevelPartition, OutgoingBlocks
 from heron_spark.callback_queue import CallbackQueue
 from heron_spark.checkpoint_dir import Outcome
 from heron_spark.compile import Plan
+from heron_spark.frame_sink import FrameSink
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
@@ -219,7 +220,10 @@ class Runner:
             }
         )
         self.batch = batch
-        return Outcome(self._facts(finished, len(state)), self._outgoing.take(), state)
+        blocks = self._outgoing.take()
+        if isinstance(self._instance.component, FrameSink):
+            blocks += self._instance.component.take_blocks()
+        return Outcome(self._facts(finished, len(state)), blocks, state)
 
     def _wait_until_idle(self) -> None:
         """Until nothing is in the works of a component's own threads."""

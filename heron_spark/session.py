@@ -76,7 +76,7 @@ def check_environment(options: SparkOptions) -> None:
         import pyspark  # noqa: F401
     except ImportError as error:
         raise HeronError(f"--engine spark needs {error.name}: {CURE}") from None
-    _check_pandas()
+    check_pandas()
     try:
         find_java()
     except JavaMissing as error:
@@ -86,7 +86,7 @@ def check_environment(options: SparkOptions) -> None:
         raise UsageError(f"the workers' Python {options.python!r} is no program: see --python")
 
 
-def _check_pandas() -> None:
+def check_pandas() -> None:
     """Pyspark asks for it at the first batch, by a page of Python. It is not imported: that takes
     half a second, here for nothing."""
     try:

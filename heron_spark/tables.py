@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heron_core import config as keys
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.pickled import opened
 from heron_spark.blocks import LevelPartition
 from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 from heron_spark.compile import Plan
+from heron_spark.connector_packages import missing_package
 from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.row_blocks import pack_rows
 from heron_spark.session import first_line
@@ -97,32 +99,55 @@ class Table:
 class Tables:
     """The tables of a topology, the finite ones first: so their offsets are in known lines."""
 
-    def __init__(self, plan: Plan, folder: CheckpointDir, found: Sequence[Table]) -> None:
+    def __init__(self, plan: Plan, found: Sequence[Table]) -> None:
         self._plan = plan
-        self._folder = folder
         self._tables = sorted(found, key=lambda each: not each.is_finite)
 
-    def frame(self, driving: "DataFrame", slots: int) -> "DataFrame":
-        """What level 0 gets: `driving` has a row for each of its partitions."""
-        from pyspark.sql import functions
-
+    def frame(self, driving: "DataFrame | None", slots: int) -> "DataFrame":
+        """What level 0 gets: `driving` has a row for each of its partitions. Without it there is a
+        batch only where a table has something new."""
         count = self._plan.partitions(0, slots)
-        mark = functions.lit(BEGIN).alias("level")
-        partition = functions.pmod(driving.value, functions.lit(count)).cast("int")
-        nothing = functions.lit(b"").alias("payload")
-        rows = driving.select(partition.alias("id"), mark, partition.alias("partition"), nothing)
         partition_of = self._plan.partition_of(slots)
-        for each in self._tables:
-            rows = rows.union(_blocks(each.frame, self._tasks(each), partition_of))
+        parts = [] if driving is None else [_beginnings(driving, count)]
+        parts += [_blocks(each.frame, self._tasks(each), partition_of) for each in self._tables]
+        rows = parts[0]
+        for each in parts[1:]:
+            rows = rows.union(each)
         return rows.repartitionById(count, "id")
 
     def _tasks(self, table: Table) -> tuple[int, ...]:
         name, instances = table.component.name, self._plan.packing.instances
         return tuple(task for task, each in instances.items() if each.component == name)
 
-    def exhausted(self, batch: int) -> set[int]:
+    @property
+    def batch_tables(self) -> list[str]:
+        """The spouts whose frames are no streams."""
+        return [each.component.name for each in self._tables if not each.frame.isStreaming]
+
+    @property
+    def streams(self) -> list[str]:
+        """The spouts whose frames do not end."""
+        return [each.component.name for each in self._tables if not each.is_finite]
+
+    def needs_driving(self, folder: CheckpointDir) -> bool:
+        """Whether batches have to come without input; as before, where a checkpoint has begun."""
+        lines = _offsets(folder, folder.batches_done())
+        return len(lines) > len(self._tables) if lines else not self.brings_batches
+
+    @property
+    def brings_batches(self) -> bool:
+        """Whether no batch is needed but when a table has something new: all spouts are streams,
+        and nobody wants ticks."""
+        topology = self._plan.topology
+        configs = [topology.config, *(each.config for each in topology.components)]
+        ticks = any(keys.tick_interval_secs(each) for each in configs)
+        spouts = sum(each.is_spout for each in topology.components)
+        are_streams = all(each.frame.isStreaming and not each.is_finite for each in self._tables)
+        return not ticks and are_streams and spouts == len(self._tables)
+
+    def exhausted(self, folder: CheckpointDir, batch: int) -> set[int]:
         """The tasks of finite tables of which batch `batch` brought nothing new."""
-        now, before = (_offsets(self._folder, each) for each in (batch, batch - 1))
+        now, before = (_offsets(folder, each) for each in (batch, batch - 1))
         ended = [
             each
             for line, each in enumerate(self._tables, 1)
@@ -138,6 +163,15 @@ def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
     except FileNotFoundError:
         return []
     return text.splitlines()[2:]  # behind version and metadata
+
+
+def _beginnings(driving: "DataFrame", count: int) -> "DataFrame":
+    from pyspark.sql import functions
+
+    mark = functions.lit(BEGIN).alias("level")
+    partition = functions.pmod(driving.value, functions.lit(count)).cast("int")
+    nothing = functions.lit(b"").alias("payload")
+    return driving.select(partition.alias("id"), mark, partition.alias("partition"), nothing)
 
 
 def _blocks(
@@ -174,7 +208,27 @@ def tables_of(spark: "SparkSession", plan: Plan, folder: CheckpointDir) -> Table
     _search(plan.topology.search_paths)
     found = [_table(spark, each, folder) for each in fed]
     _claim(folder, {each.component.name: each.is_finite for each in found})
-    return Tables(plan, folder, found)
+    return Tables(plan, found)
+
+
+def tables_in_session(spark: "SparkSession", plan: Plan) -> Tables | None:
+    """The same for a DataFrame of a user's, whose checkpoint is not known yet: Spark itself looks
+    whether it has these sources. All of them are streams, or none is."""
+    fed = [each for each in plan.topology.components if each.config.get(frames.FED)]
+    return Tables(plan, [_live_table(spark, each) for each in fed]) if fed else None
+
+
+def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
+    config = opened(component.config)
+    label = f"spout {component.name!r}"
+    try:
+        made, is_finite = _loaded(spark, config, label)
+        columns = [f"`{each}`" for each in config[tables.COLUMNS]]
+        return Table(component, made.select(*columns), is_finite)
+    except (TopologyError, UsageError):
+        raise
+    except Exception as error:
+        raise _error_of(error, config, label) from None
 
 
 def _search(paths: Sequence[str]) -> None:
@@ -195,11 +249,15 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDi
         return Table(component, made, is_finite)
     except (TopologyError, UsageError):
         raise
-    except Exception as error:  # the user's function's, or Spark's
-        is_users = frames.FUNCTION in config and not type(error).__module__.startswith("py")
-        raise TopologyError(
-            f"{label}: {format_error(error) if is_users else first_line(error)}"
-        ) from None
+    except Exception as error:
+        raise _error_of(error, config, label) from None
+
+
+def _error_of(error: Exception, config: Mapping[str, Any], label: str) -> TopologyError:
+    """One line for what the user's function, or Spark, has raised."""
+    if frames.FUNCTION in config and not type(error).__module__.startswith("py"):
+        return TopologyError(f"{label}: {format_error(error)}")
+    return TopologyError(f"{label}: {missing_package(str(error)) or first_line(error)}")
 
 
 def _loaded(
@@ -208,6 +266,8 @@ def _loaded(
     """(frame, whether it is a stream that ends)"""
     from pyspark.sql import DataFrame
 
+    if frames.FRAME in config:
+        return _held(config[frames.FRAME], label), False
     if frames.FUNCTION in config:
         made = config[frames.FUNCTION](spark)
         if not isinstance(made, DataFrame):
@@ -224,6 +284,16 @@ def _loaded(
     reader = spark.readStream if follow else spark.read
     reader = reader.format(kind).options(**options)
     return (reader.schema(schema) if schema else reader).load(path), False
+
+
+def _held(held: frames.HeldFrame, label: str) -> "DataFrame":
+    if held.frame is None:
+        raise TopologyError(
+            f"{label}: its DataFrame is one of the program that made it: start the topology there, "
+            "with heronpy_compat.spark.start"
+        )
+    frame: DataFrame = held.frame
+    return frame
 
 
 def _file_stream(

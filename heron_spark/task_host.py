@@ -10,12 +10,14 @@ A host ends when the run is over or its parent, Spark's Python daemon, is gone.
 
 import json
 import logging
+import math
 import os
 import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from heron_core import config as keys
@@ -23,6 +25,7 @@ from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.wire.frames import destination_of
 from heron_io.processes import started_at
+from heron_spark import main_classes
 from heron_spark.blocks import NUMBER, messages
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
@@ -42,6 +45,8 @@ LOOK_SECS = 0.2
 GRACE_SECS = 5.0
 """How long user code that runs then may go on."""
 RECEIVE_BYTES = 1 << 20
+ONCE_IDLE_SECS = 30.0
+"""A DataFrame that is no stream tells nobody that it is not asked any more."""
 
 
 class Host:
@@ -56,6 +61,9 @@ class Host:
         self._live: dict[int, Runner] = {}
         self._controller = RateController(job.max_batch // len(plan.spout_tasks), job.batch_secs)
         self._busy_secs = job.batch_secs / 2
+        self._of_frame, self._once = job.of_frame, job.once
+        self._fed = set() if job.driven else set(plan.spout_tasks)
+        """Tasks that emit nothing but what Spark reads for them."""
 
     def run(self, level: int, partition: int, batch: int, blocks: Iterator[bytes]) -> list[int]:
         """One batch of a partition of a level; returns its tasks, whose files are then there."""
@@ -70,6 +78,7 @@ class Host:
         ending = self._folder.ending()
         for task, runner in runners.items():
             outcome = runner.end(batch, ending == batch)
+            outcome = replace(outcome, facts={**outcome.facts, "slots": self._slots})
             if self._folder.keep(task, batch, outcome):
                 self._live[task] = runner
         return list(tasks)
@@ -78,9 +87,11 @@ class Host:
         self, level: int, batch: int, runners: dict[int, Runner], blocks: Iterator[bytes]
     ) -> None:
         if level == 0:
+            if self._of_frame:
+                self._decide_end(batch)
             self._controller.begin(self._worked_secs(batch - 1))
             fed = hand_over(runners, blocks)
-            waiting = [each for task, each in runners.items() if task not in fed]
+            waiting = [each for task, each in runners.items() if task not in fed | self._fed]
             drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
             return
         for block in blocks:
@@ -88,6 +99,17 @@ class Host:
                 runner = runners.get(destination_of(frames))
                 if runner is not None:  # else its batch was done by an attempt before this one
                     runner.deliver(frames)
+
+    def _decide_end(self, batch: int) -> None:
+        """Of a frame: its only batch is the last one, else that after all spouts have finished.
+        Each host of level 0 finds the same, before any bolt runs."""
+        if self._folder.ending() is not None:
+            return
+        if self._once or (batch > 0 and self._have_finished(batch - 1)):
+            self._folder.end_with(batch)
+
+    def _have_finished(self, batch: int) -> bool:
+        return all(self._folder.facts(each, batch)["finished"] for each in self._plan.spout_tasks)
 
     def _worked_secs(self, batch: int) -> float:
         if batch < 0:
@@ -113,10 +135,13 @@ class Host:
             runner.close()
 
 
-def serve(host: Host, listening: socket.socket, over: threading.Event) -> None:
-    """Answer workers, one at a time, until the run is over."""
+def serve(
+    host: Host, listening: socket.socket, over: threading.Event, idle_secs: float = math.inf
+) -> None:
+    """Answer workers, one at a time, until the run is over or none has come for so long."""
     listening.settimeout(LOOK_SECS)
-    while not over.is_set():
+    asked = time.monotonic()
+    while not over.is_set() and time.monotonic() - asked < idle_secs:
         try:
             connection, _ = listening.accept()
         except TimeoutError:
@@ -127,6 +152,7 @@ def serve(host: Host, listening: socket.socket, over: threading.Event) -> None:
                 _answer(host, connection)
             except OSError as error:
                 log.info("a worker went away: %s", error)
+        asked = time.monotonic()
 
 
 def _answer(host: Host, connection: socket.socket) -> None:
@@ -193,11 +219,12 @@ def main(arguments: list[str]) -> int:
     aliases.install()
     paths = map(os.path.abspath, job.topology.search_paths)
     sys.path[:0] = [each for each in paths if each not in sys.path[:1]]
+    main_classes.install(job.classes)
     host = Host(folder, job, compile_topology(job.topology), install(job.echo))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen()
-        serve(host, listening, over)
+        serve(host, listening, over, ONCE_IDLE_SECS if job.once else math.inf)
     host.close()
     _remove(address)
     sys.stdout.flush()

@@ -25,6 +25,7 @@ from heron_tester.instance import Instance
 from heron_tester.recording import users_id
 from heron_tester.records import Emitted, LogLine, Problem
 from heron_tester.run_settings import WAIT_SECS, RunSettings
+from heronpy_compat.api.stream import Stream
 from heronpy_compat.components.java import SHELL_BOLT, SHELL_COMMAND, SHELL_SPOUT
 
 READER = "reader"
@@ -338,13 +339,16 @@ def _declared(outputs: Iterable[Any]) -> list[StreamSpec]:
     """The streams in a class's `outputs`: field names of the default stream, and Streams of any
     API."""
     fields: dict[str, tuple[str, ...]] = {}
+    types: dict[str, tuple[str, ...]] = {}
     direct: dict[str, bool] = {}
-    for each in outputs:
+    declared: Iterable[Any] = [Stream(outputs)] if isinstance(outputs, dict) else outputs
+    for each in declared:
         plain = isinstance(each, str)
         name = DEFAULT_STREAM if plain else getattr(each, "stream_id", None) or each.name
         fields[name] = fields.get(name, ()) + ((each,) if plain else tuple(each.fields))
+        types[name] = types.get(name, ()) + getattr(each, "types", ())
         direct[name] = direct.get(name, False) or (not plain and bool(each.direct))
-    return [StreamSpec(name, found, direct[name]) for name, found in fields.items()]
+    return [StreamSpec(name, found, direct[name], types[name]) for name, found in fields.items()]
 
 
 def _topology(

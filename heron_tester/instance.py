@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
+from heron_core.state.file_snapshot import as_bytes
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.messages import (
@@ -201,7 +202,7 @@ class Instance:
                 case Log(text):
                     self.watch.error_line("a message", text)
                 case SaveState(checkpoint, state):
-                    self._callbacks.save(self, checkpoint, state)
+                    self._callbacks.save(self, checkpoint, as_bytes(state))
                 case SendControl(message):
                     self._callbacks.reported(self, message)
 

@@ -1,18 +1,13 @@
 """From whatever a user calls a topology to its checked value, configured as a run would do it."""
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from heron_core import validation
-from heron_core.errors import UsageError
 from heron_core.topology import TopologySpec
-from heronpy_compat.loading.load import load
-from heronpy_compat.loading.load_request import LoadRequest
-from heronpy_compat.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
-from heronpy_compat.loading.submissions import capture_submissions
+from heronpy_compat.loading.topology_sources import topology_from
 
 
 def topology_of(
@@ -22,40 +17,10 @@ def topology_of(
 
     UsageError for what is no topology, TopologyError for one that cannot run.
     """
-    topology = _found(source, name, environment, config).with_config(config)
+    topology = topology_from(source, name, environment, config).with_config(config)
     validation.check(topology)
     validation.check_native(topology)
     return topology
-
-
-def _found(
-    source: Any, name: str | None, environment: str | None, config: Mapping[str, Any]
-) -> TopologySpec:
-    if isinstance(source, TopologySpec):
-        return source
-    if isinstance(source, (str, os.PathLike)):
-        request = LoadRequest(os.fspath(source), name, environment=environment, options=config)
-        return load(request)
-    if is_streamparse_topology(source):
-        return to_topology_spec(source, name or source.__name__, environment)
-    if isinstance(source, type) and hasattr(source, "to_spec"):
-        found = source.to_spec()
-        if isinstance(found, TopologySpec):
-            return found
-    if hasattr(source, "build_and_submit"):
-        return _submitted(source)
-    raise UsageError(
-        f"{source!r} is no topology: give a Topology class, a TopologyBuilder, a TopologySpec, or"
-        " the path of a Python or Flux file"
-    )
-
-
-def _submitted(builder: Any) -> TopologySpec:
-    with capture_submissions() as found:
-        builder.build_and_submit()
-    if not found:
-        raise UsageError(f"{builder!r} submitted no topology")
-    return found[0]
 
 
 @contextmanager

@@ -153,7 +153,8 @@ class OperationSteps:
                 raise HeronError(f"{self.name} takes no checkpoints")
             if found.completed >= number:
                 size, secs = found.size_bytes, found.secs
-                return {"number": found.completed, "size_bytes": size, "secs": secs}
+                done = {"number": found.completed, "size_bytes": size, "secs": secs}
+                return {**done, "alignment_ms": dict(found.alignment_ms)}
             if found.latest >= number and found.failure:
                 raise HeronError(f"checkpoint {number} failed: {found.failure}")
             yield Progress(f"waiting for {', '.join(found.waiting_for) or 'its beginning'}")

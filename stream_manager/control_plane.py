@@ -102,10 +102,12 @@ class ControlPlane:
             case messages.Restored(task):
                 self._restored[task] = message
                 out.append(events.ToMaster(message))
+            case messages.CheckpointStored(task, number):
+                aligned_ms = 0 if self._gates is None else self._gates.aligned_ms(task, number)
+                out.append(events.ToMaster(replace(message, aligned_ms=aligned_ms)))
             case (
                 messages.SpoutFinished()
                 | messages.InstanceFailed()
-                | messages.CheckpointStored()
                 | messages.CheckpointFailed()
                 | messages.RestoreFailed()
             ):

@@ -135,6 +135,10 @@ class Gates:
             for source, each in instances.items()
         }
         """source -> the containers that its data may go to"""
+        self._aligning_since: dict[int, float] = {}
+        """task -> when the first barrier of the alignment that is under way came"""
+        self._aligned: dict[int, tuple[int, float]] = {}
+        """task -> (number, seconds) of its newest alignment that ended"""
 
     def to_instance(self, task: int, frames: Frames, out: Out) -> bool:
         """A batch for an instance here, as FlowControl.to_instance; it may be held back."""
@@ -165,10 +169,23 @@ class Gates:
     def _pass(
         self, task: int, passed: Iterator[Passed], out: Out, epoch: int | None = None
     ) -> None:
-        epoch = self._state.epoch if epoch is None else epoch
+        epoch, now = self._state.epoch if epoch is None else epoch, self._state.now
+        gate = self._by_task[task]
+        before = gate.aligning
         for number, frames in passed:
+            if frames is None:
+                since = self._aligning_since.get(task, now) if number == before else now
+                self._aligned[task] = number, now - since
             barrier = encode_barrier(epoch, 0, task, number) if frames is None else frames
             self._flow.to_instance(task, barrier, out)
+        if gate.aligning != before:
+            self._aligning_since[task] = now
+
+    def aligned_ms(self, task: int, checkpoint: int) -> int:
+        """How long the barriers of a checkpoint took from the first to the last; 0 for another one
+        than the newest."""
+        number, secs = self._aligned.get(task, (0, 0.0))
+        return int(1000 * secs) if number == checkpoint else 0
 
     def _give_up(self, task: int, gate: Gate, out: Out) -> None:
         number, held = gate.aligning, gate.held_bytes

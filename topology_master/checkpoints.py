@@ -6,7 +6,7 @@ that is stored before anybody acts on it. One that fails leaves those before as 
 one comes after the interval.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -68,6 +68,8 @@ class Pending:
     stage: Stage = Stage.NUMBERED
     size_bytes: int = 0
     secs: float = field(default=0.0)
+    aligned_ms: dict[int, int] = field(default_factory=dict)
+    """task -> how long its barriers took from the first to the last"""
     at_end: str = ""
 
 
@@ -88,6 +90,8 @@ class Checkpoints:
         self.pending: Pending | None = None
         self.failed = 0
         """How many have failed."""
+        self._aligned_ms: dict[int, int] = {}
+        """Of the newest one that this master has seen complete: task -> alignment."""
         self.failure = ""
         """Why the last one failed; empty if it did not."""
         self._next_at: float | None = None
@@ -158,11 +162,12 @@ class Checkpoints:
         if message.task in pending.left:
             pending.left.remove(message.task)
             pending.size_bytes += min(message.size_bytes, SIZE_BYTES_MAX)
+            pending.aligned_ms[message.task] = message.aligned_ms
         if pending.left:
             return []
         pending.stage, pending.secs = Stage.COMPLETING, now - pending.since
         self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
-        self.failure = ""
+        self.failure, self._aligned_ms = "", pending.aligned_ms
         newest = Completed(
             pending.number,
             self._wall_clock_secs + pending.since,
@@ -217,9 +222,13 @@ class Checkpoints:
         return [] if usable == self.completed else [self._retain(usable)]
 
     def stats(
-        self, recovery: Recovery, waiting_for: tuple[str, ...], now: float
+        self,
+        recovery: Recovery,
+        waiting_for: tuple[str, ...],
+        name_of: Callable[[int], str],
+        now: float,
     ) -> CheckpointStats:
-        """For people."""
+        """For people, to whom `name_of` says which instance a task is."""
         newest = self.completed[0] if self.completed else None
         return CheckpointStats(
             restored=recovery.restore.checkpoint,
@@ -234,6 +243,9 @@ class Checkpoints:
             latest=self.latest,
             failed=self.failed,
             failure=self.failure,
+            alignment_ms={
+                name_of(task): each for task, each in sorted(self._aligned_ms.items()) if each
+            },
         )
 
     def validate(self, tasks: Set[int]) -> None:

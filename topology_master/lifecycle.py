@@ -5,6 +5,7 @@ them and concerns another one passes here. core.py says which message changes wh
 """
 
 from collections.abc import Iterable, Set
+from functools import partial
 from typing import Any, assert_never
 
 from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
@@ -304,7 +305,8 @@ class Lifecycle:
         names = tuple(
             instance_name(self.plan.packing, task) for task in sorted(missing)[:NAMED_MAX]
         )
-        return once.checkpoints.stats(once.recovery, names, now)
+        name_of = partial(instance_name, self.plan.packing)
+        return once.checkpoints.stats(once.recovery, names, name_of, now)
 
     def _some_names(self, tasks: Set[int]) -> str:
         names = [instance_name(self.plan.packing, task) for task in sorted(tasks)[:NAMED_MAX]]

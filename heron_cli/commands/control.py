@@ -9,6 +9,7 @@ from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gon
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
+from heron_cli.stats_text import alignment_text
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
 from heron_core.state_tree import packing_path
@@ -60,7 +61,8 @@ def checkpoint_command(target: Target) -> None:
             steps = OperationSteps(topology.store, name, topology.client, containers)
             done = follow(steps.checkpoint())
     size = f"{done['size_bytes']:,} bytes in {done['secs']:.2f} s"
-    click.echo(f"checkpoint {done['number']} of {name} is complete: {size}")
+    aligned = f"; {alignment_text(done['alignment_ms'])}" if done["alignment_ms"] else ""
+    click.echo(f"checkpoint {done['number']} of {name} is complete: {size}{aligned}")
 
 
 def _change(target: Target, kind: Kind, word: str) -> None:

@@ -123,7 +123,7 @@ def contents_of(state: bytes, where: str) -> Contents:
             return Contents(found.backend, () if is_empty else found.tables)
         filled: set[str] = set()
         for chunk in found.chunks:
-            parts = msgpack.unpackb(chunk, strict_map_key=False)
+            parts = msgpack.unpackb(chunk.data, strict_map_key=False)
             filled.update(name for name, changes in parts.items() if changes[0])
         return Contents(MEMORY, tuple(each for each in found.tables if each.name in filled))
     except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:

@@ -2,8 +2,9 @@
 
 A snapshot is a row of chunks: first one with everything, then one for each later snapshot with the
 entries that have changed since. It is complete by itself, and its cost is that of packing the
-changes (60 ns an entry) and of copying the chunks there are. A full one comes again when the
-changes have grown as large as what they change, or are many.
+changes (60 ns an entry). A full one comes again when the changes have grown as large as what they
+change, or are many. A large chunk is a file of the snapshot, so a checkpoint store writes it once
+and keeps it as long as a checkpoint has it.
 
 What has changed is noted together with its new value, so that a snapshot looks nothing up again:
 in a large table that takes longer than anything else. Nothing is noted before the first snapshot,
@@ -12,17 +13,34 @@ an object) counts as changed whenever it was read: user code may have changed it
 back.
 """
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from heron_core.errors import StateError
 from heron_core.state.codec import StateCodec
+from heron_core.state.file_snapshot import DeferredSnapshot, FileSnapshot, StateBytes, digest_of
 from heron_core.state.protocol import ABSENT, Kind, Table, TableId
-from heron_core.state.snapshot import Changes, Snapshot, decode, encode, pack_chunk, unpack_chunk
+from heron_core.state.snapshot import (
+    Changes,
+    Chunk,
+    Snapshot,
+    decode,
+    encode,
+    pack_chunk,
+    unpack_chunk,
+)
 
 MEMORY = "memory"
 CHUNKS_MAX = 20
 """A restore reads all of them, and an entry that changes all the time is in each."""
+FILE_BYTES_MIN = 64 * 1024
+"""A smaller chunk stands in the bytes of each snapshot: a file of its own costs as much as writing
+so many bytes again."""
+NAME_BYTES = 8
+"""Of chance in a file's name: two chunks of equal content are two files, so that one is never
+written in time for a checkpoint while the other is removed with the last one that has it."""
 CHANGED_MIN = 1000
 """So many changed entries are noted one by one, however few there are; far more than there are
 entries is keys that came and went, and then everything is saved."""
@@ -258,13 +276,70 @@ def _nested(
     return Changes(keys, subs, values, [key for key, _ in gone], [sub for _, sub in gone])
 
 
+class KeptChunk:
+    """A chunk of the last snapshots."""
+
+    __slots__ = ("_file", "_own_name", "data")
+
+    def __init__(self, data: bytes, file: str = "") -> None:
+        """`file`: the name that it has already."""
+        self.data = data
+        self._file = file
+        self._own_name = secrets.token_hex(NAME_BYTES)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is to be a file."""
+        return len(self.data) >= FILE_BYTES_MIN
+
+    def chunk(self) -> Chunk:
+        """As a part of a snapshot; a large one is read for its name, once."""
+        if not self.is_large:
+            return Chunk(self.data)
+        if not self._file:
+            self._file = f"{digest_of(self.data)}-{self._own_name}"
+        return Chunk(self.data, self._file)
+
+
+class ChunkFiles:
+    """The files of a snapshot, which are in memory."""
+
+    def __init__(self, chunks: Mapping[str, bytes]) -> None:
+        self._chunks = chunks
+
+    def copy(self, name: str, path: str) -> None:
+        """See FileSource."""
+        with open(path, "wb") as file:
+            file.write(self._chunks[name])
+
+    def read(self, name: str) -> bytes:
+        """See FileSource."""
+        return self._chunks[name]
+
+    def local_path(self, name: str) -> str | None:
+        """See FileSource."""
+        return None
+
+
+def _with_files(tables: tuple[TableId, ...], kept: Sequence[KeptChunk]) -> bytes:
+    """A snapshot whose large chunks are its files."""
+    chunks = tuple(each.chunk() for each in kept)
+    files = {each.file: each.data for each in chunks if each.file}
+    data = encode(Snapshot(MEMORY, tables, chunks))
+    if not files:
+        return data
+    return FileSnapshot.of(
+        data, {name: len(each) for name, each in files.items()}, ChunkFiles(files)
+    )
+
+
 class MemoryBackend:
     """A StateBackend of dicts."""
 
     def __init__(self, codec: StateCodec) -> None:
         self._codec = codec
         self._tables: dict[str, FlatTable | NestedTable] = {}
-        self._chunks: list[bytes] = []
+        self._chunks: list[KeptChunk] = []
         """Of the last snapshot; empty before the first."""
 
     def table(self, wanted: TableId) -> Table:
@@ -289,22 +364,34 @@ class MemoryBackend:
 
     def snapshot(self) -> bytes:
         """See StateBackend."""
+        chunks = tuple(Chunk(each.data) for each in self._all_chunks())
+        return encode(Snapshot(MEMORY, tuple(self.names()), chunks))
+
+    def deferred_snapshot(self) -> StateBytes:
+        """See StateBackend: what is left for later is to name the large chunks."""
+        chunks = self._all_chunks()
+        made = DeferredSnapshot(partial(_with_files, tuple(self.names()), chunks))
+        return made if any(each.is_large for each in chunks) else made.made()
+
+    def _all_chunks(self) -> list[KeptChunk]:
+        """Those of before and one with what has changed; or one with everything."""
         full = self._needs_full()
         parts = {
             each.id.name: each.everything() if full else each.changes()
             for each in self._tables.values()
         }
         # A failure leaves everything noted as it was: the next snapshot has these changes too.
-        chunk = pack_chunk(parts, self._codec)
+        chunk = KeptChunk(pack_chunk(parts, self._codec))
         self._chunks = [chunk] if full else [*self._chunks, chunk]
         for each in self._tables.values():
             each.saved()
-        return encode(Snapshot(MEMORY, tuple(self.names()), tuple(self._chunks)))
+        return self._chunks
 
     def _needs_full(self) -> bool:
         if not self._chunks or len(self._chunks) >= CHUNKS_MAX:
             return True
-        if sum(map(len, self._chunks[1:])) > len(self._chunks[0]):
+        first, *others = (len(each.data) for each in self._chunks)
+        if sum(others) > first:
             return True
         return any(each.changed is None for each in self._tables.values())
 
@@ -316,9 +403,9 @@ class MemoryBackend:
         for table_id in found.tables:
             self.table(table_id)
         for chunk in found.chunks:
-            for name, changes in unpack_chunk(chunk, self._codec).items():
+            for name, changes in unpack_chunk(chunk.data, self._codec).items():
                 self._tables[name].apply(changes)
-        self._chunks = list(found.chunks)
+        self._chunks = [KeptChunk(each.data, each.file) for each in found.chunks]
         for each in self._tables.values():
             each.saved()
 

@@ -105,6 +105,10 @@ class _FilesOfParts:
         """See FileSource."""
         self._owner(name).source.copy(name, path)
 
+    def read(self, name: str) -> bytes:
+        """See FileSource."""
+        return self._owner(name).source.read(name)
+
     def local_path(self, name: str) -> str | None:
         """See FileSource."""
         return self._owner(name).source.local_path(name)

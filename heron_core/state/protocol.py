@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from heron_core.state.file_snapshot import StateBytes
+
 
 class Absent:
     """There is no such entry; None is a value as any other."""
@@ -88,7 +90,12 @@ class StateBackend(Protocol):
         """The tables that there are."""
 
     def snapshot(self) -> bytes:
-        """All of the state, as it is now; cheap where little has changed since the last one."""
+        """All of the state, as it is now; cheap where little has changed since the last one. One
+        in memory is complete in its bytes."""
+
+    def deferred_snapshot(self) -> StateBytes:
+        """The same for a checkpoint store, which takes files of it; what takes long is left to
+        whoever needs the bytes."""
 
     def restore(self, snapshot: bytes) -> None:
         """All of the state is what it was at that snapshot; the same tables stay in use.

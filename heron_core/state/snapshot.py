@@ -2,12 +2,14 @@
 
     b"HSTATE" 1 byte version, u32 length of the header (big endian)
     header      msgpack: backend, [[name, kind, nested, indexed] of each table], [length of each
-                chunk]
+                chunk, or the name of its file]
     chunks      of the memory backend, each a msgpack map: name -> [keys, subs or nil, values,
                 removed keys, removed subs or nil]; of another backend what it takes
 
-A chunk says which entries there are and which are no more; later ones win. Entries stand in no
-order of keys: their hashes are computed only when tasks change, not for every snapshot.
+A large chunk is a file of the snapshot (file_snapshot.py), which a checkpoint store keeps once for
+all checkpoints that have it. A chunk says which entries there are and which are no more; later ones
+win. Entries stand in no order of keys: their hashes are computed only when tasks change, not for
+every snapshot.
 """
 
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ import msgpack
 
 from heron_core.errors import StateError
 from heron_core.state.codec import StateCodec
+from heron_core.state.file_snapshot import FileSnapshot, digest_of
 from heron_core.state.protocol import Kind, TableId
 
 _MAGIC = b"HSTATE"
@@ -36,24 +39,35 @@ class Changes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """Part of a snapshot."""
+
+    data: bytes
+    file: str = ""
+    """Name of the file that has it; empty for one that stands in the snapshot's bytes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The state of one task."""
 
     backend: str
     tables: tuple[TableId, ...]
-    chunks: tuple[bytes, ...]
+    chunks: tuple[Chunk, ...]
 
 
 def encode(snapshot: Snapshot) -> bytes:
-    """A snapshot as bytes."""
+    """A snapshot as bytes, without the chunks that are files."""
     tables = [[each.name, each.kind.value, each.nested, each.indexed] for each in snapshot.tables]
-    header = msgpack.packb([snapshot.backend, tables, [len(each) for each in snapshot.chunks]])
+    chunks = [each.file or len(each.data) for each in snapshot.chunks]
+    header = msgpack.packb([snapshot.backend, tables, chunks])
     start = _MAGIC + bytes([VERSION]) + len(header).to_bytes(_LENGTH_BYTES, "big")
-    return b"".join((start, header, *snapshot.chunks))
+    return b"".join((start, header, *(each.data for each in snapshot.chunks if not each.file)))
 
 
 def decode(data: bytes, backend: str, component: str) -> Snapshot:
-    """The inverse of `encode`; StateError if it is none, or of another backend than `backend`."""
+    """The inverse of `encode`, which reads the files; StateError if it is none, or of another
+    backend than `backend`."""
     try:
         found = decode_any(data)
     except (ValueError, TypeError, KeyError, IndexError, msgpack.UnpackException) as error:
@@ -73,14 +87,27 @@ def decode_any(data: bytes) -> Snapshot:
         raise ValueError(f"it does not begin as version {VERSION} does")
     end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
     backend, tables, lengths = msgpack.unpackb(data[_START:end])
-    if end + sum(lengths) != len(data):
-        raise ValueError(f"it has {len(data)} bytes instead of {end + sum(lengths)}")
+    total = end + sum(each for each in lengths if isinstance(each, int))
+    if total != len(data):
+        raise ValueError(f"it has {len(data)} bytes instead of {total}")
     chunks = []
     for length in lengths:
-        chunks.append(data[end : end + length])
-        end += length
+        if isinstance(length, str):
+            chunks.append(_read(data, length))
+        else:
+            chunks.append(Chunk(bytes(data[end : end + length])))
+            end += length
     ids = tuple(TableId(name, Kind(kind), bool(n), bool(i)) for name, kind, n, i in tables)
     return Snapshot(backend, ids, tuple(chunks))
+
+
+def _read(data: bytes, file: str) -> Chunk:
+    if not isinstance(data, FileSnapshot):
+        raise ValueError(f"it has come without its file {file}")
+    content = data.source.read(file)
+    if not file.startswith(digest_of(content)):
+        raise ValueError(f"its file {file} is not what was saved")
+    return Chunk(content, file)
 
 
 def pack_chunk(parts: dict[str, Changes], codec: StateCodec) -> bytes:

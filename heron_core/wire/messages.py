@@ -111,6 +111,8 @@ class CheckpointStored:
     task: int
     checkpoint: int
     size_bytes: int
+    aligned_ms: int = 0
+    """From the first barrier of its sources to the last one; its stream manager fills it in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,8 @@ class Collector:
         return data
 
     def checked(self, tup: Any, route: Route) -> list[Any]:
-        """The values as a list of the right length; RuntimeError otherwise, as in heronpy."""
+        """The values as a list of the right length; RuntimeError otherwise, as in heronpy, and
+        TypeError for a value that does not fit its declared type."""
         if not isinstance(tup, (list, tuple)):
             raise TypeError(
                 f"{self.component}: emit takes a list or tuple of values, not {type(tup).__name__}"
@@ -80,6 +81,8 @@ class Collector:
                 f"{self.component}.{route.spec.name}: emitted {len(tup)} values for the "
                 f"{route.width} fields {list(route.spec.fields)}"
             )
+        if route.checks:
+            route.checks.check(tup)
         return list(tup)
 
     def route_of(self, stream: str) -> Route:

@@ -13,6 +13,7 @@ from typing import Any
 
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
+from heron_core.field_types import FieldChecks
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec, TopologySpec
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, find_conflicting
@@ -62,9 +63,11 @@ def _no_next_buffer() -> OutputBuffer:
 class Route:
     """One output stream: its index and fields, and a chooser for each consumer."""
 
-    def __init__(self, index: int, spec: StreamSpec) -> None:
+    def __init__(self, index: int, spec: StreamSpec, component: str) -> None:
         self.index = index
         self.spec = spec
+        self.checks = spec.types and FieldChecks(component, spec.name, spec.fields, spec.types)
+        """Of the values' types; empty where none are declared."""
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
@@ -166,7 +169,7 @@ class Router:
             buffer.streams = []
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
-        route = Route(index, spec)
+        route = Route(index, spec, self.component.name)
         for consumer, each in topology.consumers.get((self.component.name, spec.name), ()):
             choose, aim = self._chooser(route, consumer, each)
             route.choosers.append(choose)
@@ -318,13 +321,13 @@ class Router:
         return f"{self.component.name}.{route.spec.name} grouped by {grouped} for {consumer.name}"
 
     def _allow_fast_path(self) -> None:
-        """Streams that share a buffer or have several targets go the general way."""
+        """Streams that share a buffer, have several targets or declare types go the general way."""
         for buffer in (*self._single.values(), *self._fanout.values()):
             self._tell_streams(buffer)
         for route in self.routes.values():
             buffers = [self._single[task] for task in route.reachable if task in self._single]
             shared = any(buffer.conflicting or buffer.streams is not None for buffer in buffers)
-            if len(route.choosers) > 1 or shared:
+            if len(route.choosers) > 1 or shared or route.checks:
                 route.next_buffer = route.keyed = None
             elif route.fast_path:
                 for buffer in buffers:

@@ -111,6 +111,11 @@ class FsspecAccess:
 def open_file_system(url: str) -> CheckpointFiles:
     """The store at a URL; UsageError that names what to install, or what is wrong with the URL."""
     protocol = url.partition("://")[0]
+    if protocol == "memory":
+        raise UsageError(
+            f"{url!r} is no checkpoint store: what is written there is in the memory of the process"
+            " that writes it, and gone with it; name a folder, or a URL such as hdfs:// or s3://"
+        )
     try:
         import fsspec
     except ImportError:

@@ -9,8 +9,6 @@ has for itself: TASK/NAME.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -86,10 +84,8 @@ class StateFolder:
         if local is not None:
             self.access.upload(local, stored)
             return
-        with tempfile.TemporaryDirectory(prefix="heron-state-") as folder:
-            copy = os.path.join(folder, name)
-            state.source.copy(name, copy)
-            self.access.upload(copy, stored)
+        # None is larger than RocksDB makes its files (64 MiB), or the whole state is in memory.
+        self.access.write(stored, (state.source.read(name),))
 
     def load(self, task: int) -> bytes:
         """A state as it was saved; CheckpointStoreError if it cannot be had."""
@@ -162,6 +158,14 @@ class Stored:
         stored = self.check(name)
         try:
             self._access.download(stored, path)
+        except Exception as error:
+            raise wrong(f"{stored} cannot be read", error) from error
+
+    def read(self, name: str) -> bytes:
+        """See FileSource."""
+        stored = self.check(name)
+        try:
+            return self._access.read(stored)
         except Exception as error:
             raise wrong(f"{stored} cannot be read", error) from error
 

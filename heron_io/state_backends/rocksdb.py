@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -20,12 +20,12 @@ import msgpack
 
 from heron_core.errors import StateError, UsageError
 from heron_core.state.codec import StateCodec
-from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.state.file_snapshot import DIGEST_CHARACTERS, DeferredSnapshot, FileSnapshot
 from heron_core.state.keys import KEY_GROUPS
 from heron_core.state.memory import wrong_kind
 from heron_core.state.protocol import ABSENT, Kind, Table, TableId
-from heron_core.state.snapshot import Snapshot, decode, encode
-from heron_io.processes import started_at
+from heron_core.state.snapshot import Chunk, Snapshot, decode, encode
+from heron_io.left_folders import remove_left
 from heron_io.state_backends.entry_keys import (
     after,
     index_in,
@@ -122,12 +122,13 @@ class RocksBackend:
         self._where = folder or tempfile.gettempdir()
         os.makedirs(self._where, exist_ok=True)
         self._prefix = f"heron-state-{label}-"
-        _remove_left(self._where, self._prefix)
+        remove_left(self._where, self._prefix)
         self._folder = self._new_folder()
         self._numbers = count(1)
         self._tables: dict[str, RocksTable] = {}
         self._stored_names: dict[str, tuple[str, int]] = {}
-        """table file -> its name in a checkpoint store, and its size"""
+        """table file -> its name in a checkpoint store, and its size; of this database, filled by
+        whoever makes a snapshot's bytes"""
         self.db: Any = self._open()
 
     def _new_folder(self) -> "Folder":
@@ -175,39 +176,27 @@ class RocksBackend:
 
     # --- snapshots ------------------------------------------------------------------------------
 
-    def snapshot(self) -> FileSnapshot:
+    def snapshot(self) -> bytes:
         """See StateBackend."""
+        return self.deferred_snapshot().made()
+
+    def deferred_snapshot(self) -> DeferredSnapshot:
+        """See StateBackend: the files of the checkpoint never change, so they are read later."""
         # It lives as long as somebody keeps the snapshot, which may be longer than this backend.
         folder = self._new_folder()
         os.rmdir(folder.path)
         self._rocksdict.Checkpoint(self.db).create_checkpoint(folder.path)
-        small: dict[str, bytes] = {}
-        tables: dict[str, str] = {}
-        for name in sorted(os.listdir(folder.path)):
-            path = os.path.join(folder.path, name)
-            if name.endswith(_TABLE_FILE):
-                tables[name] = self._stored_name(name, path)[0]
-            else:
-                with open(path, "rb") as file:
-                    small[name] = file.read()
-        self._stored_names = {name: self._stored_names[name] for name in tables}
-        chunk: bytes = msgpack.packb([small, tables])
-        data = encode(Snapshot(ROCKSDB, tuple(self.names()), (chunk,)))
-        sizes = dict(self._stored_names.values())
-        local = {stored: name for name, stored in tables.items()}
-        return FileSnapshot.of(data, sizes, LocalFolder(folder, local))
+        files = sorted(os.listdir(folder.path))
+        tables, known, component = tuple(self.names()), self._stored_names, self.codec.component
 
-    def _stored_name(self, name: str, path: str) -> tuple[str, int]:
-        """Of a table file, which never changes: it is read once."""
-        found = self._stored_names.get(name)
-        if found is None:
-            digest, size = hashlib.sha256(), 0
-            with open(path, "rb") as file:
-                while part := file.read(_READ_BYTES):
-                    digest.update(part)
-                    size += len(part)
-            found = self._stored_names[name] = (f"{digest.hexdigest()[:40]}{_TABLE_FILE}", size)
-        return found
+        def make() -> FileSnapshot:
+            try:
+                return _made(folder, files, tables, known)
+            except OSError as error:
+                text = f"{component}: the files of its state cannot be read: {error.strerror}"
+                raise StateError(f"{text} ({error.filename})") from error
+
+        return DeferredSnapshot(make)
 
     def restore(self, snapshot: bytes) -> None:
         """See StateBackend: a new database is opened on what was saved."""
@@ -216,9 +205,9 @@ class RocksBackend:
         if not isinstance(snapshot, FileSnapshot):
             raise StateError(f"{component}: a saved state of RocksDB has come without its files")
         path = os.path.join(self._folder.path, f"db-{next(self._numbers)}")
-        self._write_files(path, found.chunks[0], snapshot)
+        self._write_files(path, found.chunks[0].data, snapshot)
         self._close_database()
-        self._stored_names = {}
+        self._stored_names = {}  # another one: this database gives its files the same names anew
         self.db = self._rocksdict.Rdict(path, self._options())
         self._take_tables(found)
 
@@ -231,7 +220,7 @@ class RocksBackend:
         for name, stored in tables.items():
             there = os.path.join(path, name)
             snapshot.source.copy(stored, there)
-            if self._stored_name(there, there)[0] != stored:
+            if _stored_name(there)[0] != stored:
                 raise StateError(f"{self.codec.component}: the saved file {stored} is damaged")
 
     def _take_tables(self, found: Snapshot) -> None:
@@ -252,8 +241,9 @@ class RocksBackend:
 
     def close(self) -> None:
         """See StateBackend."""
-        self._close_database()
-        self._folder.remove()
+        if self._folder.remove.alive:  # it is closed once
+            self._close_database()
+            self._folder.remove()
 
     def _close_database(self) -> None:
         path = self.db.path()
@@ -261,12 +251,39 @@ class RocksBackend:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _remove_left(where: str, prefix: str) -> None:
-    """Remove the folders PREFIX PID-… of processes that are no more."""
-    for name in os.listdir(where):
-        pid = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and pid.isdigit() and started_at(int(pid)) is None:
-            shutil.rmtree(os.path.join(where, name), ignore_errors=True)
+def _made(
+    folder: "Folder",
+    files: Sequence[str],
+    tables: tuple[TableId, ...],
+    known: dict[str, tuple[str, int]],
+) -> FileSnapshot:
+    """The snapshot of which `folder` has the files; in any thread, and perhaps in two at once."""
+    small: dict[str, bytes] = {}
+    found: dict[str, tuple[str, int]] = {}
+    for name in files:
+        path = os.path.join(folder.path, name)
+        if name.endswith(_TABLE_FILE):
+            found[name] = known.get(name) or _stored_name(path)
+        else:
+            with open(path, "rb") as file:
+                small[name] = file.read()
+    for gone in [name for name in list(known) if name not in found]:
+        known.pop(gone, None)
+    known.update(found)
+    chunk: bytes = msgpack.packb([small, {name: stored for name, (stored, _) in found.items()}])
+    data = encode(Snapshot(ROCKSDB, tables, (Chunk(chunk),)))
+    local = {stored: name for name, (stored, _) in found.items()}
+    return FileSnapshot.of(data, dict(found.values()), LocalFolder(folder, local))
+
+
+def _stored_name(path: str) -> tuple[str, int]:
+    """Of a table file, with its size."""
+    digest, size = hashlib.sha256(), 0
+    with open(path, "rb") as file:
+        while part := file.read(_READ_BYTES):
+            digest.update(part)
+            size += len(part)
+    return f"{digest.hexdigest()[:DIGEST_CHARACTERS]}{_TABLE_FILE}", size
 
 
 class Folder:
@@ -288,6 +305,11 @@ class LocalFolder:
     def copy(self, name: str, path: str) -> None:
         """See FileSource."""
         os.link(os.path.join(self._folder.path, self._names[name]), path)
+
+    def read(self, name: str) -> bytes:
+        """See FileSource."""
+        with open(os.path.join(self._folder.path, self._names[name]), "rb") as file:
+            return file.read()
 
     def local_path(self, name: str) -> str | None:
         """See FileSource."""

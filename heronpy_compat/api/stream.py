@@ -1,8 +1,9 @@
 """Output streams and groupings (heronpy.api.stream)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from heron_core.field_types import declared_types
 from heron_core.topology import DEFAULT_STREAM, GroupingKind, GroupingSpec
 from heron_core.validation import choices
 from heronpy_compat.api.custom_grouping import ICustomGrouping
@@ -16,6 +17,8 @@ class Stream:
     class Words(Spout):
         outputs = ["word", Stream(fields=["reason"], name="errors")]
 
+    Fields may have types, {"reason": "string"}: then each emit is checked (GUIDE.md).
+
     On a stream with `direct=True` each emit names the task that gets the tuple (`direct_task`),
     and the bolts that read it must use Grouping.DIRECT.
     """
@@ -24,16 +27,19 @@ class Stream:
 
     def __init__(
         self,
-        fields: Iterable[str] | None = None,
+        fields: Iterable[str] | Mapping[str, str] | None = None,
         name: str = DEFAULT_STREAM,
         direct: bool = False,
     ) -> None:
         """Wrong types raise TypeError."""
-        if fields is not None and not isinstance(fields, (list, tuple)):
+        if fields is not None and not isinstance(fields, (list, tuple, dict)):
             raise WrongArgumentError(
-                f"fields of a Stream must be a list or tuple of strings, not {fields!r}"
+                "fields of a Stream must be a list or tuple of strings, or a dict of field to "
+                f"type, not {fields!r}"
             )
         self.fields = _strings("fields of a Stream", fields or ())
+        self.types = field_types(f"Stream {name!r}", fields)
+        """Of the fields; empty where none are declared."""
         if not isinstance(name, str):
             raise WrongArgumentError(f"name of a Stream must be a string, not {name!r}")
         self.stream_id = name
@@ -43,6 +49,20 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream(fields={self.fields!r}, name={self.stream_id!r}, direct={self.direct!r})"
+
+
+Outputs = Sequence[str | Stream] | Mapping[str, str]
+"""What a component declares: fields of the default stream and Streams, or {field: type}."""
+
+
+def field_types(label: str, fields: Any) -> tuple[str, ...]:
+    """The types of {field: type}; empty for a list. WrongArgumentError for what is no type."""
+    if not isinstance(fields, Mapping):
+        return ()
+    try:
+        return declared_types(label, fields)
+    except TypeError as error:
+        raise WrongArgumentError(str(error)) from None
 
 
 def _strings(what: str, values: Iterable[Any]) -> list[str]:

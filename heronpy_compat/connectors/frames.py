@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import TopologySpec
+from heron_core.validation import choices
+from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.connectors.table_files import Table, rows_of
 from heronpy_compat.connectors.tables import (
     COLUMNS,
@@ -33,6 +35,8 @@ OPTIONS = "frame.options"
 """Config key: {option: value} of Spark's reader."""
 SCHEMA = "frame.schema"
 """Config key: the schema as SQL writes it (`id bigint, text string`); by default the table's."""
+FRAME = "frame.dataframe"
+"""Config key: a HeldFrame."""
 FED = "frame.fed"
 """Config key that an engine sets which hands the rows over itself."""
 
@@ -42,6 +46,16 @@ FOR_BATCHES = frozenset(
     {"maxfilespertrigger", "maxbytespertrigger", "maxcachedfiles", "maxfileage", "latestfirst"}
 )
 """Options of Spark's that only say how much of a table is one batch."""
+
+
+class HeldFrame:
+    """A DataFrame in a component's config; only the process that has its session has the frame."""
+
+    def __init__(self, frame: Any = None) -> None:
+        self.frame = frame
+
+    def __reduce__(self) -> Any:
+        return (HeldFrame, ())
 
 
 class FrameSpout(TableSpout):
@@ -93,6 +107,25 @@ class FrameSpout(TableSpout):
         """
         return _source({FUNCTION: function}, columns, rows_per_tuple)
 
+    @staticmethod
+    def over(
+        frame: Any, columns: Sequence[str] | None = None, *, rows_per_tuple: int | None = None
+    ) -> TableSource:
+        """A spout over a DataFrame, of a table or a stream, of the session in which the topology
+        is started (heronpy_compat.spark); its fields are `columns`, or all of the frame's.
+
+        WrongArgumentError for what is no DataFrame, TopologyError for a column that it lacks.
+        """
+        if not hasattr(frame, "isStreaming"):
+            kind = type(frame).__name__
+            raise WrongArgumentError(f"a DataFrame of Spark is needed here, not a {kind}")
+        known = list(frame.columns)
+        for each in columns or ():
+            if each not in known:
+                hint = choices("columns", each, known)
+                raise TopologyError(f"the DataFrame has no column {each!r}; {hint}")
+        return _source({FRAME: HeldFrame(frame)}, columns or known, rows_per_tuple)
+
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """As a TableSpout, unless the engine hands rows over; ComponentError where it cannot."""
         self._is_fed = bool(config.get(FED))
@@ -132,7 +165,7 @@ class FrameSpout(TableSpout):
 
 def is_frame(config: Mapping[str, Any]) -> bool:
     """Whether a component's config is that of a FrameSpout."""
-    return FUNCTION in config or SPARK_FORMAT in config
+    return any(key in config for key in (FUNCTION, FRAME, SPARK_FORMAT))
 
 
 def _source(
@@ -163,6 +196,11 @@ def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
     cure = "run it with --engine spark"
     if FUNCTION in config:
         return f"spout {name!r} reads a DataFrame that a function makes of Spark's session: {cure}"
+    if FRAME in config:
+        return (
+            f"spout {name!r} reads a DataFrame of a SparkSession: start the topology in that "
+            "session, with heronpy_compat.spark.start"
+        )
     kind = config.get(SPARK_FORMAT)
     if kind is None:
         return ""

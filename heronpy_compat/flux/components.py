@@ -7,6 +7,7 @@ from typing import Any
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
 from heronpy_compat.api.component.base_component import BaseComponent
+from heronpy_compat.api.stream import Stream
 from heronpy_compat.components import java
 from heronpy_compat.flux import object_definitions, shell_components, signature_check
 from heronpy_compat.flux.definitions import ObjectDefinition, VertexDefinition
@@ -118,6 +119,8 @@ def declared_outputs(definition: ObjectDefinition, found: type) -> list[StreamSp
     declared = getattr(found, "outputs", None)
     if declared is None and callable(getattr(found, _DECLARES, None)):
         declared = _declared(definition, found)
+    if isinstance(declared, dict) and all(isinstance(each, str) for each in declared.values()):
+        declared = [Stream(declared)]  # {field: type}
     if isinstance(declared, dict):
         return [StreamSpec(str(name), tuple(fields)) for name, fields in declared.items()]
     if not isinstance(declared, (list, tuple, type(None))):
@@ -150,7 +153,8 @@ def _streams(definition: ObjectDefinition, declared: Sequence[Any]) -> list[Stre
         name = DEFAULT_STREAM if isinstance(each, str) else _stream_name(each)
         known = streams.get(name, StreamSpec(name, ()))
         direct = known.direct or bool(getattr(each, "direct", False))
-        streams[name] = StreamSpec(name, (*known.fields, *fields), direct)
+        types = (*known.types, *getattr(each, "types", ()))
+        streams[name] = StreamSpec(name, (*known.fields, *fields), direct, types)
     return list(streams.values())
 
 

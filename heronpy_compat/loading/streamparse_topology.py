@@ -69,7 +69,9 @@ def _component(spec: Any, is_spout: bool, topology: Any, environment: str | None
         class_path,
         _parallelism(spec, environment),
         tuple(
-            StreamSpec(name, tuple(stream.output_fields), stream.direct)
+            StreamSpec(
+                name, tuple(stream.output_fields), stream.direct, getattr(stream, "types", ())
+            )
             for name, stream in spec.outputs.items()
         ),
         tuple(

@@ -1,9 +1,11 @@
 """python -m tests.chaos --seconds 300 --seed 7 --containers 3
 python -m tests.chaos --seconds 60 --exactly-once 20 --zookeeper embedded
+python -m tests.chaos --seconds 60 --exactly-once 12 -o topology.state.backend=rocksdb
 
 A word count of which some process is killed or stopped every two seconds. Ends with status 1 if a
 line was lost or the run did not end; its logs and records are kept then. With --exactly-once keyed
-counts and windows of so many instances, whose results have to be exact; some faults come in pairs.
+counts, windows and two-phase file sinks of so many instances, in one of two topologies that the
+seed chooses; all results have to be exact, and some faults come in pairs.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import sys
 from dataclasses import replace
 
 from tests.chaos.chaos_run import Report, Wishes, run
-from tests.chaos.exact_run import PAIR_SHARE, SHAPES, ExactReport, run_exact
+from tests.chaos.exact_run import INSTANCES, PAIR_SHARE, ExactReport, run_exact
 
 SEEDS = 1_000_000
 
@@ -29,13 +31,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append", help="repeatable; default: any")
     parser.add_argument("--zookeeper", metavar="embedded|HOST:PORT", help="default: files")
     parser.add_argument(
-        "--exactly-once", type=int, choices=SHAPES, metavar="INSTANCES", help="12, 20 or 40"
+        "-o", dest="settings", metavar="KEY=VALUE", action="append", default=[], help="repeatable"
+    )
+    parser.add_argument(
+        "--exactly-once", type=int, choices=INSTANCES, metavar="INSTANCES", help="12, 20 or 40"
     )
     options = parser.parse_args()
     bad = 0
     for seed in options.seed or [random.SystemRandom().randrange(SEEDS)]:
         print(f"seed {seed}", flush=True)
         wishes = Wishes(seed, options.seconds, options.containers, options.zookeeper)
+        wishes = replace(wishes, settings=tuple(options.settings))
         if options.exactly_once is None:
             report: Report | ExactReport = run(wishes)
         else:

@@ -62,6 +62,14 @@ class Wishes:
     """As `heronpy run --zookeeper` takes it; None: the state is in files."""
     pair_share: float = 0.0
     """Of the times when two are harmed at once."""
+    settings: tuple[str, ...] = ()
+    """KEY=VALUE, as `heronpy run -o` takes them."""
+
+    @property
+    def run_options(self) -> list[str]:
+        """Where the state is, and settings, for `heronpy run`."""
+        options = [word for each in self.settings for word in ("-o", each)]
+        return options if self.zookeeper is None else [*options, "--zookeeper", self.zookeeper]
 
     @property
     def lines(self) -> int:
@@ -242,8 +250,7 @@ def _run(place: Place, wishes: Wishes, report: Report) -> None:
     options, begin = settings(
         place.path, wishes.lines, LINES_PER_SEC, burst=BURST_LINES, sleep_secs=SLEEP_SECS
     )
-    if wishes.zookeeper is not None:
-        options += ["--zookeeper", wishes.zookeeper]
+    options += wishes.run_options
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: acked(place.path), "the first line is acked")
     kill_until_over(running, begin, report)

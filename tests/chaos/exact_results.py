@@ -3,46 +3,113 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 KEYS = 53
 STEP_MS = 10
 WINDOW_MS = 1000
+SLIDE_MS = 250
+EXAMPLES_MAX = 20
+"""Lines of a sink that are shown, of those that are missing and of those that are too many."""
 
 
-def differences(folder: Path, spout_tasks: tuple[int, int], count: int) -> list[str]:
-    """A line for each kind of result that is not what it is to be; a few examples of each."""
-    counts, windows = expected(spout_tasks, count)
-    wanted: dict[str, list[list[int]]] = {}
-    for (key, start), events in sorted(windows.items()):
-        wanted.setdefault(str(key), []).append([start, events])
-    shown = {key: sorted(each) for key, each in merged(folder, "totals").items()}
-    found: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-        ("counts", merged(folder, "counts"), {str(key): number for key, number in counts.items()}),
-        ("windows", shown, wanted),
-    ]
-    return [
-        f"{name}: of key {key} there is {str(has.get(key))[:300]}, not {str(want.get(key))[:300]}"
-        for name, has, want in found
-        for key in sorted(has.keys() | want.keys())
-        if has.get(key) != want.get(key)
-    ]
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the spouts emit."""
+
+    tasks: dict[str, int]
+    """name of the spout -> tasks"""
+    count: int
+    """Of each task."""
+
+    def __iter__(self) -> Iterator[tuple[int, int, str]]:
+        """(key, time, id) of each."""
+        for name, tasks in self.tasks.items():
+            for index in range(tasks):
+                for at in range(self.count):
+                    yield (at * 7 + index) % KEYS, at * STEP_MS, f"{name}-{index}-{at}"
 
 
-def expected(
-    spout_tasks: tuple[int, int], count: int
-) -> tuple[Counter[int], Counter[tuple[int, int]]]:
-    """key -> how often it is counted; (key, start of the window) -> events."""
+def differences_of_diamond(folder: Path, numbers: Numbers) -> list[str]:
+    """A line for each result of ExactDiamond that is not what it is to be."""
     counts: Counter[int] = Counter()
     windows: Counter[tuple[int, int]] = Counter()
-    for tasks in spout_tasks:
-        for index in range(tasks):
-            for at in range(count):
-                key = (at * 7 + index) % KEYS
-                counts[key] += 2
-                windows[key, at * STEP_MS // WINDOW_MS * WINDOW_MS] += 1
-    return counts, windows
+    for key, time_ms, _ in numbers:
+        counts[key] += 2
+        windows[key, time_ms // WINDOW_MS * WINDOW_MS] += 1
+    totals: dict[str, list[list[int]]] = {}
+    for (key, start), events in sorted(windows.items()):
+        totals.setdefault(str(key), []).append([start, events])
+    shown = {key: sorted(each) for key, each in merged(folder, "totals").items()}
+    wanted = {str(key): number for key, number in counts.items()}
+    lines = [name for *_, name in numbers]
+    return [
+        *_of_keys("counts", merged(folder, "counts"), wanted),
+        *_of_keys("windows", shown, totals),
+        *_of_lines(folder / "lines", [*lines, *lines]),
+        *_of_lines(folder / "results", _results(windows)),
+    ]
+
+
+def differences_of_fan_in(folder: Path, numbers: Numbers) -> list[str]:
+    """A line for each result of ExactFanIn that is not what it is to be."""
+    counts: Counter[int] = Counter()
+    windows: Counter[tuple[int, int]] = Counter()
+    for key, time_ms, _ in numbers:
+        counts[key] += 1
+        last = time_ms // SLIDE_MS * SLIDE_MS
+        for start in range(last, time_ms - WINDOW_MS, -SLIDE_MS):
+            windows[key, start] += 2
+    steps: dict[str, list[int]] = {}
+    for each in map(json.loads, lines_of(folder / "steps")):
+        steps.setdefault(str(each["key"]), []).append(each["count"])
+    wanted = {str(key): list(range(1, number + 1)) for key, number in counts.items()}
+    return [
+        *_of_keys("steps", steps, wanted),
+        *_of_lines(folder / "results", _results(windows)),
+    ]
+
+
+def _results(windows: Counter[tuple[int, int]]) -> list[str]:
+    return [
+        json.dumps({"key": key, "start_ms": start, "end_ms": start + WINDOW_MS, "events": events})
+        for (key, start), events in windows.items()
+    ]
+
+
+def _of_keys(name: str, has: dict[str, Any], want: dict[str, Any]) -> Iterator[str]:
+    for key in sorted(has.keys() | want.keys()):
+        if has.get(key) != want.get(key):
+            shown = _around_difference(has.get(key), want.get(key))
+            yield f"{name}: of key {key} there is {shown}"
+
+
+def _around_difference(has: Any, want: Any) -> str:
+    """What is there and what is to be there, of lists from the first element that differs on."""
+    at = 0
+    if isinstance(has, list) and isinstance(want, list):
+        same = (a == b for a, b in zip(has, want, strict=False))
+        at = next((at for at, equal in enumerate(same) if not equal), min(len(has), len(want)))
+        has, want = has[at : at + EXAMPLES_MAX], want[at : at + EXAMPLES_MAX]
+    return f"{str(has)[:300]}, not {str(want)[:300]}" + (f" (from number {at} on)" if at else "")
+
+
+def _of_lines(folder: Path, wanted: list[str]) -> Iterator[str]:
+    """Compared as a whole, byte by byte, in the order of their text."""
+    has, want = Counter(lines_of(folder)), Counter(wanted)
+    for what, found in (("is missing", want - has), ("is too much", has - want)):
+        for line, number in sorted(found.items())[:EXAMPLES_MAX]:
+            yield f"{folder.name}: {line} {what}, {number} times of {want[line]}"
+
+
+def lines_of(folder: Path) -> Iterator[str]:
+    """Of all committed files, of each task in the order of its checkpoints."""
+    for each in sorted(folder.glob("part-*")):
+        text = each.read_bytes().decode("utf-8")
+        assert text.endswith("\n"), f"{each} does not end with a line"
+        yield from text[:-1].split("\n")
 
 
 def merged(folder: Path, name: str) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""One chaos run in EFFECTIVELY_ONCE: keyed counts and windows, and whether they are exact."""
+"""One chaos run in EFFECTIVELY_ONCE: counts, windows and files, and whether they are exact."""
 
+import json
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,16 +12,39 @@ from pathlib import Path
 import psutil
 
 from tests.chaos.chaos_run import QUIET_END_SECS, Ending, Wishes, kill_until_over
-from tests.chaos.exact_results import differences
+from tests.chaos.exact_results import Numbers, differences_of_diamond, differences_of_fan_in
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Place, Running, until
 
 TOPOLOGY = TOPOLOGIES / "exact_windows.py"
-SHAPES = {
-    12: (2, 1, 2, 2, 2, 2, 1),
-    20: (3, 1, 3, 3, 4, 4, 2),
-    40: (4, 4, 8, 8, 6, 6, 4),
-}
-"""Instances -> tasks of each component."""
+INSTANCES = (12, 20, 40)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One of the topologies of that file."""
+
+    name: str
+    components: tuple[str, ...]
+    tasks: tuple[tuple[int, ...], ...]
+    """Of each component, for each of INSTANCES."""
+    differences: Callable[[Path, Numbers], list[str]]
+
+
+DIAMOND = Shape(
+    "ExactDiamond",
+    ("numbers", "others", "left", "right", "counts", "windows", "totals", "lines", "results"),
+    ((2, 1, 1, 1, 2, 2, 1, 1, 1), (3, 1, 2, 2, 3, 3, 2, 2, 2), (4, 4, 6, 6, 6, 6, 4, 2, 2)),
+    differences_of_diamond,
+)
+FAN_IN = Shape(
+    "ExactFanIn",
+    ("numbers", "others", "gather", "running", "windows", "steps", "results"),
+    ((2, 1, 2, 2, 2, 2, 1), (3, 2, 4, 4, 3, 2, 2), (5, 4, 10, 8, 7, 3, 3)),
+    differences_of_fan_in,
+)
+SHAPES = (DIAMOND, FAN_IN)
+"""The seed chooses."""
+SPOUTS = ("numbers", "others")
 NUMBERS_PER_SEC = 300
 """Of all spouts: two shared cores have time left for the recoveries."""
 PAIR_SHARE = 0.25
@@ -42,9 +67,10 @@ class ExactReport(Ending):
         killed = sum(each.stopped_secs is None for each in self.faults)
         end = f"exit code {self.code}" if self.code is not None else "DID NOT END"
         return (
-            f"seed {self.wishes.seed}, {self.instances} instances: "
+            f"seed {self.wishes.seed}, {shape_of(self.wishes).name}, {self.instances} instances"
+            f"{', ZooKeeper' if self.wishes.zookeeper else ''}: "
             f"{'ok' if self.good else 'FAILED'}; killed {killed}, stopped "
-            f"{len(self.faults) - killed}; {len(self.wrong)} keys are wrong; {end} "
+            f"{len(self.faults) - killed}; {len(self.wrong)} differences; {end} "
             f"{self.ended_secs:.1f} s after the killing"
         )
 
@@ -72,20 +98,26 @@ def run_exact(wishes: Wishes, instances: int) -> ExactReport:
 
 
 def _run(place: Place, report: ExactReport) -> None:
-    wishes, shape = report.wishes, SHAPES[report.instances]
-    spouts = (shape[0], shape[1])
-    rate = NUMBERS_PER_SEC / sum(spouts)
+    wishes, shape = report.wishes, shape_of(report.wishes)
+    tasks = dict(zip(shape.components, shape.tasks[INSTANCES.index(report.instances)], strict=True))
+    spouts = {name: tasks[name] for name in SPOUTS}
+    rate = NUMBERS_PER_SEC / sum(spouts.values())
     count = int((wishes.seconds - QUIET_END_SECS) * rate)
     begin = time.monotonic() + START_SECS
-    place.environment["EXACT_SHAPE"] = ",".join(map(str, shape))
+    place.environment["EXACT_TASKS"] = json.dumps(tasks)
     config = {"folder": place.path, "count": count, "rate": rate, "begin": begin}
-    options = [word for key, value in config.items() for word in ("-o", f"exact.{key}={value}")]
-    if wishes.zookeeper is not None:
-        options += ["--zookeeper", wishes.zookeeper]
+    options = ["-n", shape.name]
+    options += [word for key, value in config.items() for word in ("-o", f"exact.{key}={value}")]
+    options += wishes.run_options
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: _are_up(running, report.instances), "all instances are there")
     kill_until_over(running, begin, report)
-    report.wrong = differences(place.path, spouts, count)
+    report.wrong = shape.differences(place.path, Numbers(spouts, count))
+
+
+def shape_of(wishes: Wishes) -> Shape:
+    """Which topology a run has."""
+    return SHAPES[wishes.seed % len(SHAPES)]
 
 
 def _are_up(running: Running, instances: int) -> bool:

@@ -3,6 +3,7 @@
 import copy
 import os
 import sys
+import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,10 +13,13 @@ from state_support import TTL_SECS, Clock, Model, Real, random_operation
 
 from heron_core.errors import StateError, UsageError
 from heron_core.state.codec import StateCodec
-from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.state.file_snapshot import FileSnapshot, StateBytes, as_bytes
 from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
+from heron_core.wire.messages import CheckpointStored
+from heron_instance.saving_thread import SavingThread
+from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.state_backends.rocksdb import RocksBackend
@@ -90,6 +94,43 @@ def test_only_new_files_are_stored(make: Any, tmp_path: Path) -> None:
     assert len(list(successor.value.all_keys())) == 3000
 
 
+def test_another_thread_reads_the_files_of_what_was_taken_before(make: Any, tmp_path: Path) -> None:
+    """The main thread goes on meanwhile: with other values, back to what it was, and to its end."""
+    store, real = LocalFiles(f"{tmp_path}/store"), Real(make)
+    readers: list[threading.Thread] = []
+    stored: dict[int, bytes] = {}
+
+    def write(number: int, state: StateBytes) -> None:
+        readers.append(threading.current_thread())
+        stored[number] = as_bytes(state)
+        store.save("words", number, 1, stored[number])
+        done.release()
+
+    done = threading.Semaphore(0)
+    saving = SavingThread(write)
+    real.do("key", ("put", "first"))
+    first = real.backend.deferred_snapshot()
+    for number in range(2000):
+        real.do(number, ("put", "x" * 100))
+    second = real.backend.deferred_snapshot()
+    real.backend.restore(as_bytes(first))
+    real.do("key", ("put", "third"))
+    third = real.backend.deferred_snapshot()
+    real.backend.close()
+    saving.start()
+    for number, taken in enumerate((first, second, third), 1):
+        saving.save(number, taken)
+        assert done.acquire(timeout=60)
+    assert readers == [saving] * 3
+    found = []
+    for number in (1, 2, 3):
+        one = Real(make)
+        one.backend.restore(store.load("words", number, 1))
+        found.append((one.value.for_key("key").get(), len(list(one.value.all_keys()))))
+        one.backend.close()
+    assert found == [("first", 1), ("first", 2001), ("third", 1)]
+
+
 def test_a_damaged_file_of_a_state_is_found(make: Any, tmp_path: Path) -> None:
     store = LocalFiles(f"{tmp_path}/store")
     real = Real(make)
@@ -103,6 +144,27 @@ def test_a_damaged_file_of_a_state_is_found(make: Any, tmp_path: Path) -> None:
     path.write_bytes(content[:-1])
     with pytest.raises(CheckpointStoreError, match=f"{path.name} is damaged"):
         Real(make).backend.restore(store.load("words", 1, 1))
+
+
+def test_files_that_are_gone_before_they_are_read_fail_one_checkpoint_alone(
+    make: Any, tmp_path: Path
+) -> None:
+    real, told = Real(make), list[Any]()
+    states = CheckpointStates(LocalFiles(f"{tmp_path}/store"), "words", 1)
+    states.tell = told.append
+    real.do("key", ("put", "value"))
+    first = real.backend.deferred_snapshot()
+    for path in tmp_path.glob("heron-state-*/*.sst"):  # somebody cleans up where it is
+        path.unlink()
+        path.parent.joinpath("CURRENT").unlink()
+    states.write(1, first)
+    (failed,) = told
+    assert (failed.checkpoint, failed.reason.partition("(")[0]) == (
+        1,
+        "count: the files of its state cannot be read: No such file or directory ",
+    )
+    states.write(2, real.backend.deferred_snapshot())
+    assert told[1:] == [CheckpointStored(1, 2, told[-1].size_bytes)]
 
 
 def test_a_snapshot_of_another_backend_is_refused_and_nothing_is_left_behind(

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
+from heron_core.state.file_snapshot import as_bytes
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import merge
@@ -196,8 +197,9 @@ class Instance:
             return
         said: messages.FromInstance
         try:
-            self.cluster.states.save("sim", save.checkpoint, self.task, save.state)
-            said = messages.CheckpointStored(self.task, save.checkpoint, len(save.state))
+            state = as_bytes(save.state)
+            self.cluster.states.save("sim", save.checkpoint, self.task, state)
+            said = messages.CheckpointStored(self.task, save.checkpoint, len(state))
         except HeronError as error:
             said = messages.CheckpointFailed(self.task, save.checkpoint, str(error))
         self.words.send((self.incarnation, said))

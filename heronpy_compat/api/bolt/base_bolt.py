@@ -6,7 +6,7 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM, TICK_STREAM
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.component.component_spec import HeronComponentSpec, checked_outputs
-from heronpy_compat.api.stream import Stream
+from heronpy_compat.api.stream import Outputs
 
 
 class BaseBolt(BaseComponent):
@@ -26,7 +26,7 @@ class BaseBolt(BaseComponent):
                 self.emit([word])
     """
 
-    outputs: Sequence[str | Stream]
+    outputs: Outputs
     """Declared without a value: a class mixed in behind this one may bring it (heronpy)."""
     auto_ack = False
     auto_anchor = False
@@ -39,7 +39,7 @@ class BaseBolt(BaseComponent):
         inputs: Any = None,
         par: int = 1,
         config: dict[str, Any] | None = None,
-        optional_outputs: Sequence[str | Stream] | None = None,
+        optional_outputs: Outputs | None = None,
     ) -> HeronComponentSpec:
         """This bolt as a component of a topology.
 

@@ -148,7 +148,7 @@ class HeronComponentSpec:
             if each.stream_id == DEFAULT_STREAM:
                 _extend_default(streams, each)
             else:
-                streams.append(StreamSpec(each.stream_id, tuple(each.fields), each.direct))
+                streams.append(_stream_spec(each))
         return streams
 
     def _sanitize_outputs(self) -> dict[str, list[str]] | None:
@@ -171,13 +171,18 @@ class HeronComponentSpec:
         return GlobalStreamId(self.name or self, stream_id)
 
 
+def _stream_spec(stream: Stream) -> StreamSpec:
+    return StreamSpec(stream.stream_id, tuple(stream.fields), stream.direct, stream.types)
+
+
 def _extend_default(streams: list[StreamSpec], part: Stream) -> None:
     for index, known in enumerate(streams):
         if known.name == DEFAULT_STREAM:
             fields = known.fields + tuple(part.fields)
-            streams[index] = StreamSpec(DEFAULT_STREAM, fields, known.direct or part.direct)
+            direct, types = known.direct or part.direct, known.types + part.types
+            streams[index] = StreamSpec(DEFAULT_STREAM, fields, direct, types)
             return
-    streams.append(StreamSpec(DEFAULT_STREAM, tuple(part.fields), part.direct))
+    streams.append(_stream_spec(part))
 
 
 class GlobalStreamId:
@@ -215,10 +220,14 @@ class GlobalStreamId:
 
 
 def checked_outputs(label: str, outputs: Any) -> Sequence[str | Stream]:
-    """`outputs` if it is a list or tuple of field names and Streams, TypeError otherwise."""
+    """`outputs` if it is a list or tuple of field names and Streams, the one Stream of a dict
+    {field: type}; TypeError otherwise."""
+    if isinstance(outputs, dict):
+        return [Stream(outputs)]
     if not isinstance(outputs, (list, tuple)):
         raise WrongArgumentError(
-            f"{label}: outputs must be a list of field names and Streams, not {outputs!r}"
+            f"{label}: outputs must be a list of field names and Streams, or a dict of field to "
+            f"type, not {outputs!r}"
         )
     for each in outputs:
         if not isinstance(each, (str, Stream)):

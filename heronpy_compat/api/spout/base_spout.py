@@ -6,13 +6,13 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.component.component_spec import HeronComponentSpec, checked_outputs
-from heronpy_compat.api.stream import Stream
+from heronpy_compat.api.stream import Outputs
 
 
 class BaseSpout(BaseComponent):
     """Base of spouts; `outputs` lists the fields of the default stream and further Streams."""
 
-    outputs: Sequence[str | Stream]
+    outputs: Outputs
     """Declared without a value: a class mixed in behind this one may bring it (heronpy)."""
 
     @classmethod
@@ -21,7 +21,7 @@ class BaseSpout(BaseComponent):
         name: str | None = None,
         par: int = 1,
         config: dict[str, Any] | None = None,
-        optional_outputs: Sequence[str | Stream] | None = None,
+        optional_outputs: Outputs | None = None,
     ) -> HeronComponentSpec:
         """This spout as a component of a topology.
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from heron_core.errors import HeronError, StateError
+from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.named_states import NamedStates
 from heron_core.state.parts import decode_parts, gather
 from heron_core.state.protocol import ABSENT, Kind, TableId
@@ -106,16 +108,25 @@ class ComponentState(HashMapState):
         """All of it, as it is now; StateError naming what cannot be saved."""
         return self.named.backend.snapshot()
 
+    def deferred_snapshot(self) -> StateBytes:
+        """The same for a checkpoint store."""
+        return self.named.backend.deferred_snapshot()
+
     def restore(self, snapshot: bytes) -> None:
         """All of it is what it was at that snapshot; states that were handed out stay in use.
 
         What begins with parts of former instances' states takes of each the keys that are its own.
         """
-        parts = decode_parts(snapshot)
-        if parts is None:
-            self.named.backend.restore(snapshot)
-        else:
-            gather(self.named.backend, parts, self.named.current.component)
+        try:
+            parts = decode_parts(snapshot)
+            if parts is None:
+                self.named.backend.restore(snapshot)
+            else:
+                gather(self.named.backend, parts, self.named.current.component)
+        except StateError:
+            raise
+        except HeronError as error:  # of its files
+            raise StateError(f"{self.named.current.component}: {error}") from error
         self.named.restored()
 
     def close(self) -> None:

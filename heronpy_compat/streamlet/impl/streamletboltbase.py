@@ -1,8 +1,6 @@
 """The one output stream of every stage (heronpy.streamlet.impl.streamletboltbase)."""
 
-from collections.abc import Sequence
-
-from heronpy_compat.api.stream import Stream
+from heronpy_compat.api.stream import Outputs, Stream
 
 OUTPUT_STREAM = "output"
 OUTPUT_FIELD = "_output_"
@@ -11,4 +9,4 @@ OUTPUT_FIELD = "_output_"
 class StreamletBoltBase:
     """Mixed into the bolts of stages, behind Bolt."""
 
-    outputs: Sequence[str | Stream] = [Stream(fields=[OUTPUT_FIELD], name=OUTPUT_STREAM)]
+    outputs: Outputs = [Stream(fields=[OUTPUT_FIELD], name=OUTPUT_STREAM)]

@@ -1,12 +1,10 @@
 """The one output stream of every source (heronpy.streamlet.impl.streamletspoutbase)."""
 
-from collections.abc import Sequence
-
-from heronpy_compat.api.stream import Stream
+from heronpy_compat.api.stream import Outputs, Stream
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_FIELD, OUTPUT_STREAM
 
 
 class StreamletSpoutBase:
     """Mixed into the spouts of sources, behind Spout."""
 
-    outputs: Sequence[str | Stream] = [Stream(fields=[OUTPUT_FIELD], name=OUTPUT_STREAM)]
+    outputs: Outputs = [Stream(fields=[OUTPUT_FIELD], name=OUTPUT_STREAM)]

@@ -99,6 +99,8 @@ class ComponentSpec:
         """stream name -> its fields; the class's own if None."""
         found = component_cls.outputs if outputs is None else outputs
         label = component_cls.__name__
+        if isinstance(found, dict):
+            found = [Stream(found)]
         if not isinstance(found, (list, tuple, type(None))):
             raise WrongArgumentError(
                 f"{label}: outputs must be a list of field names and Streams, not {found!r}"
@@ -106,7 +108,10 @@ class ComponentSpec:
         streams: dict[str, StreamInfo] = {}
         for each in found or ():
             if isinstance(each, Stream):
-                streams[each.name] = StreamInfo(list(each.fields), each.direct)
+                info: Any = StreamInfo(list(each.fields), each.direct)
+                streams[each.name] = info
+                if each.types:
+                    info.types = each.types
             elif isinstance(each, str):
                 default = streams.setdefault(DEFAULT_STREAM, StreamInfo([], False))
                 default.output_fields.append(each)

@@ -1,10 +1,11 @@
 """Output streams and groupings (streamparse.dsl.stream)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_core.errors import TopologyError
 from heronpy_compat.api.errors import WrongArgumentError
+from heronpy_compat.api.stream import field_types
 from heronpy_compat.streamparse.dsl.util import to_java_arg
 from heronpy_compat.streamparse.thrift import Grouping as ThriftGrouping
 from heronpy_compat.streamparse.thrift import JavaObject, NullStruct, StreamInfo
@@ -18,12 +19,15 @@ class Stream(StreamInfo):
     """
 
     def __init__(
-        self, fields: Sequence[str] | None = None, name: str = "default", direct: bool = False
+        self,
+        fields: Sequence[str] | Mapping[str, str] | None = None,
+        name: str = "default",
+        direct: bool = False,
     ) -> None:
         """TypeError for arguments of the wrong type."""
         if not isinstance(name, str):
             raise WrongArgumentError(f"name of a Stream must be a string, not {name!r}")
-        if fields is not None and not isinstance(fields, (list, tuple)):
+        if fields is not None and not isinstance(fields, (list, tuple, dict)):
             raise WrongArgumentError(
                 f"fields of the Stream {name!r} must be a list of strings, not {fields!r}"
             )
@@ -38,6 +42,8 @@ class Stream(StreamInfo):
             )
         super().__init__(output_fields=list(fields or ()), direct=direct)
         self.name = name
+        self.types = field_types(f"Stream {name!r}", fields)
+        """Of the fields, given as {field: type}; empty where none are declared."""
 
     @property
     def fields(self) -> list[str]:

@@ -1,29 +1,45 @@
-"""Keyed counts and windows over a diamond and a fan-in, effectively once.
+"""Two topologies with keyed counts, windows and files, effectively once.
 
+    ExactDiamond
     numbers ─┬─ left  ─┬─ counts                 each number is counted twice, by its key
-    others  ─┤─ right ─┘
-             └─ windows ── totals                 each window's result arrives once
+    others  ─┤─ right ─┴─ lines                  a file sink: each number's id comes twice
+             └─ windows ─┬─ totals               each window's result arrives once
+                         └─ results              a file sink: the same in files
+
+    ExactFanIn
+    numbers ─┬─ gather ─┬─ running ── steps      a file sink: each count of each key, in order
+    others  ─┤          │
+             └──────────┴─ windows ── results    sliding ones, by the watermarks of the spouts
 
 Config: `exact.folder`, `exact.count` numbers of each spout's task, due `exact.rate` a second from
 `exact.begin` (CLOCK_MONOTONIC seconds). In the end counts and totals write what they have into
-`counts-TASK` and `totals-TASK`. The environment variable EXACT_SHAPE has the number of tasks of
-each component, in the order above.
+`counts-TASK` and `totals-TASK`; the sinks write below folders of their names. The environment
+variable EXACT_TASKS has the number of tasks of each component, as JSON.
 """
 
 import json
 import os
 import time
 
-from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat import Bolt, Grouping, Spout, Stream, Topology
 from heronpy_compat.api.state.keyed_state import list_state, value_state
 from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.connectors.files import FileSink
 from heronpy_compat.windows import Count as CountOf
-from heronpy_compat.windows import KeyedWindowBolt, Tumbling
+from heronpy_compat.windows import Given, KeyedWindowBolt, Sliding, Tumbling
 
 KEYS = 53
 STEP_MS = 10
 WINDOW_MS = 1000
-SHAPE = tuple(map(int, os.environ.get("EXACT_SHAPE", "2,1,2,2,2,2,1").split(",")))
+SLIDE_MS = 250
+WATERMARK_NUMBERS = 25
+TASKS = json.loads(os.environ.get("EXACT_TASKS", "{}"))
+CONFIG = {
+    "topology.reliability.mode": "EFFECTIVELY_ONCE",
+    "topology.stateful.checkpoint.interval.seconds": 0.5,
+    "topology.restart.limit": 1000,
+}
+BY_KEY = Grouping.fields("key")
 
 
 def event(task_index, at):
@@ -40,14 +56,14 @@ def write(config, name, value):
 
 
 class Numbers(Spout, StatefulComponent):
-    outputs = ["key", "time_ms"]
+    outputs = ["key", "time_ms", "id"]
 
     def init_state(self, stateful_state):
         self.state = stateful_state
 
     def initialize(self, config, context):
-        tasks = context.get_component_tasks(context.get_component_id())
-        self.index = tasks.index(context.get_task_id())
+        self.name = context.get_component_id()
+        self.index = context.get_component_tasks(self.name).index(context.get_task_id())
         self.count, self.rate = int(config["exact.count"]), float(config["exact.rate"])
         self.begin = float(config["exact.begin"])
         self.at = self.state.get("at") or 0
@@ -59,15 +75,27 @@ class Numbers(Spout, StatefulComponent):
         if self.at == self.count:
             self.finish()
         elif self.begin + self.at / self.rate <= time.monotonic():
-            self.emit(event(self.index, self.at))
+            key, time_ms = event(self.index, self.at)
+            self.emit([key, time_ms, f"{self.name}-{self.index}-{self.at}"])
             self.at += 1
+            if self.at % WATERMARK_NUMBERS == 0:
+                self.emit_watermark(self.at * STEP_MS)
 
 
 class Pass(Bolt):
-    outputs = ["key"]
+    outputs = ["key", Stream(["id"], name="ids")]
 
     def process(self, tup):
-        self.emit([tup.values[0]])
+        key, _, name = tup.values
+        self.emit([key])
+        self.emit([name], stream="ids")
+
+
+class Gather(Bolt):
+    outputs = ["key", "time_ms", "id"]
+
+    def process(self, tup):
+        self.emit(tup.values)
 
 
 class Counts(Bolt):
@@ -84,6 +112,15 @@ class Counts(Bolt):
         write(self.config, self.name, dict(self.seen.all_items()))
 
 
+class Running(Bolt):
+    outputs = ["key", "count"]
+    seen = value_state(default=0)
+
+    def process(self, tup):
+        self.seen.put(self.seen.get() + 1)
+        self.emit([tup.values[0], self.seen.get()])
+
+
 class Windows(KeyedWindowBolt):
     outputs = ["key", "start_ms", "end_ms", "events"]
     key_fields = ["key"]
@@ -91,6 +128,11 @@ class Windows(KeyedWindowBolt):
     window = Tumbling(WINDOW_MS)
     aggregate = CountOf()
     lag_ms = 0
+
+
+class SlidingWindows(Windows):
+    window = Sliding(WINDOW_MS, SLIDE_MS)
+    watermarks = Given()
 
 
 class Totals(Bolt):
@@ -107,20 +149,40 @@ class Totals(Bolt):
         write(self.config, self.name, dict(self.results.all_items()))
 
 
-class ExactWindows(Topology):
-    config = {
-        "topology.reliability.mode": "EFFECTIVELY_ONCE",
-        "topology.stateful.checkpoint.interval.seconds": 0.5,
-        "topology.restart.limit": 1000,
-    }
-    numbers = Numbers.spec(par=SHAPE[0])
-    others = Numbers.spec(par=SHAPE[1])
-    left = Pass.spec(par=SHAPE[2], inputs=[numbers, others])
-    right = Pass.spec(par=SHAPE[3], inputs=[numbers, others])
-    counts = Counts.spec(
-        par=SHAPE[4], inputs={left: Grouping.fields("key"), right: Grouping.fields("key")}
+class Sink(FileSink):
+    """Into a folder of its name."""
+
+    def open(self, config, context):
+        folder = os.path.join(config["exact.folder"], context.get_component_id())
+        super().open({**config, "file.folder": folder}, context)
+
+
+def par(name):
+    """How many tasks a component has."""
+    return TASKS.get(name, 1)
+
+
+class ExactDiamond(Topology):
+    config = CONFIG
+    numbers = Numbers.spec(par=par("numbers"))
+    others = Numbers.spec(par=par("others"))
+    left = Pass.spec(par=par("left"), inputs=[numbers, others])
+    right = Pass.spec(par=par("right"), inputs=[numbers, others])
+    counts = Counts.spec(par=par("counts"), inputs={left: BY_KEY, right: BY_KEY})
+    windows = Windows.spec(par=par("windows"), inputs={numbers: BY_KEY, others: BY_KEY})
+    totals = Totals.spec(par=par("totals"), inputs={windows: BY_KEY})
+    lines = Sink.spec(par=par("lines"), inputs=[left["ids"], right["ids"]])
+    results = Sink.spec(par=par("results"), inputs=[windows])
+
+
+class ExactFanIn(Topology):
+    config = CONFIG
+    numbers = Numbers.spec(par=par("numbers"))
+    others = Numbers.spec(par=par("others"))
+    gather = Gather.spec(par=par("gather"), inputs=[numbers, others])
+    running = Running.spec(par=par("running"), inputs={gather: BY_KEY})
+    windows = SlidingWindows.spec(
+        par=par("windows"), inputs={numbers: BY_KEY, others: BY_KEY, gather: BY_KEY}
     )
-    windows = Windows.spec(
-        par=SHAPE[5], inputs={numbers: Grouping.fields("key"), others: Grouping.fields("key")}
-    )
-    totals = Totals.spec(par=SHAPE[6], inputs={windows: Grouping.fields("key")})
+    steps = Sink.spec(par=par("steps"), inputs={running: BY_KEY})
+    results = Sink.spec(par=par("results"), inputs=[windows])

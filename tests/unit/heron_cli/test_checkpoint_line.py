@@ -16,6 +16,8 @@ NINTH = CheckpointStats(
 
 def test_the_newest_checkpoint_is_shown_with_what_it_cost() -> None:
     assert checkpoint_line(NINTH) == "checkpoint 9: 12,345 bytes in 0.25 s, 3 s ago"
+    aligned = replace(NINTH, alignment_ms={"split[0]": 12, "count[1]": 340})
+    assert checkpoint_line(aligned).endswith("; aligned after 0.34 s at most (count[1])")
 
 
 def test_what_is_wrong_and_who_is_waited_for_is_said() -> None:

@@ -11,6 +11,7 @@ from instance_support import topology_of as topology_with
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
+from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.snapshot import Snapshot, encode
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
@@ -142,7 +143,7 @@ class Process:
         self.core.validate()
         for each in out:
             if isinstance(each, SaveState):
-                self.states[each.checkpoint] = each.state
+                self.states[each.checkpoint] = as_bytes(each.state)
         return out
 
     def hear(self, message: Any) -> list[Any]:

@@ -186,9 +186,15 @@ def test_a_stream_takes_fields_a_name_and_may_be_direct() -> None:
     [
         (
             {"fields": {"a": 1}},
-            "fields of a Stream must be a list or tuple of strings, not {'a': 1}",
+            "Stream 'default': the type of field 'a' must be a string, not 1",
         ),
-        ({"fields": "word"}, "fields of a Stream must be a list or tuple of strings, not 'word'"),
+        (
+            {"fields": "word"},
+            (
+                "fields of a Stream must be a list or tuple of strings, or a dict of field to "
+                "type, not 'word'"
+            ),
+        ),
         ({"fields": ["a", 1]}, "fields of a Stream must be strings, not 1"),
         ({"name": None}, "name of a Stream must be a string, not None"),
         ({"name": True}, "name of a Stream must be a string, not True"),

@@ -220,7 +220,7 @@ def test_a_checkpoint_is_asked_for_and_waited_for(world: World) -> None:
     assert checkpoint().progress == "waiting for words[0]"
     world.master.checkpoints |= {"completed": 4, "latest": 4, "size_bytes": 120}
     world.poll()
-    assert checkpoint().result == {"number": 4, "size_bytes": 120, "secs": 0.5}
+    assert checkpoint().result == {"number": 4, "size_bytes": 120, "secs": 0.5, "alignment_ms": {}}
 
 
 def test_a_checkpoint_that_fails_says_why(world: World) -> None:

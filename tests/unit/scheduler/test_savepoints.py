@@ -10,11 +10,13 @@ import pytest
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan
+from heron_core.state import memory
 from heron_core.state.codec import StateCodec
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.description import description_of
+from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.keys import owner
-from heron_core.state.memory import MemoryBackend
+from heron_core.state.memory import FILE_BYTES_MIN, MemoryBackend
 from heron_core.state.named_states import NamedStates
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.typed_json import to_json
@@ -70,7 +72,7 @@ class World:
         self.store.checkpoint("words", 7).describe(to_json(self.described()))
 
     def save(self, task: int, saved: ComponentState) -> None:
-        self.store.save("words", 7, task, saved.snapshot())
+        self.store.save("words", 7, task, as_bytes(saved.deferred_snapshot()))
 
     def described(self) -> Any:
         return description_of(BEFORE, self.packing, 7, 1e9)
@@ -123,10 +125,20 @@ def test_a_savepoint_describes_itself_and_needs_nothing_else(world: World) -> No
     assert world.restored(savepoint, world.packing, "lines").get("at") == 17
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 5])
-def test_keyed_state_goes_on_with_any_parallelism(world: World, number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "file_bytes_min"), [(1, FILE_BYTES_MIN), (2, 10), (3, 10), (5, FILE_BYTES_MIN)]
+)
+def test_keyed_state_goes_on_with_any_parallelism(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, file_bytes_min: int
+) -> None:
+    """Also where chunks of it are files, which the savepoint has for itself."""
+    monkeypatch.setattr(memory, "FILE_BYTES_MIN", file_bytes_min)
+    world = World(tmp_path)
+    url = world.take()
+    shutil.rmtree(tmp_path / "store")
+    assert (tmp_path / "savepoint/shared").exists() == (file_bytes_min == 10)
     after = topology(lines=1, split=4, count=number)
-    savepoint = world.read(after)
+    savepoint = world.read(after, url)
     found = world.restored(savepoint, pack(after), "count")
     assert dict(counts(found).all_items()) == {word: n for n, word in enumerate(WORDS)}
     assert savepoint.plan.notes == ()

@@ -174,6 +174,33 @@ def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager)
     assert (header_of(barrier).destination, checkpoint_of(barrier)) == (3, 7)
 
 
+def test_the_master_hears_how_long_a_gate_was_closed_for_each_checkpoint(manager: Manager) -> None:
+    def barrier(source: int, number: int) -> None:
+        message = encode_barrier(1, source, 0 if source == 1 else 1, number)
+        manager.handle(
+            events.FromInstance(1, 71, message) if source == 1 else events.FromPeer(message)
+        )
+
+    def stored(task: int, number: int) -> int:
+        message = messages.CheckpointStored(task, number, 100)
+        (sent,) = manager.handle(events.FromInstanceControl(task, 70 + task, message))
+        assert isinstance(sent, events.ToMaster)
+        assert isinstance(sent.message, messages.CheckpointStored)
+        assert (sent.message.task, sent.message.size_bytes) == (task, 100)
+        return sent.message.aligned_ms
+
+    barrier(1, 7)
+    manager.now += 0.25
+    barrier(1, 8)  # it waits behind the gate, and begins the next alignment when that opens
+    manager.now += 0.5
+    barrier(2, 7)
+    assert (stored(3, 7), stored(1, 7)) == (750, 0)
+    manager.now += 0.125
+    barrier(2, 8)
+    assert stored(3, 8) == 125
+    assert stored(3, 7) == 0
+
+
 def test_too_much_behind_a_barrier_gives_the_checkpoint_up_and_the_master_hears_why(
     manager: Manager,
 ) -> None:

@@ -125,7 +125,7 @@ def test_a_checkpoint_is_stored_before_it_is_triggered_and_before_it_counts() ->
     assert made.checkpoints == {"latest": 1, "completed": []}
     assert not sent(out, messages.TriggerCheckpoint)
     assert sent(made.wait(), messages.TriggerCheckpoint) == [messages.TriggerCheckpoint(1, 1)] * 2
-    made.receive(*(messages.CheckpointStored(task, 1, 100) for task in TASKS))
+    made.receive(*(messages.CheckpointStored(task, 1, 100, 40 * (task == LAST)) for task in TASKS))
     out = made.wait(stored=False)
     assert [each["number"] for each in made.checkpoints["completed"]] == [1]
     assert not sent(out, messages.CheckpointCompleted)
@@ -135,6 +135,7 @@ def test_a_checkpoint_is_stored_before_it_is_triggered_and_before_it_counts() ->
     stats = made.core.stats(None, made.now).checkpoints
     assert stats is not None
     assert (stats.completed, stats.size_bytes, stats.failed) == (1, 300, 0)
+    assert list(stats.alignment_ms.values()) == [40]
 
 
 def test_old_checkpoints_are_discarded_when_newer_ones_are_complete() -> None:

@@ -1,0 +1,220 @@
+"""Types of fields as SQL writes them (`bigint`, `array<string>`), and which values fit.
+
+Who declares types for a stream has each emit checked; None fits every type. The names are Spark's,
+so that a stream's declaration is the schema of its DataFrame as well.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any
+
+Fits = Callable[[Any], bool]
+
+_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|\d+|[<>(),:])")
+_BITS = {
+    "tinyint": 8, "byte": 8, "smallint": 16, "short": 16,
+    "int": 32, "integer": 32, "bigint": 64, "long": 64,
+}  # fmt: skip
+NESTING_MAX = 20
+"""Far beyond any table's; it bounds the recursion."""
+SHOWN_CHARACTERS = 60
+"""Of a value that does not fit."""
+
+
+class UnknownType(ValueError):
+    """A type that is none; the text says why."""
+
+
+def _integer(bits: int) -> Fits:
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+
+    def fits(value: Any) -> bool:
+        is_integer = type(value) is int or (isinstance(value, Integral) and not _is_bool(value))
+        return is_integer and least <= value <= most
+
+    return fits
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (isinstance(value, Real) and not _is_bool(value))
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date) and not isinstance(value, datetime)
+
+
+def _is_decimal(value: Any) -> bool:
+    return isinstance(value, Decimal) or (isinstance(value, int) and not _is_bool(value))
+
+
+_PLAIN: dict[str, Fits] = {
+    **{name: _integer(bits) for name, bits in _BITS.items()},
+    "string": lambda value: isinstance(value, str),
+    "boolean": _is_bool,
+    "float": _is_number,
+    "real": _is_number,
+    "double": _is_number,
+    "binary": lambda value: isinstance(value, (bytes, bytearray)),
+    "date": _is_date,
+    "timestamp": lambda value: isinstance(value, datetime),
+    "timestamp_ntz": lambda value: isinstance(value, datetime),
+    "decimal": _is_decimal,
+}
+
+
+@lru_cache(maxsize=256)
+def fits_of(text: str) -> Fits:
+    """Whether a value, which is not None, fits the type that `text` writes; UnknownType."""
+    parser = _Parser(text)
+    found = parser.type(0)
+    parser.expect("")
+    return found
+
+
+class _Parser:
+    """Recursive descent over the tokens of one type."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _tokens(text)
+
+    def type(self, depth: int) -> Fits:
+        """One type."""
+        name = self._take().lower()
+        if depth > NESTING_MAX:
+            raise UnknownType(f"{self._text!r} is nested more than {NESTING_MAX} deep")
+        if name == "array":
+            return self._array(depth)
+        if name == "map":
+            return self._map(depth)
+        if name == "struct":
+            return self._struct(depth)
+        if name not in _PLAIN:
+            known = ", ".join([*_PLAIN, "array<…>", "map<…>", "struct<…>"])
+            raise UnknownType(f"{self._text!r} is no type; the types are {known}")
+        if name == "decimal" and self._next == "(":
+            self._numbers()
+        return _PLAIN[name]
+
+    def expect(self, token: str) -> None:
+        """Take that token, "" being the end."""
+        if self._take() != token:
+            raise UnknownType(f"{self._text!r} is no type: {token or 'its end'!r} is missing")
+
+    @property
+    def _next(self) -> str:
+        return self._tokens[-1] if self._tokens else ""
+
+    def _take(self) -> str:
+        return self._tokens.pop() if self._tokens else ""
+
+    def _numbers(self) -> None:
+        """(precision, scale)"""
+        self.expect("(")
+        while self._next not in (")", ""):
+            self._take()
+        self.expect(")")
+
+    def _array(self, depth: int) -> Fits:
+        self.expect("<")
+        item = _nullable(self.type(depth + 1))
+        self.expect(">")
+        return lambda value: _is_list(value) and all(map(item, value))
+
+    def _map(self, depth: int) -> Fits:
+        self.expect("<")
+        key = self.type(depth + 1)
+        self.expect(",")
+        item = _nullable(self.type(depth + 1))
+        self.expect(">")
+        return lambda value: (
+            isinstance(value, Mapping) and all(map(key, value)) and all(map(item, value.values()))
+        )
+
+    def _struct(self, depth: int) -> Fits:
+        fields: dict[str, Fits] = {}
+        separator = "<"
+        while True:
+            self.expect(separator)
+            name = self._take()
+            self.expect(":")
+            fields[name] = _nullable(self.type(depth + 1))
+            separator = ","
+            if self._next != ",":
+                break
+        self.expect(">")
+        return lambda value: _fits_struct(value, fields)
+
+
+def _tokens(text: str) -> list[str]:
+    """The tokens, the first one last."""
+    found, position = [], 0
+    text = text.rstrip()
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise UnknownType(f"{text!r} is no type: {text[position:].strip()[:1]!r} is not in any")
+        found.append(match[1])
+        position = match.end()
+    return found[::-1]
+
+
+def _nullable(fits: Fits) -> Fits:
+    return lambda value: value is None or fits(value)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _fits_struct(value: Any, fields: Mapping[str, Fits]) -> bool:
+    if isinstance(value, Mapping):
+        return value.keys() <= fields.keys() and all(fields[each](value[each]) for each in value)
+    values: Sequence[Any] = value if _is_list(value) else ()
+    if not _is_list(value) or len(values) != len(fields):
+        return False
+    return all(fits(each) for fits, each in zip(fields.values(), values, strict=True))
+
+
+class FieldChecks:
+    """Checks the values of one stream's tuples."""
+
+    def __init__(
+        self, component: str, stream: str, fields: Sequence[str], types: Sequence[str]
+    ) -> None:
+        self._where = f"{component}.{stream}"
+        self._checks = tuple(
+            (name, text, fits_of(text)) for name, text in zip(fields, types, strict=True)
+        )
+
+    def check(self, values: Sequence[Any]) -> None:
+        """TypeError that names the first field whose value does not fit."""
+        for value, (name, text, fits) in zip(values, self._checks, strict=True):
+            if value is not None and not fits(value):
+                shown = repr(value)
+                if len(shown) > SHOWN_CHARACTERS:
+                    shown = f"{shown[:SHOWN_CHARACTERS]}…"
+                raise TypeError(
+                    f"{self._where}: field {name!r} is declared as {text}, but got a "
+                    f"{type(value).__name__}: {shown}"
+                )
+
+
+def declared_types(label: str, fields: Mapping[Any, Any]) -> tuple[str, ...]:
+    """The types of `{field: type}` as outputs declare them; TypeError for what is no type."""
+    for name, text in fields.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{label}: the type of field {name!r} must be a string, not {text!r}")
+        try:
+            fits_of(text)
+        except UnknownType as error:
+            raise TypeError(f"{label}: field {name!r}: {error}") from None
+    return tuple(" ".join(text.split()) for text in fields.values())

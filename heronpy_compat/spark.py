@@ -1,0 +1,39 @@
+"""Topologies in a PySpark program's own session: queries, and streams as DataFrames.
+
+    from heronpy_compat.spark import dataframe_of, run, spout_of, start
+
+docs/SPARK.md shows how (*If you know PySpark*).
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heron_spark.dataframes import dataframe_of
+    from heron_spark.in_session import run, start
+    from heronpy_compat.connectors.tables import TableSource
+
+__all__ = ["dataframe_of", "run", "spout_of", "start"]
+
+_HOME = {"dataframe_of": "dataframes", "run": "in_session", "start": "in_session"}
+
+
+def spout_of(
+    frame: Any, columns: Sequence[str] | None = None, *, rows_per_tuple: int | None = None
+) -> "TableSource":
+    """A DataFrame, of a table or a stream, as a spout: `spout_of(df).spec(par=2)`.
+
+    Its fields are `columns`, or all of the frame's; with `rows_per_tuple` a tuple has one field,
+    `rows`, a list of so many rows.
+    """
+    from heronpy_compat.connectors.frames import FrameSpout
+
+    return FrameSpout.over(frame, columns, rows_per_tuple=rows_per_tuple)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"heron_spark.{_HOME[name]}"), name)

@@ -1,0 +1,51 @@
+"""Bolts for topologies in a user's own session."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from heronpy_compat.api.bolt.bolt import Bolt
+from heronpy_compat.api.stream import Grouping
+from heronpy_compat.api.topology import TopologyBuilder
+
+HERE = str(Path(__file__).parent)
+
+
+class Totals(Bolt):
+    """Sums by key, told at the end; a text as number does not fit its stream."""
+
+    outputs = {"key": "string", "total": "bigint"}
+
+    def initialize(self, config: Any, context: Any) -> None:
+        """Nothing is summed yet."""
+        self.totals: Counter[str] = Counter()
+
+    def process(self, tup: Any) -> None:
+        """Sum; a key `bad` is emitted with a total that does not fit."""
+        key, number = tup.values
+        self.totals[key] += number
+        if key == "bad":
+            self.emit([key, "no number"])
+
+    def on_finish(self) -> None:
+        """All that there was."""
+        for key, total in sorted(self.totals.items()):
+            self.emit([key, total])
+
+
+class Last(Bolt):
+    """Prints what it is told."""
+
+    def process(self, tup: Any) -> None:
+        """Once each."""
+        print(*tup.values)
+
+
+def totals(source: Any, name: str) -> TopologyBuilder:
+    """The source's (key, number), summed by two tasks."""
+    builder = TopologyBuilder(name)
+    spec = source.spec(name="numbers", par=2)
+    builder.add_spec(spec)
+    summed = builder.add_bolt("totals", Totals, 2, {spec: Grouping.fields("key")})
+    builder.add_bolt("last", Last, 1, {summed: Grouping.GLOBAL})
+    return builder
