@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
 
+PATIENCE_DOUBLINGS_MAX = 5
+"""Of the time that a round has, each after a round that was given up: where thousands of instances
+need longer to answer, each answer would otherwise come too late for ever. From 2 s up to 64 s."""
+
 
 @dataclass(slots=True)
 class TerminationDetector:
@@ -19,7 +23,8 @@ class TerminationDetector:
 
     tasks: frozenset[int]
     patience_secs: float
-    """A round that not all tasks answer is given up after this long."""
+    """A round that not all tasks answer is given up after this long, the next one after twice as
+    long, and so on."""
     lost_after_secs: float
     """Unequal sums that have not changed for this long, with every task idle, are a loss."""
     round_number: int = 0
@@ -35,6 +40,8 @@ class TerminationDetector:
     anything being lost: instances that an update ended took their counts along."""
     _latest: dict[int, QuiescenceReport] = field(default_factory=dict)
     """The last answer of each task since `restart`, of whatever round."""
+    _given_up: int = 0
+    """Rounds in a row that not all tasks have answered in time."""
     _last_sums: tuple[int, int] | None = None
     """(sent, processed) of the last round in which every task was idle."""
     _accepted: int = 0
@@ -72,13 +79,21 @@ class TerminationDetector:
 
     def is_due(self, now: float, interval_secs: float) -> bool:
         """Whether the next round is to be sent now."""
-        waiting = len(self.reports) < len(self.tasks)
-        return not self.drained and now - self.sent_at >= (
-            self.patience_secs if waiting and self.sent_at > float("-inf") else interval_secs
-        )
+        wanted_secs = self._patience_secs if self._waits else interval_secs
+        return not self.drained and now - self.sent_at >= wanted_secs
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a round was sent that not all tasks have answered."""
+        return self.sent_at > float("-inf") and len(self.reports) < len(self.tasks)
+
+    @property
+    def _patience_secs(self) -> float:
+        return float(self.patience_secs * 2 ** min(self._given_up, PATIENCE_DOUBLINGS_MAX))
 
     def start_round(self, now: float) -> int:
         """The number of a new round, sent now."""
+        self._given_up = self._given_up + 1 if self._waits else 0
         self.round_number += 1
         self.sent_at = now
         self.reports = {}

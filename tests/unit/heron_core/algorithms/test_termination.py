@@ -128,6 +128,20 @@ def test_a_round_that_not_all_answer_is_repeated() -> None:
     assert made.is_due(2.02, 0.02)
 
 
+def test_thousands_that_answer_slowly_are_waited_for_at_last() -> None:
+    # Else the answers to each round would come when the next one has begun.
+    made = detector()
+    waited = []
+    for now in range(200):
+        if made.is_due(now, 0.02):
+            made.start_round(now)
+            waited.append(now)
+    assert waited == [0, 2, 6, 14, 30, 62, 126, 190]
+    probe_round(made, 200.0, 1, 0)
+    made.start_round(200.02)
+    assert made.is_due(202.02, 0.02), "a complete round ends that"
+
+
 def test_no_more_rounds_once_drained() -> None:
     made = detector()
     probe_round(made, 0.0, 0, 0)
