@@ -429,6 +429,7 @@ class InstanceCore:
             try:
                 last_call()
             except Exception:
+                self.driver.metrics.callback_errors += 1
                 self.driver.user_error("close")
         self.instance.state.close()
 

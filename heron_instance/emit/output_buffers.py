@@ -249,6 +249,8 @@ class Outbox(BufferRoom):
 
     def _settle_whole(self, rows: list[Any], anchor_states: list[AnchorState]) -> bool:
         """The same of tuples of one owner, as nearly all are: its stream manager xors them."""
+        if self.acks:  # which were acked before
+            return False
         pairs = whole_batch(self.acked, rows, anchor_states, ROOT_COUNTER_BITS)
         if pairs is None:
             return False

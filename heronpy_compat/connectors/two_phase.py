@@ -190,16 +190,16 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             raise ComponentError(problem)
 
     def close(self) -> None:
-        """Commit what may be committed, abort the rest."""
+        """Commit what may be committed, abort the rest; ComponentError if a commit fails, so that a
+        run that is stopped does not end as if all was there."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._is_two_phase:
-            self._commit_due()
-        else:
-            self._commit_held()
+        problem = self._commit_due() if self._is_two_phase else self._commit_held()
         if self._is_begun:
             self._abort_begun()
+        if problem:
+            raise ComponentError(problem)
 
     def begin_batch(self, batch_id: int) -> None:
         """An engine that repeats batches has no second phase; a sink may define it otherwise."""
@@ -261,10 +261,8 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
     def _cannot_commit(self, checkpoint: int, problem: str) -> str:
         if checkpoint == LAST:
             return f"{self._name}: cannot commit the end of the data: {problem}"
-        return (
-            f"{self._name}: cannot commit checkpoint {checkpoint}: {problem}; nothing is lost, it"
-            " is tried again"
-        )
+        outlook = "it has ended" if self._is_closed else "nothing is lost, it is tried again"
+        return f"{self._name}: cannot commit checkpoint {checkpoint}: {problem}; {outlook}"
 
     def _retry_later(self) -> None:
         if not self._retry_is_set and not self._is_closed:

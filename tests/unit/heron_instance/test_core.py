@@ -313,6 +313,17 @@ def test_the_end_of_a_finite_run_is_answered_when_on_finish_has_run() -> None:
     assert process.component.received == ["finish"]
 
 
+class Unclosable(Middle):
+    def close(self) -> None:
+        raise RuntimeError("the target is away")
+
+
+def test_what_close_raises_makes_a_run_incomplete() -> None:
+    process = running(Unclosable)
+    process.core.close_component()
+    assert process.core.driver.metrics.callback_errors == 1
+
+
 def test_a_probe_is_answered_at_once_by_the_plan_that_was_taken() -> None:
     process = running(Middle)
     process.plan(epoch=2)
