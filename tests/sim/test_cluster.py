@@ -10,7 +10,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 200
+SEEDS = 140
 
 
 def _seeds() -> range:

@@ -9,7 +9,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 60
+SEEDS = 45
 
 
 def _seeds() -> range:

@@ -50,7 +50,7 @@ def test_every_route_is_asked_with_anything(asked: Asked) -> None:
     every = routes(asked)
     assert len(every) > 50
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=30, deadline=None, derandomize=True)
     @given(
         st.sampled_from(every), st.dictionaries(st.sampled_from(NAMES), WORDS), WORDS, st.booleans()
     )

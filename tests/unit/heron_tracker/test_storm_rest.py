@@ -1,6 +1,7 @@
 """Storm's UI: the original streamparse's own functions run against it, and actions are guarded."""
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,6 +51,17 @@ def no_requests(store: FileStore) -> Iterator[None]:
     Requests(store, "words").remove_all()
 
 
+@pytest.fixture
+def imports_undone() -> Iterator[None]:
+    """What a test imports of the original packages is not there for the next test, which may want
+    heronpy's own in their place."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in ("streamparse", "pystorm"):
+            del sys.modules[name]
+
+
 class Sparse:
     """streamparse's commands, whose requests go to the service."""
 
@@ -86,6 +98,7 @@ def rows_of(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+@pytest.mark.usefixtures("imports_undone")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_original_streamparse_shows_our_topologies(
     asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
