@@ -18,6 +18,7 @@ PACKAGES = {
     "az": "adlfs",
     "hdfs": "pyarrow",
     "viewfs": "pyarrow",
+    "webhdfs": "requests",
     "sftp": "paramiko",
     "ssh": "paramiko",
     "smb": "smbprotocol",
@@ -27,7 +28,7 @@ _NATIVE_LIBRARIES = ("libjvm", "libhdfs")
 """What pyarrow opens for hdfs://; it names every place where it has looked, in a hundred lines."""
 _HADOOP = (
     "Java and Hadoop's client library: set JAVA_HOME, HADOOP_HOME (of a Hadoop with"
-    " lib/native/libhdfs.so) and CLASSPATH, to what `hadoop classpath --glob` prints"
+    " lib/native/libhdfs.so) and CLASSPATH, to what `hadoop classpath --glob` prints; or use webhdfs://"
 )
 REASON_MAX = 300
 """So many characters of what a package says stay one line."""
