@@ -16,6 +16,7 @@ from heron_tracker.access import Refusal, refusal
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
+from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.service import Service
 from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
 
@@ -39,7 +40,7 @@ def application(service: Service, options: Options) -> Application:
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
-    return Guard(app, options)
+    return Guard(WithPages(app, service), options)
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -104,16 +105,21 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
             return
         began = time.perf_counter()
         scope.setdefault("state", {})["began"] = began
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refused = refusal(scope["method"], headers, self._options)
+        # A websocket may change things, and another site's page can open one: it is no reading.
+        refused = refusal(scope.get("method", "WEBSOCKET"), headers, self._options)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
+            return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
             return
         await self._refuse(refused, scope, receive, send, began)
 

@@ -14,7 +14,13 @@ from heron_tracker.access import check_options
 from heron_tracker.application import application
 from heron_tracker.collector import Collector
 from heron_tracker.history_store import HistoryStore, history_file
-from heron_tracker.options import CONNECTIONS_MAX, HEADER_BYTES_MAX, Options
+from heron_tracker.options import (
+    CONNECTIONS_MAX,
+    HEADER_BYTES_MAX,
+    MESSAGE_BYTES_MAX,
+    Options,
+)
+from heron_tracker.pages.mounting import are_installed
 from heron_tracker.reader import Reader
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot
@@ -80,8 +86,9 @@ def run(service: Service, options: Options, listener: socket.socket) -> None:
         application(service, replace(options, port=port)),
         log_level="warning",
         access_log=False,
-        lifespan="off",
-        ws="none",
+        lifespan="on",
+        ws="websockets-sansio" if are_installed() else "none",
+        ws_max_size=MESSAGE_BYTES_MAX,
         http="h11",
         loop="asyncio",
         limit_concurrency=CONNECTIONS_MAX,

@@ -1,0 +1,30 @@
+"""The front page: all topologies."""
+
+from fastapi import Request
+
+from heron_tracker.pages.cards import Cards, Sentence
+from heron_tracker.pages.frame import frame, keep_fresh
+from heron_tracker.pages.overview_view import COLUMNS, overview
+from heron_tracker.pages.tables import LiveTable
+from heron_tracker.service import Service
+
+
+def front_page(service: Service, request: Request) -> None:
+    """Draw it, and keep it fresh."""
+    with frame(request, "Topologies"):
+        sentence = Sentence()
+        cards = Cards(names_topology=True)
+        table = LiveTable(COLUMNS, "No topology is running", "All topologies")
+
+    def refresh() -> None:
+        found = [
+            (each, service.collector.problems(each.name)) for each in service.collector.snapshots()
+        ]
+        for each, _ in found:
+            service.collector.snapshot(each.name)
+        view = overview(found, service.calendar())
+        sentence.show(view.sentence, view.tone)
+        cards.show(view.cards)
+        table.show(view.table)
+
+    keep_fresh(refresh)

@@ -1,0 +1,56 @@
+"""A topology's page: what holds it back, its graph, its components, what happened, actions."""
+
+import asyncio
+
+from fastapi import Request
+from nicegui import ui
+
+from heron_tracker.envelope import NotFound
+from heron_tracker.pages.actions_panel import ActionsPanel
+from heron_tracker.pages.cards import Cards, Sentence
+from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.graph_panel import GraphPanel
+from heron_tracker.pages.tables import LiveTable
+from heron_tracker.pages.topology_view import (
+    COMPONENTS,
+    EVENTS,
+    events_table,
+)
+from heron_tracker.pages.topology_view import (
+    topology_page as view_of,
+)
+from heron_tracker.service import Service
+from scheduler.operations import Requests
+
+
+def topology_page(service: Service, request: Request, name: str) -> None:
+    """Draw it, and keep it fresh."""
+    with frame(request, name, name, ""):
+        sentence = Sentence()
+        facts = Shown(facts_line)
+        cards = Cards(names_topology=False)
+        actions = ActionsPanel(service, name)
+        graph = GraphPanel(name)
+        ui.label("Components").classes("heading")
+        components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")
+        ui.label("What happened").classes("heading")
+        events = LiveTable(EVENTS, "Nothing worth telling yet", "Events")
+
+    async def refresh() -> None:
+        try:
+            snapshot = service.topology(name)
+        except NotFound:
+            sentence.show(f"{name} is not running: it has ended, or was never submitted", "quiet")
+            return
+        operations = await asyncio.to_thread(Requests(service.store, name).all)
+        found = service.collector.problems(name)
+        view = view_of(snapshot, found, service.calendar())
+        sentence.show(view.sentence, view.tone)
+        facts.show(view.facts)
+        cards.show(view.cards)
+        actions.show(snapshot, operations)
+        graph.show(snapshot, [each for each, _ in found])
+        components.show(view.components)
+        events.show(events_table(snapshot, operations))
+
+    keep_fresh(refresh)
