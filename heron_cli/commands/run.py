@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 )
 @insecure_option
 @with_spark_options
+@click.option(
+    "--ui",
+    is_flag=True,
+    help="Serve the pages of `heronpy ui` beside the run, and print their address.",
+)
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def run_command(
@@ -61,6 +66,7 @@ def run_command(
     insecure: bool,
     spark: SparkOptions,
     saved: SavepointOptions,
+    ui: bool,
     program: bool,
     arguments: tuple[str, ...],
 ) -> int:
@@ -79,6 +85,7 @@ def run_command(
     heronpy run                     in a project with one topology
     heronpy run -n wordcount -e prod
     heronpy run topology.py --from-savepoint FOLDER
+    heronpy run topology.py --ui
     heronpy run topology.py --engine spark --checkpoint words.checkpoint
     heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
     """
@@ -108,6 +115,10 @@ def run_command(
     savepoint = saved.read(spec, packing, Home.of_user(), spark.is_local)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper, insecure))
+        if ui:
+            from heron_cli.run_ui import service_beside
+
+            stack.enter_context(service_beside(url))
         run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name), savepoint)
         return run.until_end(seconds or None, until_done)
 

@@ -62,7 +62,7 @@ class Sentence:
 
     def show(self, text: str, tone: str) -> None:
         """The newest one."""
-        self._label.set_content(marked(text))
+        self._label.set_content(marked(text[:1].upper() + text[1:]))
         if tone != self._tone:
             self._label.classes(remove=self._tone, add=tone)
             self._tone = tone

@@ -10,6 +10,7 @@ from heron_tracker.pages.cards import Sentence
 from heron_tracker.pages.component_view import (
     LATENCIES,
     TASKS,
+    fine,
     heat_map,
     rate_lines,
 )
@@ -67,7 +68,9 @@ def component_page(service: Service, request: Request, topology: str, name: str)
         if snapshot is None:
             return
         now = int(service.calendar())
-        points = await asyncio.to_thread(service.points, snapshot, name, now - HISTORY_SECS, now)
+        points = fine(
+            await asyncio.to_thread(service.points, snapshot, name, now - HISTORY_SECS, now)
+        )
         busy.options.update(heat_map(points, _names(snapshot, name), "__capacity"))
         busy.update()
         series = {"executed": "__execute-count", "emitted": "__emit-count"}

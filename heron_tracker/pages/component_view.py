@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
-from heron_tracker.history import Point
+from heron_tracker.history import FINE_SECS, Point
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import topology_page
 from heron_tracker.pages.overview_view import Found
@@ -178,6 +178,11 @@ def latencies_table(stats: ComponentStats) -> Table:
         if each.mean_ms is not None
     ]
     return Table(LATENCIES, tuple(rows))
+
+
+def fine(points: Sequence[Point]) -> list[Point]:
+    """Those of ten seconds, in order: what they were rolled up to would count twice."""
+    return sorted((each for each in points if each.secs == FINE_SECS), key=lambda each: each.at)
 
 
 def heat_map(points: Sequence[Point], names: Mapping[int, str], series: str) -> dict[str, Any]:

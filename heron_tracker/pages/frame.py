@@ -14,6 +14,8 @@ FRESH_SECS = 2.0
 THEME_COOKIE = "heronpy_theme"
 THEMES: dict[str, bool | None] = {"system": None, "dark": True, "light": False}
 _ICONS = {"system": "brightness_auto", "dark": "dark_mode", "light": "light_mode"}
+PRIMARY = "#2f6fd0"
+"""Of buttons and fields: it can be read on light and dark ground."""
 COOKIE_SECS = 365 * 24 * 3600
 
 
@@ -28,6 +30,7 @@ def frame(
     """The page's body: `topology` and `tab` say where one is, `below` the name and the
     address of what is on this page."""
     ui.page_title(f"{title} · heronpy")
+    ui.colors(primary=PRIMARY)
     with ui.header().classes("head"):
         ui.link("heronpy", FRONT).classes("brand")
         if topology:

@@ -196,7 +196,8 @@ def chart(view: GraphView) -> dict[str, Any]:
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 10,
                 "label": {"show": True, "position": "bottom", "lineHeight": 16},
-                "edgeLabel": {"show": True, "fontSize": 11, "formatter": "{c}"},
+                "edgeLabel": {"show": True, "fontSize": 11, "formatter": "{c}",
+                              "verticalAlign": "bottom", "padding": [0, 0, 8, 0]},
                 "data": [_node(each) for each in view.nodes],
                 "links": [_link(each) for each in view.edges],
             }

@@ -6,7 +6,6 @@ REST services work all the same, and a page says in one line how to get the page
 
 import asyncio
 import importlib
-import importlib.util
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -15,6 +14,7 @@ from fastapi import FastAPI
 from starlette.responses import PlainTextResponse
 
 from heron_tracker.pages.links import is_page
+from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 from heron_tracker.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -23,18 +23,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LIBRARY = "nicegui"
-NOT_INSTALLED = (
-    "the pages need the package nicegui: pip install 'heronpy-topologies[ui]'. "
-    "Everything else works without it: the routes are at /docs"
-)
 CLOSE_POLICY = 1008
 """Of a websocket that is refused."""
-
-
-def are_installed() -> bool:
-    """Whether there can be pages; nothing is imported."""
-    return importlib.util.find_spec(LIBRARY) is not None
 
 
 class WithPages:
