@@ -16,6 +16,7 @@ from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
+from heron_core.errors import UsageError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.topology import TopologySpec
 
@@ -106,6 +107,8 @@ def run_command(
         return 0
     if spark.compiles:
         saved.refuse("--engine spark")
+        if ui:
+            raise UsageError("--ui is not for --engine spark: its topologies have no master to ask")
         from heron_spark.backend import run_here
 
         return ending_code(*run_here(spec, spark.options(seconds or None)))

@@ -43,8 +43,8 @@ _DEFAULTS = Options()
 def ui_command(port: int, host: str, token_file: str | None, store_options: StoreOptions) -> None:
     """Show all running topologies in a browser, until Ctrl-C.
 
-    The pages say what holds each topology back. The service also takes the requests of Heron's tracker and of Storm's UI, and those of Prometheus at
-    /metrics; /api/problems says what holds each topology back. docs/UI.md has all of them.
+    The pages say what holds each topology back. The service also takes the requests of Heron's
+    tracker and of Storm's UI, and those of Prometheus at /metrics; docs/UI.md has all of them.
 
     \b
     heronpy ui

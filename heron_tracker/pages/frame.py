@@ -42,7 +42,7 @@ def frame(
     if topology:
         _tabs(topology, tab)
     _shortcuts(topology)
-    with ui.element("main").classes("content").props('id="content"'):
+    with ui.element("div").classes("content").props('id="content"'):
         yield
 
 

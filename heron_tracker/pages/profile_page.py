@@ -31,7 +31,7 @@ class _Profiler:
         self._service, self._name = service, name
         known = service.collector.snapshot(name)
         names = [each.instance for each in known.instances] if known is not None else []
-        chosen = instance if instance in names else (names or [None])[-1]
+        chosen = instance if instance in names else next(reversed(names), None)
         with ui.element("div").classes("controls"):
             self._instance = ui.select(names, value=chosen, label="Instance")
             self._secs = ui.number("Seconds", value=SECS, min=1, max=RECORD_SECS_MAX, step=1)

@@ -4,6 +4,8 @@ from datetime import datetime
 from html import escape
 
 NOTHING = "-"
+ROUNDS_UP = 0.9995
+"""Of a power of a thousand: with three digits it is one of the next."""
 _SIZES = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _POWERS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -11,14 +13,9 @@ _POWERS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 def number(value: float) -> str:
     """With three digits that matter: 950, 12.3k, 4.5M."""
     for power, letter in _POWERS:
-        if abs(value) >= power:
-            return f"{value / power:.3g}{letter}" if abs(value) < 999.5 * power else _large(value)
+        if abs(value) >= power * ROUNDS_UP:
+            return f"{value / power:.3g}{letter}"
     return f"{value:.0f}" if value == int(value) or abs(value) >= 100 else f"{value:.1f}"
-
-
-def _large(value: float) -> str:
-    """What rounds up to the next letter."""
-    return f"{value:.3g}" if abs(value) >= 1e12 else number(value * 1.001)
 
 
 def rate(per_sec: float) -> str:

@@ -5,6 +5,8 @@ import asyncio
 from fastapi import Request
 from nicegui import ui
 
+from heron_core.errors import StateStoreError
+from heron_core.operations import Operation
 from heron_tracker.envelope import NotFound
 from heron_tracker.history import Point
 from heron_tracker.pages.actions_panel import ActionsPanel
@@ -51,7 +53,7 @@ def topology_page(service: Service, request: Request, name: str) -> None:
         except NotFound:
             sentence.show(f"{name} is not running: it has ended, or was never submitted", "quiet")
             return
-        operations = await asyncio.to_thread(Requests(service.store, name).all)
+        operations = await asyncio.to_thread(_operations, service, name)
         found = service.collector.problems(name)
         view = view_of(snapshot, found, service.calendar())
         sentence.show(view.sentence, view.tone)
@@ -72,6 +74,14 @@ def topology_page(service: Service, request: Request, name: str) -> None:
 
     keep_fresh(refresh)
     keep_fresh(redraw, CHART_SECS)
+
+
+def _operations(service: Service, name: str) -> dict[int, Operation]:
+    """What was asked for; nothing while the state store cannot be reached."""
+    try:
+        return Requests(service.store, name).all()
+    except StateStoreError:
+        return {}
 
 
 def _history(service: Service, snapshot: TopologySnapshot) -> dict[str, list[Point]]:
