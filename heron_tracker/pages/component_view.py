@@ -51,6 +51,8 @@ KINDS: Mapping[str, str] = {
     "process": "from a tuple's arrival until it is acked there",
     "complete": "from a spout's emit until all that came of the tuple is acked",
 }
+FAINT, MIDDLE = "#8091a340", "#7b8a99"
+"""Of lines and of texts in pictures: they can be seen on light and dark ground."""
 TRACEBACK_CHARACTERS_MAX = 8000
 
 
@@ -202,8 +204,11 @@ def heat_map(points: Sequence[Point], names: Mapping[int, str], series: str) -> 
         "animation": False,
         "tooltip": {"show": True, "confine": True},
         "grid": {"left": 8, "right": 12, "top": 12, "bottom": 8, "containLabel": True},
-        "xAxis": {"type": "category", "data": [clock_time(at) for at in times]},
-        "yAxis": {"type": "category", "data": [names[task] for task in tasks]},
+        "textStyle": {"color": MIDDLE},
+        "xAxis": {"type": "category", "data": [clock_time(at) for at in times],
+                  "axisLabel": {"color": MIDDLE, "hideOverlap": True}},
+        "yAxis": {"type": "category", "data": [names[task] for task in tasks],
+                  "axisLabel": {"color": MIDDLE}},
         "visualMap": {
             "min": 0, "max": 1, "show": False,
             "inRange": {"color": ["#dbe7f6", "#f9a825", "#c62828"]},
@@ -226,8 +231,8 @@ def rate_lines(found: Mapping[str, Sequence[Point]], series: str) -> dict[str, A
         "tooltip": {"trigger": "axis", "confine": True},
         "legend": {"type": "scroll", "top": 4},
         "grid": {"left": 8, "right": 16, "top": 36, "bottom": 8, "containLabel": True},
-        "xAxis": {"type": "time"},
-        "yAxis": {"type": "value", "name": ""},
+        "xAxis": {"type": "time", "axisLabel": {"hideOverlap": True}},
+        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": FAINT}}},
         "series": lines,
     }
 

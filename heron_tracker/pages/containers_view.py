@@ -19,7 +19,7 @@ CONTAINERS = (
     Column("instances", "Instances", is_number=True),
     Column("cpu", "CPU of instances", is_number=True),
     Column("memory", "Memory of instances", is_number=True),
-    Column("waiting", "Waiting", is_number=True),
+    Column("waiting", "Tuples waiting", is_number=True),
     Column("dropped", "Dropped", is_number=True),
 )
 PROCESSES = (
@@ -90,7 +90,7 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
             "instances": Cell(len(plan.instances)),
             "cpu": Cell(cpu, _cores(cpu)),
             "memory": Cell(memory, size(memory)),
-            "waiting": Cell(waiting, f"{number(waiting)} tuples"),
+            "waiting": Cell(waiting, number(waiting)),
             "dropped": count_cell(manager.dropped if manager is not None else 0),
         },
     )

@@ -10,6 +10,8 @@ LEAST = 0.5
 """What is narrower is left out, with all above it."""
 CHARACTER = 6.7
 DEPTH_MAX = 80
+FORK = "fork_child ("
+"""Of heron_io.processes, as py-spy names it."""
 COLOURS = ("#f4a259", "#f2b36b", "#ee8e4a", "#f6c177", "#e98a5b", "#f0a97f")
 
 
@@ -31,10 +33,16 @@ def tree_of(folded: str) -> Frame:
             continue
         root.samples += int(count)
         at = root
-        for name in stack.split(";")[:DEPTH_MAX]:
+        for name in _own(stack.split(";"))[:DEPTH_MAX]:
             at = at.below.setdefault(name, Frame(name))
             at.samples += int(count)
     return root
+
+
+def _own(frames: list[str]) -> list[str]:
+    """Without those below which the process was forked: they are its parents' and all the same."""
+    forks = [at for at, name in enumerate(frames) if name.startswith(FORK)]
+    return frames[forks[-1] + 1 :] if forks else frames
 
 
 def depth_of(frame: Frame) -> int:

@@ -32,7 +32,7 @@ COLOURS: Mapping[str, str] = {
 """What is the matter with a component -> its colour, on light and dark ground."""
 SPAN_LEAST = 200.0
 """Of both axes, in the drawing's pixels."""
-ROOM_BESIDE, ROOM_BELOW = 0.12, 0.3
+ROOM_BESIDE, ROOM_BELOW = 0.18, 0.3
 """Beyond the outermost nodes, in parts of the whole: for their names."""
 CRITICAL = "#d81b60"
 PLAIN = "#90a4ae"

@@ -59,7 +59,9 @@ def milliseconds(value: float | None) -> str:
         return NOTHING
     if value >= 1000:
         return duration(value / 1000)
-    return f"{value:.0f} ms" if value >= 10 else f"{value:.2g} ms"
+    if 0 < value < 0.1:
+        return f"{value * 1000:.2g} µs"
+    return f"{value:.0f} ms" if value >= 10 or value == 0 else f"{value:.2g} ms"
 
 
 def clock_time(at: float) -> str:

@@ -1,11 +1,12 @@
 """A service with topologies that have one trouble each, as a user starts them."""
 
 import re
+import shutil
 from pathlib import Path
 
 import psutil
 
-from tests.process.process_support import Place, Running
+from tests.process.process_support import Place
 
 TROUBLES = Path(__file__).with_name("troubles.py")
 START_SECS = 120.0
@@ -17,7 +18,8 @@ class Site:
     def __init__(self, place: Place, prefix: str) -> None:
         self.place = place
         self._prefix = prefix
-        self._service: Running | None = None
+        # Errors name the file as it is seen from where the command runs.
+        shutil.copy(TROUBLES, place.path)
 
     def name(self, topology: str) -> str:
         """What a topology of troubles.py is called here."""
@@ -26,7 +28,7 @@ class Site:
     def submit(self, *topologies: str) -> None:
         """All at once; AssertionError with what one complains of."""
         commands = [
-            self.place.start("submit", TROUBLES, "-n", each, "-N", self.name(each))
+            self.place.start("submit", TROUBLES.name, "-n", each, "-N", self.name(each))
             for each in topologies
         ]
         for each in commands:

@@ -263,7 +263,7 @@ def test_a_log_is_followed_searched_and_begun_again_with_its_file() -> None:
 
 def test_a_flame_graph_shows_where_the_time_went() -> None:
     """Widths are shares; names cannot be markup."""
-    root = tree_of("main;<lambda> 30\nmain;sleep 10\nno stack\n")
+    root = tree_of("x;fork_child (p.py:1);main;<lambda> 30\nmain;sleep 10\nno stack\n")
     assert (root.samples, root.below["main"].samples) == (40, 40)
     picture = flame_svg(root)
     assert "&lt;lambda&gt;: 75.0% (30 samples)" in picture
@@ -277,7 +277,7 @@ def test_a_flame_graph_shows_where_the_time_went() -> None:
         (texts.number(999.6), "1k"), (texts.number(12_345), "12.3k"), (texts.number(3), "3"),
         (texts.duration(4.2), "4.2 s"), (texts.duration(200), "3 min 20 s"),
         (texts.duration(7500), "2 h 5 min"), (texts.size(1536), "1.5 KiB"),
-        (texts.share(0.054), "5.4%"), (texts.milliseconds(0.0512), "0.051 ms"),
+        (texts.share(0.054), "5.4%"), (texts.milliseconds(0.0512), "51 µs"),
         (texts.marked("`a<b` is slow"), "<code>a&lt;b</code> is slow"),
         (texts.marked("a ` alone"), "a ` alone"),
     ],
