@@ -1,7 +1,7 @@
 """The routes put together: who may pass, errors in the words of whoever is spoken to, metrics."""
 
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from html import escape
 from typing import Any
 
@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
-from heron_tracker.access import Refusal, refusal
+from heron_tracker.access import ABOUT_THE_SITE, WEBSOCKET, Refusal, refusal
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
@@ -40,7 +40,18 @@ def application(service: Service, options: Options) -> Application:
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
-    return Guard(WithPages(app, service), options)
+
+    def refused_action(headers: Mapping[str, str]) -> str:
+        found = refusal("POST", as_from_a_page(headers), options)
+        return "" if found is None else found.text
+
+    return Guard(WithPages(app, service, refused_action), options)
+
+
+def as_from_a_page(headers: Mapping[str, str]) -> dict[str, str]:
+    """Of the request for a page: a link on another site may have led there, but what is clicked on
+    it comes over its own websocket."""
+    return {name: value for name, value in headers.items() if name not in ABOUT_THE_SITE}
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -113,8 +124,7 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        # A websocket may change things, and another site's page can open one: it is no reading.
-        refused = refusal(scope.get("method", "WEBSOCKET"), headers, self._options)
+        refused = refusal(scope.get("method", WEBSOCKET), headers, self._options)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
             return

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nicegui import ui
 
@@ -27,9 +27,10 @@ from scheduler.user_folder import Home
 class ActionsPanel:
     """Of one topology."""
 
-    def __init__(self, service: Service, name: str) -> None:
+    def __init__(self, service: Service, name: str, refused: Callable[[], str]) -> None:
         self._service = service
         self._name = name
+        self._refused = refused
         self._number: int | None = None
         self._buttons: Shown[tuple[Action, ...]] = Shown(self._draw)
         self._progress = ui.label().classes("progress").props('role="status"')
@@ -76,15 +77,20 @@ class ActionsPanel:
         dialog.open()
 
     async def _do(self, action: Action, wanted: Mapping[str, float | None]) -> None:
+        text, number = await asyncio.to_thread(self._asked, action, wanted)
+        self._number = self._number if number is None else number
+        self._progress.set_text(text)
+        self._progress.classes(replace="progress" + (" bad" if number is None else ""))
+
+    def _asked(self, action: Action, wanted: Mapping[str, float | None]) -> tuple[str, int | None]:
+        """What to say, and the number of the request; None for one that is refused."""
+        if refused := self._refused():
+            return refused, None
         folder = Home.of_user().savepoint(self._name, time.strftime("%Y%m%d-%H%M%S"))
         try:
             snapshot = self._service.topology(self._name)
             arguments = arguments_of(action, snapshot, wanted, folder)
-            self._number = await asyncio.to_thread(
-                self._service.ask, snapshot, KINDS[action], arguments
-            )
+            number = self._service.ask(snapshot, KINDS[action], arguments)
         except HeronError as error:
-            self._progress.set_text(str(error))
-            self._progress.classes(replace="progress bad")
-            return
-        self._progress.set_text(f"{action.value}: request {self._number} stands in the state store")
+            return str(error), None
+        return f"{action.value}: request {number} stands in the state store", number

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse
 
 from heron_tracker.pages.links import is_page
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
+from heron_tracker.pages.permission import Refused
 from heron_tracker.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -30,9 +31,10 @@ CLOSE_POLICY = 1008
 class WithPages:
     """The application of the REST services, and the pages for what they do not answer."""
 
-    def __init__(self, rest: Application, service: Service) -> None:
+    def __init__(self, rest: Application, service: Service, refused: Refused) -> None:
         self._rest = rest
         self._service = service
+        self._refused = refused
         self._pages: FastAPI | None = None
         self._loading = asyncio.Lock()
         self._running = AsyncExitStack()
@@ -61,7 +63,7 @@ class WithPages:
         async with self._loading:
             if self._pages is None:
                 site = await asyncio.to_thread(importlib.import_module, "heron_tracker.pages.site")
-                pages: FastAPI = site.pages(self._service)
+                pages: FastAPI = site.pages(self._service, self._refused)
                 await self._running.enter_async_context(pages.router.lifespan_context(pages))
                 self._pages = pages
             return self._pages

@@ -11,6 +11,7 @@ from heron_tracker.pages.component_page import component_page
 from heron_tracker.pages.front_page import front_page
 from heron_tracker.pages.links import PREFIX
 from heron_tracker.pages.logs_page import logs_page
+from heron_tracker.pages.permission import Refused
 from heron_tracker.pages.profile_page import profile_page
 from heron_tracker.pages.topology_page import topology_page
 from heron_tracker.service import Service
@@ -23,9 +24,9 @@ TOPOLOGY = f"{PREFIX}/topology"
 STYLE = Path(__file__).with_name("style.css")
 
 
-def pages(service: Service) -> FastAPI:
+def pages(service: Service, refused: Refused) -> FastAPI:
     """The application with the pages; its lifespan has to be entered before it is asked."""
-    add_pages(service)
+    add_pages(service, refused)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     ui.run_with(
         app,
@@ -39,7 +40,7 @@ def pages(service: Service) -> FastAPI:
     return app
 
 
-def add_pages(service: Service) -> None:
+def add_pages(service: Service, refused: Refused) -> None:
     """Register all pages."""
     ui.add_css(STYLE.read_text("utf-8"), shared=True)
 
@@ -49,7 +50,7 @@ def add_pages(service: Service) -> None:
 
     @ui.page(f"{TOPOLOGY}/{{name}}")
     def topology(request: Request, name: str) -> None:
-        topology_page(service, request, name)
+        topology_page(service, request, name, refused)
 
     @ui.page(f"{TOPOLOGY}/{{name}}/component/{{component}}")
     def component(request: Request, name: str, component: str) -> None:

@@ -15,6 +15,7 @@ from heron_tracker.pages.component_page import CHART_SECS, HISTORY_SECS
 from heron_tracker.pages.component_view import fine, rate_lines
 from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
 from heron_tracker.pages.graph_panel import GraphPanel
+from heron_tracker.pages.permission import Refused
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.pages.topology_view import (
     COMPONENTS,
@@ -32,13 +33,13 @@ LINES_MAX = 20
 """In the chart: more cannot be told apart."""
 
 
-def topology_page(service: Service, request: Request, name: str) -> None:
+def topology_page(service: Service, request: Request, name: str, refused: Refused) -> None:
     """Draw it, and keep it fresh."""
     with frame(request, name, name, ""):
         sentence = Sentence()
         facts = Shown(facts_line)
         cards = Cards(names_topology=False)
-        actions = ActionsPanel(service, name)
+        actions = ActionsPanel(service, name, lambda: refused(request.headers))
         graph = GraphPanel(name)
         ui.label("Components").classes("heading")
         components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")

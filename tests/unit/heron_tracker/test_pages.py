@@ -12,6 +12,9 @@ from client_support import Asked
 from tracker_support import snapshot, stats
 
 from heron_io.state_store.file_store import FileStore
+from heron_tracker.access import refusal
+from heron_tracker.application import as_from_a_page
+from heron_tracker.options import Options
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
 
@@ -43,12 +46,15 @@ async def _visit(asked: Asked) -> None:
 
         from heron_tracker.pages.site import add_pages
     async with user_simulation(lambda: None) as user:
-        add_pages(asked.service)
+        add_pages(asked.service, lambda headers: "only operators")
         await user.open("/")
         await user.should_see("bottleneck")
         await user.should_see(kind=ui.table)
         await user.open("/ui/topology/words")
         await user.should_see("Deactivate")
+        user.find("Deactivate").click()
+        user.find("Yes, deactivate").click()
+        await user.should_see("only operators")
         for tab in ("containers", "checkpoints", "configuration", "profile", "component/count"):
             await user.open(f"/ui/topology/words/{tab}")
             await user.should_see("heronpy")
@@ -96,3 +102,12 @@ def test_another_site_s_page_cannot_open_the_websocket(
     assert reasons[0] == ""
     assert "another site" in reasons[1]
     assert "this machine" in reasons[2]
+
+
+def test_a_page_may_do_what_its_reader_may_do() -> None:
+    """A link on another site may lead to the page; the token is asked for all the same."""
+    options = Options(token="0123456789abcdef")
+    headers = {"authorization": "Bearer 0123456789abcdef", "sec-fetch-site": "cross-site"}
+    assert refusal("POST", headers, options) is not None
+    assert refusal("POST", as_from_a_page(headers), options) is None
+    assert refusal("POST", as_from_a_page({"cookie": "x=y"}), options) is not None
