@@ -18,6 +18,9 @@ from heron_tracker.options import Options
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
 
+RETRIES = 300
+"""Of a tenth of a second each: what is pushed comes when it comes."""
+
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[Asked]:
@@ -48,16 +51,16 @@ async def _visit(asked: Asked) -> None:
     async with user_simulation(lambda: None) as user:
         add_pages(asked.service, lambda headers: "only operators")
         await user.open("/")
-        await user.should_see("bottleneck")
-        await user.should_see(kind=ui.table)
+        await user.should_see("bottleneck", retries=RETRIES)
+        await user.should_see(kind=ui.table, retries=RETRIES)
         await user.open("/ui/topology/words")
-        await user.should_see("Deactivate")
+        await user.should_see("Deactivate", retries=RETRIES)
         user.find("Deactivate").click()
         user.find("Yes, deactivate").click()
-        await user.should_see("only operators")
+        await user.should_see("only operators", retries=RETRIES)
         for tab in ("containers", "checkpoints", "configuration", "profile", "component/count"):
             await user.open(f"/ui/topology/words/{tab}")
-            await user.should_see("heronpy")
+            await user.should_see("heronpy", retries=RETRIES)
 
 
 def test_without_nicegui_the_rest_works_and_says_how_to_get_the_pages(
