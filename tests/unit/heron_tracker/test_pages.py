@@ -88,7 +88,11 @@ def _websocket(asked: Asked, headers: dict[str, str]) -> list[dict[str, Any]]:
         "type": "websocket", "path": "/_nicegui_ws/socket.io/", "query_string": b"",
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }  # fmt: skip
-    asyncio.run(asked.application(scope, receive, send))
+
+    async def connect() -> None:
+        await asked.application(scope, receive, send)
+
+    asyncio.run(connect())
     return sent
 
 
