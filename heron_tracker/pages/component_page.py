@@ -17,6 +17,7 @@ from heron_tracker.pages.component_view import (
 from heron_tracker.pages.component_view import (
     component_page as view_of,
 )
+from heron_tracker.pages.found_problems import FoundProblems
 from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
 from heron_tracker.pages.links import component_page as link_to
 from heron_tracker.pages.tables import LiveTable
@@ -29,7 +30,9 @@ CHART_SECS = 10.0
 """Between two looks at the history, which has a point every ten seconds."""
 
 
-def component_page(service: Service, request: Request, topology: str, name: str) -> None:
+def component_page(
+    service: Service, request: Request, topology: str, name: str, problems: FoundProblems
+) -> None:
     """Draw it, and keep it fresh."""
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
         sentence = Sentence()
@@ -55,7 +58,7 @@ def component_page(service: Service, request: Request, topology: str, name: str)
         if stats is None:
             sentence.show(f"{topology} has no numbers of a component `{name}`", "quiet")
             return
-        found = service.collector.problems(topology)
+        found = problems.of(snapshot)
         view = view_of(snapshot, name, stats, found, service.calendar())
         sentence.show(view.sentence, view.tone)
         facts.show(view.facts)

@@ -3,13 +3,14 @@
 from fastapi import Request
 
 from heron_tracker.pages.cards import Cards, Sentence
+from heron_tracker.pages.found_problems import FoundProblems
 from heron_tracker.pages.frame import frame, keep_fresh
 from heron_tracker.pages.overview_view import COLUMNS, overview
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.service import Service
 
 
-def front_page(service: Service, request: Request) -> None:
+def front_page(service: Service, request: Request, problems: FoundProblems) -> None:
     """Draw it, and keep it fresh."""
     with frame(request, "Topologies"):
         sentence = Sentence()
@@ -17,10 +18,8 @@ def front_page(service: Service, request: Request) -> None:
         table = LiveTable(COLUMNS, "No topology is running", "All topologies")
 
     def refresh() -> None:
-        found = [
-            (each, service.collector.problems(each.name)) for each in service.collector.snapshots()
-        ]
-        for each, _ in found:
+        found = [(each, problems.of(each)) for each in service.collector.snapshots()]
+        for each, _ in found:  # it counts as looked at
             service.collector.snapshot(each.name)
         view = overview(found, service.calendar())
         sentence.show(view.sentence, view.tone)

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from heron_tracker.pages import part_pages
 from heron_tracker.pages.component_page import component_page
+from heron_tracker.pages.found_problems import FoundProblems
 from heron_tracker.pages.front_page import front_page
 from heron_tracker.pages.links import PREFIX
 from heron_tracker.pages.logs_page import logs_page
@@ -42,19 +43,20 @@ def pages(service: Service, refused: Refused) -> FastAPI:
 
 def add_pages(service: Service, refused: Refused) -> None:
     """Register all pages."""
+    problems = FoundProblems(service)
     ui.add_css(STYLE.read_text("utf-8"), shared=True)
 
     @ui.page("/")
     def front(request: Request) -> None:
-        front_page(service, request)
+        front_page(service, request, problems)
 
     @ui.page(f"{TOPOLOGY}/{{name}}")
     def topology(request: Request, name: str) -> None:
-        topology_page(service, request, name, refused)
+        topology_page(service, request, name, problems, refused)
 
     @ui.page(f"{TOPOLOGY}/{{name}}/component/{{component}}")
     def component(request: Request, name: str, component: str) -> None:
-        component_page(service, request, name, component)
+        component_page(service, request, name, component, problems)
 
     @ui.page(f"{TOPOLOGY}/{{name}}/logs")
     def logs(request: Request, name: str, file: str = "") -> None:

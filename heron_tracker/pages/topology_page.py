@@ -13,6 +13,7 @@ from heron_tracker.pages.actions_panel import ActionsPanel
 from heron_tracker.pages.cards import Cards, Sentence
 from heron_tracker.pages.component_page import CHART_SECS, HISTORY_SECS
 from heron_tracker.pages.component_view import fine, rate_lines
+from heron_tracker.pages.found_problems import FoundProblems
 from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
 from heron_tracker.pages.graph_panel import GraphPanel
 from heron_tracker.pages.permission import Refused
@@ -33,7 +34,9 @@ LINES_MAX = 20
 """In the chart: more cannot be told apart."""
 
 
-def topology_page(service: Service, request: Request, name: str, refused: Refused) -> None:
+def topology_page(
+    service: Service, request: Request, name: str, problems: FoundProblems, refused: Refused
+) -> None:
     """Draw it, and keep it fresh."""
     with frame(request, name, name, ""):
         sentence = Sentence()
@@ -55,7 +58,7 @@ def topology_page(service: Service, request: Request, name: str, refused: Refuse
             sentence.show(f"{name} is not running: it has ended, or was never submitted", "quiet")
             return
         operations = await asyncio.to_thread(_operations, service, name)
-        found = service.collector.problems(name)
+        found = problems.of(snapshot)
         view = view_of(snapshot, found, service.calendar())
         sentence.show(view.sentence, view.tone)
         facts.show(view.facts)

@@ -51,8 +51,8 @@ def test_ctrl_c_lets_arrive_what_is_in_flight_and_ends_the_pages(place: Place) -
     running = started(place, "--ui")
     address = re.search(r"pages at (\S+)", running.err)
     assert address is not None
-    shown = httpx.get(f"{address[1]}/topologies/info?topology=Forever", timeout=DEADLINE_SECS)
-    assert shown.status_code == 200, shown.text
+    shown = f"{address[1]}/topologies/info?topology=Forever"
+    running.until(lambda: httpx.get(shown, timeout=DEADLINE_SECS).is_success, "it is shown")
     running.signal(signal.SIGINT)
     finished = end_without_traceback(running)
     assert finished.code == 130

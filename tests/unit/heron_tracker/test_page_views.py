@@ -34,6 +34,7 @@ from heron_tracker.pages.links import is_page
 from heron_tracker.pages.links import topology_page as link_to
 from heron_tracker.pages.log_view import LINES_MAX, LogTail
 from heron_tracker.pages.overview_view import overview
+from heron_tracker.pages.since_view import busy_since
 from heron_tracker.pages.topology_view import events_table, topology_page
 from heron_tracker.problems import Problem, ProblemKind, problems
 from heron_tracker.snapshot import TopologySnapshot
@@ -194,6 +195,19 @@ def test_history_becomes_lines_and_a_heat_map() -> None:
     options = heat_map(fine(points), {4: "count[0]", 5: "count[1]"}, "__capacity")
     assert options["yAxis"]["data"] == ["count[0]", "count[1]"]
     assert [1, 0, 0.5] in options["series"][0]["data"]
+
+
+def test_since_when_is_known_though_the_service_was_started_later() -> None:
+    """The history of the service before it shows when the bolt became busy."""
+    (problem, _), *_rest = found(slow())
+    busy = [Point("count", at, 10, {4: {"__capacity": 0.95}, 5: {}}) for at in (140, 150, 160)]
+    calm = Point("count", 130, 10, {4: {"__capacity": 0.2}})
+    before = Point("count", 120, 10, {4: {"__capacity": 0.99}})
+    assert busy_since([before, calm, *busy], problem, 172.0) == 140.0
+    assert busy_since([*busy], problem, 400.0) == 400.0
+    assert busy_since([], problem, 172.0) == 172.0
+    other = replace(problem, kind=ProblemKind.FAILING)
+    assert busy_since(busy, other, 172.0) == 172.0
 
 
 def test_containers_and_configuration_show_processes_and_hide_secrets() -> None:
