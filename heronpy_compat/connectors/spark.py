@@ -253,6 +253,10 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
             for writer, (segment, _) in found[-1].items():
                 self._remove(writer, segment)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Where to read on; an engine that keeps state has what was emitted before."""
+        return {"_positions": self._positions}
+
     def _remove(self, writer: str, before: int) -> None:
         """Remove this instance's parts of the segments before a number."""
         log = SegmentLog(self._folder, writer)

@@ -14,7 +14,8 @@ from clean_environment import CleanEnvironment
 from heron_io.java import find_java, java_home_for_spark
 from tests.process.process_support import until
 
-SECS = 240.0
+SECS = 600.0
+"""For what takes half a minute where nothing else runs."""
 COUNTS = """
 import json, deltalake
 rows = []

@@ -10,7 +10,8 @@ from deltalake import DeltaTable
 
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_spark.tables import settings
-from heronpy_compat.spark import dataframe_of, delta_table, run, spout_of, start
+from heronpy_compat.connectors.segments import SegmentLog, writers_of
+from heronpy_compat.spark import HeronpySource, dataframe_of, delta_table, run, spout_of, start
 from session_topologies import totals
 from tests.process.process_support import EXAMPLES, until
 
@@ -80,6 +81,32 @@ def test_two_topologies_at_once_in_the_user_s_session(spark: Any, tmp_path: Path
     assert not rows.isStreaming
     assert {each["key"]: each["total"] for each in rows.collect()} == ended
     assert dict(spark.conf.getAll) == before
+
+
+def test_one_query_writes_for_a_topology_and_another_reads_what_one_has_written(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Both by the data source, which a SparkSpout or SparkSink would meet in the same folder."""
+    folder, table = str(tmp_path / "shared"), tmp_path / "table"
+    (tmp_path / "in").mkdir()
+    add_lines(tmp_path / "in", 0)
+    spark.dataSource.register(HeronpySource)
+    lines = spark.readStream.text(str(tmp_path / "in")).writeStream.format("heronpy")
+    lines = lines.option("path", folder).option("checkpointLocation", str(tmp_path / "of lines"))
+    lines.trigger(availableNow=True).start().awaitTermination()
+    (writer,) = writers_of(folder)
+    log = SegmentLog(folder, writer)
+    assert [list(log.rows(part)) for part in log.segment(0).parts] == [[["storm heron"]]]
+    tap = SegmentLog(folder, "00000")
+    tap.append(["other", "value"], [[1, "from a topology"]], "transaction")
+    stream = spark.readStream.format("heronpy").schema("value string")
+    rows = stream.option("path", folder).load().writeStream.foreachBatch(delta_table(table))
+    rows = rows.option("checkpointLocation", str(tmp_path / "of rows")).trigger(availableNow=True)
+    rows.start().awaitTermination()
+    tap.append(["value"], [["later"]], "another transaction")
+    rows.start().awaitTermination()
+    written = DeltaTable(table).to_pyarrow_table()["value"].to_pylist()
+    assert sorted(written) == ["from a topology", "later", "storm heron"]
 
 
 def test_what_cannot_be_is_said_in_one_line(spark: Any, tmp_path: Path) -> None:

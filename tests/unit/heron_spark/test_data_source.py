@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from heron_core.errors import UsageError
+from heron_core.errors import ComponentError, UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_to_json
 from heron_io.state_store.opening import open_store
@@ -19,7 +19,7 @@ from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.segments import Segment, SegmentLog
 from heronpy_compat.connectors.spark import SparkSink, SparkSpout
 from heronpy_compat.loading.topology_sources import topology_from
-from heronpy_compat.testing import TesterError, TopologyTester, check_two_phase_sink
+from heronpy_compat.testing import TopologyTester, check_two_phase_sink
 
 EXACT = "EFFECTIVELY_ONCE"
 NUMBERS = StructType([StructField("number", LongType())])
@@ -219,5 +219,5 @@ def test_what_cannot_be_written_or_shared_is_one_line(tmp_path: Path) -> None:
     options = {"path": str(tmp_path), "checkpointLocation": f"file:{tmp_path}/checkpoint"}
     write_batch(HeronpySource(options).streamWriter(NUMBERS, False), 0, [1])
     assert rows_in(tmp_path) == [1]
-    with pytest.raises(TesterError, match=r"spark\.folder is 'here': an absolute path is needed"):
+    with pytest.raises(ComponentError, match="'here': an absolute path is needed"):
         TopologyTester(feeding(Path("here"), EXACT)).__enter__()

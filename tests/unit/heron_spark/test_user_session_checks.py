@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a class whose module is not there": (
         lambda: start(without_class("no_such_module.Orders"), session("local[2]")),
-        "spout 'orders': module no_such_module not found (for class Orders): a component's class is in",
+        "spout 'orders': module no_such_module not found (for class Orders): a component's class",
     ),
     "a class that its module has not": (
         lambda: dataframe_of(without_class("json.Orders"), session("local[2]"), "orders"),
