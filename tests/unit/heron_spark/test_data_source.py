@@ -169,8 +169,8 @@ class Source(Spout):
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The user's own state store."""
-    monkeypatch.setenv("HERONPY_HOME", str(tmp_path / "home"))
-    opened = open_store(f"file://{tmp_path}/home/state")
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path / "own"))
+    opened = open_store(f"file://{tmp_path}/own/state")
     yield opened
     opened.close()
 

@@ -33,11 +33,11 @@ class Right(Topology):
     twice = Twice.spec(inputs=[source])
 
 
-def session(master: str, *, stopped: bool = False, **conf: str) -> Any:
+def session(master: str, conf: dict[str, str] | None = None, *, stopped: bool = False) -> Any:
     """What is asked of a session before its JVM is."""
     scala = SimpleNamespace(isStopped=lambda: stopped)
     context = SimpleNamespace(master=master, _jsc=SimpleNamespace(sc=lambda: scala))
-    return SimpleNamespace(sparkContext=context, conf=conf)
+    return SimpleNamespace(sparkContext=context, conf=conf or {})
 
 
 def without_class(path: str) -> TopologySpec:
@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a checkpoint that is no path": (
         lambda: run(
-            Right, session(CLUSTER, **{"spark.sql.streaming.checkpointLocation": "hdfs://there"})
+            Right, session(CLUSTER, {"spark.sql.streaming.checkpointLocation": "hdfs://there"})
         ),
         f"a session at {CLUSTER} needs checkpoint=, a folder that every worker reaches",
     ),
