@@ -39,6 +39,10 @@ COMMANDS = {
         "heron_cli.commands.update",
         "Change the number of instances or containers of a running topology.",
     ),
+    "advise": (
+        "heron_cli.commands.advise",
+        "Say how many instances each bolt of a running topology needs.",
+    ),
     "restart": ("heron_cli.commands.restart", "Restart a topology's containers, or one of them."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
     "package": ("heron_cli.commands.package", "Put a project and its packages into one archive."),

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from heron_core.algorithms.autoscale.options import Options
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.operations import EXCLUSIVE, Kind, Operation, State
@@ -30,6 +31,7 @@ from heron_io.processes import (
 )
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from scheduler.autoscaling import Autoscaling
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
 from scheduler.operations import Requests, is_under_way, update_under_way
@@ -179,7 +181,13 @@ def runner_job(
             with _opened(store_url) as store, MasterClient(store, name) as client:
                 containers = ChildContainers(store, name, scheduler, are_children, back_secs)
                 steps = OperationSteps(store, name, client, containers)
-                _serve(OperationRunner(Requests(store, name), steps), OwnNodes(store, announced))
+                requests = Requests(store, name)
+                runner = OperationRunner(requests, steps)
+                options = Options.of(submission.topology)
+                scaling = Autoscaling(
+                    submission.topology, options, store, client, requests, are_children
+                )
+                _serve(runner, OwnNodes(store, announced), scaling)
         except (Killed, NameTaken) as killed:
             log.info("the topology ends: %s", killed)
             link.report(str(killed))
@@ -195,13 +203,14 @@ def runner_job(
     )
 
 
-def _serve(runner: OperationRunner, nodes: OwnNodes) -> None:
+def _serve(runner: OperationRunner, nodes: OwnNodes, scaling: Autoscaling) -> None:
     """Carry out requests until one of them is to kill the topology: Killed; or until the topology
     has lost its name: NameTaken."""
     while True:
         try:
             nodes.look(time.monotonic())
             runner.poll()
+            scaling.poll(time.monotonic())
             time.sleep(POLL_SECS)
         except StateStoreError as error:  # it finds its server again by itself
             log.warning("%s", error)
