@@ -1,10 +1,10 @@
-"""A load triples while nobody looks: how long until the autoscaler has given the bolt enough instances?
+"""A load triples while nobody looks: how long until the bolt has enough instances?
 
 python -m benchmarks.tripled_load --rounds 3
 
-One bolt, which takes 4 ms for a tuple, is 60 % busy, and is offered three times that from one moment
-on. Windows and cool-down are short, so what is measured is that it follows by itself, in how many
-decisions, and where it stops; the time is mainly that of the window.
+One bolt, which takes 4 ms for a tuple, is 60 % busy, and is offered three times that from one
+moment on. Windows and cool-down are short, so what is measured is that the autoscaler follows by
+itself, in how many decisions, and where it stops; the time is mainly that of the window.
 """
 
 import time

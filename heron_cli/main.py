@@ -52,6 +52,10 @@ COMMANDS = {
         "Show how many containers each topology has on each host.",
     ),
     "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
+    "bench": (
+        "heron_cli.commands.bench",
+        "Measure this machine: throughput, or recovery from kill -9.",
+    ),
     "remove_logs": (
         "heron_cli.commands.remove_logs",
         "Remove the logs of a topology that has ended.",

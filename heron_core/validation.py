@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from heron_core import config, config_keys
-from heron_core.algorithms.autoscale.options import Options as AutoscaleOptions
+from heron_core.algorithms.autoscale.options import check as check_autoscale
 from heron_core.errors import TopologyError
 from heron_core.topology import (
     SYSTEM_COMPONENT,
@@ -219,7 +219,7 @@ def _config_problems(topology: TopologySpec) -> Iterator[str]:
     found = (
         _misspelt(topology.config)
         or _complaint(partial(config.check, topology.config))
-        or _complaint(partial(AutoscaleOptions.of, topology))
+        or _complaint(partial(check_autoscale, topology))
     )
     if found is not None:
         yield f"config of the topology: {found}"

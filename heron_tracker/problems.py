@@ -247,9 +247,10 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | 
     return Problem(
         kind=ProblemKind.SKEWED,
         component=name,
-        what=f"key {hot.key} is {hot.share:.0%} of the input of `{name}`, whose busiest instance is "
-        f"{component.capacity:.0%} busy",
-        cure="more instances do not help: group by a finer key, or by partial key and add up behind",
+        what=f"key {hot.key} is {hot.share:.0%} of the input of `{name}`, whose busiest instance "
+        f"is {component.capacity:.0%} busy",
+        cure="more instances do not help: group by a finer key, or by partial key and add up "
+        "behind",
         weight=hot.share,
     )
 

@@ -1,5 +1,5 @@
-"""Has the number of instances follow the load: asks the master for numbers, decides, and asks for an
-update as a person would, by a durable request.
+"""Has the number of instances follow the load: asks the master for numbers, decides, and asks for
+an update as a person would, by a durable request.
 
 It is a part of the process that carries out operations (operation_runner.py), because that outlives
 a command and may use the state store. What is decided and when is pure (heron_core.algorithms.
@@ -126,7 +126,7 @@ class Autoscaling:
 
 
 def pending_limits(topology: TopologySpec) -> dict[str, int]:
-    """spout -> what each of its instances may have pending, in a topology whose tuples are acked."""
+    """spout -> what each instance may have pending, in a topology whose tuples are acked."""
     limits: dict[str, int] = {}
     for each in topology.components:
         config = keys.with_defaults({**topology.config, **each.config})

@@ -41,9 +41,9 @@ LOOK_SECS = 1.0
 def advise_command(target: Target, seconds: float, as_json: bool) -> None:
     """Say how many instances each bolt of the running topology NAME needs; change nothing.
 
-    It goes by how long each instance works for a tuple, and by what the spouts would emit if nothing
-    held them back. The topology's limits (topology.autoscale.*) are kept. Every look shows what the
-    autoscaler would see; topology.autoscale.mode: on has it act by itself.
+    It goes by how long each instance works for a tuple, and by what the spouts would emit if
+    nothing held them back. The topology's limits (topology.autoscale.*) are kept; with
+    topology.autoscale.mode: on the topology acts by itself.
 
     \b
     heronpy advise wordcount

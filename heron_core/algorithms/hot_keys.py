@@ -99,7 +99,7 @@ def are_hot_keys(value: Any) -> bool:
     if type(value) is not dict or type(value.get("total")) is not float:
         return False
     rows = value.get("keys")
-    return type(rows) in (list, tuple) and all(
+    return isinstance(rows, list | tuple) and all(
         type(each) in (list, tuple)
         and len(each) == 2
         and type(each[0]) is str

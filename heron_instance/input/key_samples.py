@@ -1,7 +1,7 @@
 """Which keys of a bolt's input are frequent, by a sample: one tuple of a batch now and then.
 
-A batch is looked at if the last look is long enough ago, so the cost is bounded by the clock and not
-by the rate; a sampled tuple stands for all that were processed since the one before.
+A batch is looked at if the last look is long enough ago, so the cost is bounded by the clock and
+not by the rate; a sampled tuple stands for all that were processed since the one before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ REPORT_SECS = 1.0
 TEXT_CHARACTERS_MAX = 40
 NEVER = float("inf")
 STEP = 7919
-"""From batch to batch another position is taken: a prime, so that no period of the data meets it."""
+"""From batch to batch another position: a prime, so that no period of the data meets it."""
 
 Positions = Mapping[tuple[str, str], tuple[int, ...]]
 """(component, stream) -> where the fields stand by which it is grouped."""

@@ -92,9 +92,7 @@ def _grown(found: Assessment, needs: int, demand: Demand, options: Options) -> A
         return replace(found, because=f"{busy}, and {demand.because}: more instances do not help")
     wanted = min(needs, number * GROWTH_MAX, most)
     if wanted <= number:
-        return replace(
-            found, because=f"{busy}: {needs} instances would do, and it may have {most}"
-        )
+        return replace(found, because=f"{busy}: {needs} instances would do, and it may have {most}")
     return replace(found, wanted=wanted, because=busy)
 
 

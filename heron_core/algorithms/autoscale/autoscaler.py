@@ -173,9 +173,9 @@ class Autoscaler:
             hoped = before.rate * (each.instances - before.instances)
             if each.wanted > each.instances and has - had < GAINED_MIN * hoped:
                 why = (
-                    f"{each.instances} instances can process {has:,.0f} tuples/s, {before.instances} "
-                    f"could {had:,.0f}: more do not help, the machines or what it waits for are the "
-                    "limit"
+                    f"{each.instances} instances can process {has:,.0f} tuples/s, "
+                    f"{before.instances} could {had:,.0f}: more do not help, the machines or what "
+                    "it waits for are the limit"
                 )
                 self._held[name] = (now + HELD_COOLDOWNS * self._options.cooldown_secs, why)
         until, why = self._held.get(name, (now, ""))

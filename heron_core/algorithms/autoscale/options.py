@@ -87,6 +87,11 @@ class Options:
         return component in self.instances_max
 
 
+def check(topology: TopologySpec) -> None:
+    """TopologyError if a setting is wrong."""
+    Options.of(topology)
+
+
 def _check(options: Options) -> None:
     if options.window_secs < options.interval_secs:
         raise TopologyError(

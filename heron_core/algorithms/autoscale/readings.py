@@ -175,8 +175,8 @@ def _load(pairs: list[tuple[Reading, Reading]], secs: float, full: float) -> Loa
 
 
 def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Readings:
-    """The readings in a topology's numbers, with all instances; `pending_max`: spout -> what each of
-    its instances may have pending, where that is limited."""
+    """The readings in a topology's numbers, with all instances; `pending_max`: spout -> what each
+    of its instances may have pending, where that is limited."""
     rows = stats.instances or ()
     paused = {task: each.paused_secs for task, each in stats.paused.items()}
     return Readings(

@@ -6,6 +6,7 @@ offered, less what the fullest bolt cannot take; for that share of the step it c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
 from heron_core.algorithms.autoscale.options import Options
@@ -174,6 +175,5 @@ class Fluid:
 
 
 def _reversals(numbers: Sequence[int]) -> int:
-    moves = [after > before for before, after in zip(numbers, numbers[1:], strict=False)
-             if after != before]  # fmt: skip
-    return sum(one != other for one, other in zip(moves, moves[1:], strict=False))
+    moves = [after > before for before, after in pairwise(numbers) if after != before]
+    return sum(one != other for one, other in pairwise(moves))
