@@ -97,6 +97,10 @@ EXIT = "exit"
 MEMORY = "memory"
 ROCKSDB = "rocksdb"
 
+OFF = "off"
+ADVISE = "advise"
+ON = "on"
+
 STAGE = "stage"
 SPOUT = "spout"
 DROP = "drop"
@@ -154,7 +158,7 @@ DEFAULTS: Mapping[str, Any] = {
     # Heron's: a cluster may take minutes for new containers.
     UPDATE_REACTIVATE_WAIT_SECS: 600,
     # Another number of instances is the user's decision, as is who pays for them.
-    AUTOSCALE_MODE: "off",
+    AUTOSCALE_MODE: OFF,
     AUTOSCALE_POLICY: "rates",
     AUTOSCALE_INTERVAL_SECS: 5,
     # Six looks: reports of a second and bursts of a few are levelled out.
@@ -272,8 +276,8 @@ def autoscale_mode(config: Mapping[str, Any]) -> str:
     """What autoscaling does: off (default), advise or on. YAML reads both words as booleans."""
     value = config[AUTOSCALE_MODE]
     if isinstance(value, bool):
-        return "on" if value else "off"
-    return _one_of(config, AUTOSCALE_MODE, "off", "advise", "on")
+        return ON if value else OFF
+    return _one_of(config, AUTOSCALE_MODE, OFF, ADVISE, ON)
 
 
 def autoscale_policy(config: Mapping[str, Any]) -> str:

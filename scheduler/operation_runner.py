@@ -11,16 +11,17 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from heron_core.algorithms.autoscale.options import Options
+from heron_core.config import OFF, autoscale_mode, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.operations import EXCLUSIVE, Kind, Operation, State
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
+from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
 from heron_io.master_client import MasterClient
 from heron_io.processes import (
@@ -31,7 +32,6 @@ from heron_io.processes import (
 )
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.autoscaling import Autoscaling
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
 from scheduler.operations import Requests, is_under_way, update_under_way
@@ -183,11 +183,8 @@ def runner_job(
                 steps = OperationSteps(store, name, client, containers)
                 requests = Requests(store, name)
                 runner = OperationRunner(requests, steps)
-                options = Options.of(submission.topology)
-                scaling = Autoscaling(
-                    submission.topology, options, store, client, requests, are_children
-                )
-                _serve(runner, OwnNodes(store, announced), scaling)
+                scale = _autoscaling(submission.topology, store, client, requests, are_children)
+                _serve(runner, OwnNodes(store, announced), scale)
         except (Killed, NameTaken) as killed:
             log.info("the topology ends: %s", killed)
             link.report(str(killed))
@@ -203,14 +200,34 @@ def runner_job(
     )
 
 
-def _serve(runner: OperationRunner, nodes: OwnNodes, scaling: Autoscaling) -> None:
+def _autoscaling(
+    topology: TopologySpec,
+    store: StateStore,
+    client: MasterClient,
+    requests: Requests,
+    has_room: bool,
+) -> Callable[[float], None] | None:
+    """What is to be called with the time now and then; None if the number of instances is not to
+    follow the load."""
+    if autoscale_mode(with_defaults(topology.config)) == OFF:
+        return None
+    # Only now: few topologies need it, and each of them forks from whoever imports this module.
+    from heron_core.algorithms.autoscale.options import Options
+    from scheduler.autoscaling import Autoscaling
+
+    options = Options.of(topology)
+    return Autoscaling(topology, options, store, client, requests, has_room).poll
+
+
+def _serve(runner: OperationRunner, nodes: OwnNodes, scale: Callable[[float], None] | None) -> None:
     """Carry out requests until one of them is to kill the topology: Killed; or until the topology
     has lost its name: NameTaken."""
     while True:
         try:
             nodes.look(time.monotonic())
             runner.poll()
-            scaling.poll(time.monotonic())
+            if scale is not None:
+                scale(time.monotonic())
             time.sleep(POLL_SECS)
         except StateStoreError as error:  # it finds its server again by itself
             log.warning("%s", error)
