@@ -1,6 +1,7 @@
 """What `bench` and `advise` print: rows out of numbers, and the topologies that bench runs."""
 
 from dataclasses import replace
+from typing import Any
 
 from heron_cli.commands.advise import advice_table, summary
 from heron_cli.commands.bench import Settings, recovery_topology, sol_rows, sol_topology
@@ -16,7 +17,7 @@ NO_LATENCY = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
 
 def stats(done: int) -> TopologyStats:
     """`done` messages were emitted, and half of them processed."""
-    zeros = dict.fromkeys(
+    zeros: dict[str, Any] = dict.fromkeys(
         ("acked", "failed", "failed_for_good", "expired", "ticks", "errors", "callback_errors",
          "fenced", "late", "pending", "queue_bytes"), 0
     )  # fmt: skip
