@@ -77,8 +77,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "user": are_user_metrics,
     "user_totals": are_user_metrics,
 }
-USAGE = ("cpu_share", "memory_bytes")
-"""What a process uses; it is absent where nobody measures it."""
+USAGE = ("cpu_share", "memory_bytes", "waited_secs")
+"""What a process uses, and how long it waits; it is absent where nobody measures it."""
 
 
 def check_snapshot(snapshot: Snapshot) -> None:
@@ -358,6 +358,7 @@ class RollUp:
             memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
             clock=self._clock(task),
             busy_secs=float(snapshot["busy_secs"]) if snapshot else 0.0,
+            waited_secs=float(snapshot.get("waited_secs", 0.0)) if snapshot else 0.0,
             emitted_by_stream=snapshot["emitted"] if snapshot else {},
             fixed_state=bool(snapshot.get("fixed_state")) if snapshot else False,
         )

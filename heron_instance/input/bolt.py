@@ -438,6 +438,7 @@ class BoltDriver(ComponentDriver):
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
                 "pending": 0,
                 "finished": self._finished,
+                "waited_secs": self.outbox.waited_secs,
                 "fixed_state": self.has_fixed_state(),
                 "hot_keys": self._key_samples.snapshot,
                 "late": self.outbox.late,

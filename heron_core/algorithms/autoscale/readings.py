@@ -215,7 +215,7 @@ def _reading(each: InstanceStats, paused_secs: float, pending_max: Mapping[str, 
         incarnation=each.pid or 0,
         executed=each.executed,
         emitted=each.emitted_by_stream,
-        busy_secs=each.busy_secs,
+        busy_secs=max(0.0, each.busy_secs - each.waited_secs),
         paused_secs=paused_secs,
         is_full=most is not None and each.pending >= PENDING_FULL * most,
     )

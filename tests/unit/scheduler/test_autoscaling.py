@@ -219,3 +219,10 @@ def test_a_wrong_setting_is_one_line_that_names_it() -> None:
     assert Options.of(SPEC.with_config({"topology.autoscale.instances.max": 7})).instances_max == {
         "count": 7
     }
+
+
+def test_time_in_which_back_pressure_held_a_bolt_is_no_work() -> None:
+    found = stats_at(10.0)
+    rows = tuple(replace(each, busy_secs=9.0, waited_secs=6.0) for each in found.instances or ())
+    readings = readings_of(replace(found, instances=rows), {})
+    assert readings.tasks[2].busy_secs == 3.0
