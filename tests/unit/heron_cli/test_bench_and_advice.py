@@ -5,9 +5,16 @@ from typing import Any
 
 from heron_cli.commands.advise import advice_table, summary
 from heron_cli.commands.bench import Settings, recovery_topology, sol_rows, sol_topology
+from heron_cli.stats_text import hot_key_lines
 from heron_core import validation
 from heron_core.algorithms.autoscale.assessment import Assessment
-from heron_core.stats import ComponentLatencies, ComponentStats, LatencyStats, TopologyStats
+from heron_core.stats import (
+    ComponentLatencies,
+    ComponentStats,
+    HotKeyStats,
+    LatencyStats,
+    TopologyStats,
+)
 
 SETTINGS = Settings(
     producers=2, processors=3, size_bytes=100, stages=2, seconds=1.0, acked=True, rounds=1
@@ -50,6 +57,16 @@ def test_the_topologies_of_bench_are_valid_and_as_large_as_wanted() -> None:
     assert [each.parallelism for each in sol.components] == [2, 3, 3, 3]
     for each in (sol, sol_topology(replace(SETTINGS, stages=1)), recovery_topology(SETTINGS, "x")):
         assert validation.problems(each) == []
+
+
+def test_stats_show_keys_that_are_a_large_share_of_a_components_input() -> None:
+    found = stats(1_000)
+    keys = (HotKeyStats(key="'the'", share=0.6), HotKeyStats(key="'a'", share=0.05))
+    count = replace(found.components["stage1"], hot_keys=keys)
+    assert hot_key_lines(replace(found, components={"count": count})) == [
+        "frequent keys of count: 'the' 60%"
+    ]
+    assert hot_key_lines(found) == []
 
 
 def test_advice_names_the_command_that_follows_it() -> None:
