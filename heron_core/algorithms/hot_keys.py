@@ -20,6 +20,8 @@ HALVED_SECS = 30.0
 SHOWN_MAX = 3
 SHARE_MIN = 0.02
 """A key with less is not reported: no instance notices it."""
+WEIGHT_MAX = float(1 << 62)
+"""What is larger is nonsense; not a number is neither above nor below anything."""
 SAMPLES_MIN = 100
 """Fewer samples say nothing of shares."""
 
@@ -96,17 +98,20 @@ def are_hot_keys(value: Any) -> bool:
     """Whether an instance's snapshot may have this: total, and a list of (text, weight)."""
     if value is None:
         return True
-    if type(value) is not dict or type(value.get("total")) is not float:
+    if type(value) is not dict or not _is_weight(value.get("total")):
         return False
     rows = value.get("keys")
     return isinstance(rows, list | tuple) and all(
         type(each) in (list, tuple)
         and len(each) == 2
         and type(each[0]) is str
-        and type(each[1]) is float
-        and 0.0 <= each[1] < float("inf")
+        and _is_weight(each[1])
         for each in rows
     )
+
+
+def _is_weight(value: object) -> bool:
+    return type(value) is float and 0.0 <= value <= WEIGHT_MAX
 
 
 def joined(several: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
