@@ -139,6 +139,9 @@ def test_frequent_keys_of_all_instances_are_the_components() -> None:
 
 
 def test_frequent_keys_that_are_none_are_refused() -> None:
-    for wrong in ({"total": float("nan"), "keys": []}, {"total": 1.0, "keys": [["x", -1.0]]}, []):
+    refused: tuple[Any, ...] = (
+        [], {"total": float("nan"), "keys": []}, {"total": 1.0, "keys": [["x", -1.0]]}
+    )  # fmt: skip
+    for wrong in refused:
         with pytest.raises(ProtocolError, match="hot_keys"):
             check_snapshot(snapshot(1.0, hot_keys=wrong))
