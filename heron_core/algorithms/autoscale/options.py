@@ -88,8 +88,10 @@ class Options:
 
 
 def check(topology: TopologySpec) -> None:
-    """TopologyError if a setting is wrong."""
-    Options.of(topology)
+    """TopologyError if a setting is wrong; whether parallelisms are numbers, others say."""
+    numbers = [each.parallelism for each in topology.components]
+    if all(type(each) is int and each > 0 for each in numbers):
+        Options.of(topology)
 
 
 def _check(options: Options) -> None:
