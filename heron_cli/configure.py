@@ -10,6 +10,7 @@ from heron_cli.config_notes import config_notes
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
+from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
@@ -77,6 +78,16 @@ def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> Topology
     topology = replace(topology, config={**kept, **config_layer(new)})
     check(topology)
     return topology
+
+
+def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
+    """TopologyError if instances are to follow the load, `where` nobody sees to that."""
+    mode = keys.autoscale_mode(keys.with_defaults(topology.config))
+    if mode != keys.OFF:
+        raise TopologyError(
+            f"{keys.AUTOSCALE_MODE} is {mode}, and {where} nobody scales a topology by itself: "
+            "leave it off, and use `heronpy advise` and `heronpy update`"
+        )
 
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:

@@ -39,6 +39,10 @@ COMMANDS = {
         "heron_cli.commands.update",
         "Change the number of instances or containers of a running topology.",
     ),
+    "advise": (
+        "heron_cli.commands.advise",
+        "Say how many instances each bolt of a running topology needs.",
+    ),
     "restart": ("heron_cli.commands.restart", "Restart a topology's containers, or one of them."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
     "package": ("heron_cli.commands.package", "Put a project and its packages into one archive."),
@@ -48,6 +52,10 @@ COMMANDS = {
         "Show how many containers each topology has on each host.",
     ),
     "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
+    "bench": (
+        "heron_cli.commands.bench",
+        "Measure this machine: throughput, or recovery from kill -9.",
+    ),
     "remove_logs": (
         "heron_cli.commands.remove_logs",
         "Remove the logs of a topology that has ended.",

@@ -11,6 +11,8 @@ NAMES_SHOWN = 4
 """Paused instances that the live view names for one cause: what fits into a line."""
 
 
+HOT_SHARE = 0.1
+"""A key with less of a component's input is nothing that people must know."""
 EPOCH = datetime(1970, 1, 1)
 SILENT_SECS = 2.0
 """A source is called silent from here on: others hear from it as rarely as it reports."""
@@ -80,6 +82,19 @@ def stuck_lines(stats: TopologyStats) -> list[str]:
     return [
         f"{instance} has been in one call for {duration(secs)}: its log has the stack"
         for instance, secs in stats.stuck.items()
+    ]
+
+
+def hot_key_lines(stats: TopologyStats) -> list[str]:
+    """Keys that are a large share of a component's input, one line for each such component."""
+    found = (
+        (name, [each for each in component.hot_keys if each.share >= HOT_SHARE])
+        for name, component in stats.components.items()
+    )
+    return [
+        f"frequent keys of {name}: {', '.join(f'{each.key} {each.share:.0%}' for each in keys)}"
+        for name, keys in found
+        if keys
     ]
 
 

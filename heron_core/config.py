@@ -63,6 +63,21 @@ STREAMLET_FUSION = "topology.streamlet.fusion"
 
 ENVIRONMENT = "topology.environment"
 
+AUTOSCALE_MODE = "topology.autoscale.mode"
+AUTOSCALE_POLICY = "topology.autoscale.policy"
+AUTOSCALE_COMPONENTS = "topology.autoscale.components"
+AUTOSCALE_INTERVAL_SECS = "topology.autoscale.interval.secs"
+AUTOSCALE_WINDOW_SECS = "topology.autoscale.window.secs"
+AUTOSCALE_COOLDOWN_SECS = "topology.autoscale.cooldown.secs"
+AUTOSCALE_SHRINK_WINDOW_SECS = "topology.autoscale.shrink.window.secs"
+AUTOSCALE_MOVE_COST_SECS = "topology.autoscale.move.cost.secs"
+AUTOSCALE_TARGET_UTILIZATION = "topology.autoscale.target.utilization"
+AUTOSCALE_THRESHOLD_UTILIZATION = "topology.autoscale.threshold.utilization"
+AUTOSCALE_THRESHOLD_REPORTS = "topology.autoscale.threshold.reports"
+AUTOSCALE_INSTANCES_MIN = "topology.autoscale.instances.min"
+AUTOSCALE_INSTANCES_MAX = "topology.autoscale.instances.max"
+SKEW_SAMPLE = "topology.skew.sample"
+
 OF_STREAMS = "streams"
 OF_TASKS = "tasks"
 
@@ -81,6 +96,10 @@ EXIT = "exit"
 
 MEMORY = "memory"
 ROCKSDB = "rocksdb"
+
+OFF = "off"
+ADVISE = "advise"
+ON = "on"
 
 STAGE = "stage"
 SPOUT = "spout"
@@ -138,6 +157,23 @@ DEFAULTS: Mapping[str, Any] = {
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
     # Heron's: a cluster may take minutes for new containers.
     UPDATE_REACTIVATE_WAIT_SECS: 600,
+    # Another number of instances is the user's decision, as is who pays for them.
+    AUTOSCALE_MODE: OFF,
+    AUTOSCALE_POLICY: "rates",
+    AUTOSCALE_INTERVAL_SECS: 5,
+    # Six looks: reports of a second and bursts of a few are levelled out.
+    AUTOSCALE_WINDOW_SECS: 30,
+    # What waited meanwhile is worked off, and instances that came up cold are warm.
+    AUTOSCALE_COOLDOWN_SECS: 60,
+    # Kubernetes' for its pods: a lull of a few minutes takes nothing away.
+    AUTOSCALE_SHRINK_WINDOW_SECS: 300,
+    AUTOSCALE_MOVE_COST_SECS: 1,
+    AUTOSCALE_TARGET_UTILIZATION: 0.75,
+    # SEEP's.
+    AUTOSCALE_THRESHOLD_UTILIZATION: 0.7,
+    AUTOSCALE_THRESHOLD_REPORTS: 2,
+    # At most 200 tuples a second are looked at, for 2 microseconds each.
+    SKEW_SAMPLE: True,
 }
 
 
@@ -176,6 +212,18 @@ def seconds(config: Mapping[str, Any], key: str) -> float:
         number = 0.0
     if isinstance(value, bool) or not 0.0 < number < float("inf"):
         raise TopologyError(f"{key} must be a positive number of seconds, not {value!r}")
+    return number
+
+
+def share(config: Mapping[str, Any], key: str) -> float:
+    """The value of `key` as a share above 0 and below 1."""
+    value = config[key]
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if isinstance(value, bool) or not 0.0 < number < 1.0:
+        raise TopologyError(f"{key} must be a number between 0 and 1, not {value!r}")
     return number
 
 
@@ -224,6 +272,19 @@ def watermark_sources(config: Mapping[str, Any]) -> str:
     return _one_of(config, WATERMARK_SOURCES, OF_STREAMS, OF_TASKS)
 
 
+def autoscale_mode(config: Mapping[str, Any]) -> str:
+    """What autoscaling does: off (default), advise or on. YAML reads both words as booleans."""
+    value = config[AUTOSCALE_MODE]
+    if isinstance(value, bool):
+        return ON if value else OFF
+    return _one_of(config, AUTOSCALE_MODE, OFF, ADVISE, ON)
+
+
+def autoscale_policy(config: Mapping[str, Any]) -> str:
+    """By which rule autoscaling decides: rates (default) or threshold."""
+    return _one_of(config, AUTOSCALE_POLICY, "rates", "threshold")
+
+
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The environment variables that the topology sets for its components."""
     found = config.get(ENVIRONMENT) or {}
@@ -266,7 +327,7 @@ def check(config: Mapping[str, Any]) -> None:
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "
             "processes beat once a second"
         )
-    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE, STREAMLET_FUSION):
+    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE, STREAMLET_FUSION, SKEW_SAMPLE):
         flag(merged, key)
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
                 BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip

@@ -59,6 +59,16 @@ class ClockStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HotKeyStats:
+    """A frequent key of a component's input."""
+
+    key: str
+    """As Python shows it, shortened."""
+    share: float
+    """Of the component's input, 0 to 1, as far as a sample shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentStats:
     """One component: the sum over its instances, those included that an update or a crash ended."""
 
@@ -110,6 +120,8 @@ class ComponentStats:
     """Those of them that count, since the start."""
     clock: ClockStats | None = None
     """None for a component that knows no event time."""
+    hot_keys: tuple[HotKeyStats, ...] = ()
+    """Of its input that is grouped by fields, the most frequent first; by a sample of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +166,13 @@ class InstanceStats:
     memory_bytes: int = 0
     """In RAM, what it shares with other processes included."""
     clock: ClockStats | None = None
+    busy_secs: float = 0.0
+    """How long its present process has worked."""
+    waited_secs: float = 0.0
+    """For so long of that it was held by back-pressure, in the middle of a batch."""
+    emitted_by_stream: Mapping[str, float] = field(default_factory=dict)
+    fixed_state: bool = False
+    """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,8 @@ class EventKind(StrEnum):
     RESCALE = "rescale"
     """An update to another packing plan began, was done, or was given up."""
 
+    AUTOSCALE = "autoscale"
+    """The autoscaler has decided something, or says what stands against it."""
     CHECKPOINT = "checkpoint"
     """A checkpoint has failed, or works again."""
     RESTORE = "restore"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from heron_core import config, config_keys
+from heron_core.algorithms.autoscale.options import check as check_autoscale
 from heron_core.errors import TopologyError
 from heron_core.topology import (
     SYSTEM_COMPONENT,
@@ -215,7 +216,11 @@ def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Itera
 
 
 def _config_problems(topology: TopologySpec) -> Iterator[str]:
-    found = _misspelt(topology.config) or _complaint(partial(config.check, topology.config))
+    found = (
+        _misspelt(topology.config)
+        or _complaint(partial(config.check, topology.config))
+        or _complaint(partial(check_autoscale, topology))
+    )
     if found is not None:
         yield f"config of the topology: {found}"
         return

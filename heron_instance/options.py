@@ -32,6 +32,8 @@ class Options:
     exits_on_exception: bool
     stuck_secs: float
     """A call of user code that lasts longer is reported once, with its stack."""
+    samples_keys: bool = True
+    """Whether frequent keys of the input are looked for."""
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Options":
@@ -56,4 +58,5 @@ class Options:
             exits_on_exception=keys.exits_on_exception(merged),
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
+            samples_keys=keys.flag(merged, keys.SKEW_SAMPLE),
         )

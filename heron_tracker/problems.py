@@ -22,6 +22,10 @@ SKEW = 1.5
 """An instance that has this many times its even share makes the component skewed (as Heron's)."""
 SKEW_BUSY = 0.7
 """Below this share of its time the busiest instance holds nobody up, skewed or not."""
+HOT_SHARE = 0.2
+"""A key with less of a component's input is not what keeps an instance busy."""
+HOT_SHARE_ALONE = 0.6
+"""With one instance: the others of its keys are less than half of the work that is left."""
 DELAY_SECS = 1.0
 """A queue that takes longer is too long: the target of back-pressure."""
 FAILED_SHARE = 0.001
@@ -182,7 +186,7 @@ def _slow(stats: TopologyStats) -> Iterator[Problem]:
         share = paused_by.get(name, 0.0)
         rows = [each for each in stats.instances or () if _component(each) == name and each.up]
         is_cause = name in paused_by
-        skewed = _skew(name, rows, is_cause)
+        skewed = _hot_key(name, component, is_cause) or _skew(name, rows, is_cause)
         if skewed is not None:
             yield skewed
         elif is_cause or (component.capacity >= BUSY and component.queue_secs > DELAY_SECS):
@@ -228,6 +232,27 @@ def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
         if any(each.rpartition("[")[0] == cause for each in pauses.because_of)
     }
     return [name for name in stats.components if name in waiting]
+
+
+def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | None:
+    """If one key alone keeps an instance busy, more instances do not help it."""
+    hot = next(iter(component.hot_keys), None)
+    is_busy = component.capacity >= (SKEW_BUSY if is_cause else BUSY)
+    if hot is None or not is_busy or hot.share < HOT_SHARE:
+        return None
+    if component.instances > 1 and hot.share < SKEW / component.instances:
+        return None
+    if component.instances == 1 and hot.share < HOT_SHARE_ALONE:
+        return None  # others can still be taken off it
+    return Problem(
+        kind=ProblemKind.SKEWED,
+        component=name,
+        what=f"key {hot.key} is {hot.share:.0%} of the input of `{name}`, whose busiest instance "
+        f"is {component.capacity:.0%} busy",
+        cure="more instances do not help: group by a finer key, or by partial key and add up "
+        "behind",
+        weight=hot.share,
+    )
 
 
 def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem | None:

@@ -11,15 +11,17 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from heron_core.config import OFF, autoscale_mode, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.operations import EXCLUSIVE, Kind, Operation, State
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
+from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
 from heron_io.master_client import MasterClient
 from heron_io.processes import (
@@ -179,7 +181,10 @@ def runner_job(
             with _opened(store_url) as store, MasterClient(store, name) as client:
                 containers = ChildContainers(store, name, scheduler, are_children, back_secs)
                 steps = OperationSteps(store, name, client, containers)
-                _serve(OperationRunner(Requests(store, name), steps), OwnNodes(store, announced))
+                requests = Requests(store, name)
+                runner = OperationRunner(requests, steps)
+                scale = _autoscaling(submission.topology, store, client, requests, are_children)
+                _serve(runner, OwnNodes(store, announced), scale)
         except (Killed, NameTaken) as killed:
             log.info("the topology ends: %s", killed)
             link.report(str(killed))
@@ -195,13 +200,34 @@ def runner_job(
     )
 
 
-def _serve(runner: OperationRunner, nodes: OwnNodes) -> None:
+def _autoscaling(
+    topology: TopologySpec,
+    store: StateStore,
+    client: MasterClient,
+    requests: Requests,
+    has_room: bool,
+) -> Callable[[float], None] | None:
+    """What is to be called with the time now and then; None if the number of instances is not to
+    follow the load."""
+    if autoscale_mode(with_defaults(topology.config)) == OFF:
+        return None
+    # Only now: few topologies need it, and each of them forks from whoever imports this module.
+    from heron_core.algorithms.autoscale.options import Options
+    from scheduler.autoscaling import Autoscaling
+
+    options = Options.of(topology)
+    return Autoscaling(topology, options, store, client, requests, has_room).poll
+
+
+def _serve(runner: OperationRunner, nodes: OwnNodes, scale: Callable[[float], None] | None) -> None:
     """Carry out requests until one of them is to kill the topology: Killed; or until the topology
     has lost its name: NameTaken."""
     while True:
         try:
             nodes.look(time.monotonic())
             runner.poll()
+            if scale is not None:
+                scale(time.monotonic())
             time.sleep(POLL_SECS)
         except StateStoreError as error:  # it finds its server again by itself
             log.warning("%s", error)

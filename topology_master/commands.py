@@ -6,6 +6,7 @@ from typing import Any
 from heron_core.errors import HeronError
 from heron_core.plans import TopologyState, packing_from_json
 from heron_core.stats import StatsSource
+from heron_core.topology_events import EventKind
 from heron_core.wire.messages import Command, Json, Reply
 from topology_master import events
 from topology_master.lifecycle import Lifecycle
@@ -28,6 +29,7 @@ class Commands:
             "update": self._update,
             "cancel": self._cancel,
             "checkpoint": self._checkpoint,
+            "autoscaled": self._autoscaled,
         }
 
     def answer(self, command: Command, now: float, out: Out) -> Reply:
@@ -72,6 +74,12 @@ class Commands:
         hold = arguments.get("hold_secs", 0)
         hold_secs = float(hold) if isinstance(hold, int | float) else 0.0
         return {"number": self._life.request_checkpoint(now, hold_secs)}
+
+    def _autoscaled(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """An event: what the autoscaler has decided, and why."""
+        what, why = (str(arguments.get(key, "")) for key in ("what", "why"))
+        self._life.incidents.record(now, EventKind.AUTOSCALE, what, why)
+        return {}
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.configure import configured
+from heron_cli.configure import configured, refuse_autoscaling
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
@@ -107,6 +107,7 @@ def run_command(
         return 0
     if spark.compiles:
         saved.refuse("--engine spark")
+        refuse_autoscaling(spec, "in a query of Spark")
         if ui:
             raise UsageError("--ui is not for --engine spark: its topologies have no master to ask")
         from heron_spark.backend import run_here

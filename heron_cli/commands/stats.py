@@ -19,6 +19,7 @@ from heron_cli.stats_text import (
     dropped_lines,
     error_lines,
     event_lines,
+    hot_key_lines,
     pause_lines,
     start_error_lines,
     stuck_lines,
@@ -180,7 +181,7 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
             click.echo(metrics_text(metrics, stats.components[component].user_totals))
     lines = (
         *stuck_lines(stats), *start_error_lines(stats), *error_lines(stats), *pause_lines(stats),
-        *dropped_lines(stats), *event_lines(stats.events, EVENTS_SHOWN),
+        *dropped_lines(stats), *hot_key_lines(stats), *event_lines(stats.events, EVENTS_SHOWN),
     )  # fmt: skip
     for line in lines:
         click.echo(line)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.configure import config_layer, configured, reconfigured
+from heron_cli.configure import config_layer, configured, reconfigured, refuse_autoscaling
 from heron_cli.dry_run import show_plan
 from heron_cli.loading import load_in_child
 from heron_cli.operations import goes_on
@@ -176,6 +176,10 @@ class SubmitTarget:
         else:
             check_fits(cluster, packing)
             backend, url = backend_of(cluster), cluster.store_url
+        if isinstance(backend, SelfRunning):
+            refuse_autoscaling(spec, f"on a cluster that runs by itself ({backend.kind})")
+        if self.spark.compiles:
+            refuse_autoscaling(spec, "in a query of Spark")
         return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
 
 

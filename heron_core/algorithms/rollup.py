@@ -5,7 +5,7 @@ a base, so a component's numbers never fall.
 """
 
 import reprlib
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from heron_core.algorithms.clock_state import is_clock_state
 from heron_core.algorithms.clocks import clock_stats, slowest
 from heron_core.algorithms.counted import DELIVERIES, KINDS, SUMS, Counted, Snapshot
 from heron_core.algorithms.histogram import percentile_secs
+from heron_core.algorithms.hot_keys import are_hot_keys, joined
 from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, instance_name, leaving
@@ -21,6 +22,7 @@ from heron_core.stats import (
     ClockStats,
     ComponentLatencies,
     ComponentStats,
+    HotKeyStats,
     InstanceStats,
     LatencyStats,
 )
@@ -75,8 +77,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "user": are_user_metrics,
     "user_totals": are_user_metrics,
 }
-USAGE = ("cpu_share", "memory_bytes")
-"""What a process uses; it is absent where nobody measures it."""
+USAGE = ("cpu_share", "memory_bytes", "waited_secs")
+"""What a process uses, and how long it waits; it is absent where nobody measures it."""
 
 
 def check_snapshot(snapshot: Snapshot) -> None:
@@ -88,6 +90,9 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key in DELIVERIES:
         if not _is_number(snapshot.get(key, 0)):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
+    if not are_hot_keys(snapshot.get("hot_keys")):
+        found = reprlib.repr(snapshot["hot_keys"])
+        raise ProtocolError(f"a snapshot whose hot_keys are {found:.200}")
     if not is_clock_state(snapshot.get("clock")):
         raise ProtocolError(f"a snapshot whose clock is {reprlib.repr(snapshot['clock']):.200}")
     if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
@@ -278,6 +283,7 @@ class RollUp:
             user=rolled_up(each["user"] for each in newest),
             user_totals=counted.user_totals,
             clock=slowest(self._clock(task) for task in tasks),
+            hot_keys=_hot_keys(newest),
         )
 
     def _clock(self, task: int) -> ClockStats | None:
@@ -351,7 +357,16 @@ class RollUp:
             cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
             memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
             clock=self._clock(task),
+            busy_secs=float(snapshot["busy_secs"]) if snapshot else 0.0,
+            waited_secs=float(snapshot.get("waited_secs", 0.0)) if snapshot else 0.0,
+            emitted_by_stream=snapshot["emitted"] if snapshot else {},
+            fixed_state=bool(snapshot.get("fixed_state")) if snapshot else False,
         )
+
+
+def _hot_keys(newest: Iterable[Snapshot]) -> tuple[HotKeyStats, ...]:
+    samples = (found for each in newest if (found := each.get("hot_keys")) is not None)
+    return tuple(HotKeyStats(key=text, share=share) for text, share in joined(samples))
 
 
 def _latency(found: Mapping[str, Any] | None) -> LatencyStats:

@@ -127,6 +127,8 @@ class Outbox(BufferRoom):
         self.acked: list[Any] = []
         """Tuples that user code has acked since `settle`."""
         self.acks_counted = 0
+        self.waited_secs = 0.0
+        """In all, in the middle of user code's work, for back-pressure to end."""
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""
         self.acks: dict[int, int] = {}
@@ -198,7 +200,9 @@ class Outbox(BufferRoom):
     def _wait_until_admitted(self) -> None:
         before = self.clock()
         self.admit()
-        self.held(self.clock() - before)
+        waited_secs = self.clock() - before
+        self.waited_secs += waited_secs
+        self.held(waited_secs)
 
     def held(self, secs: float) -> None:
         """Back-pressure has held the instance for so long, and does not any more."""

@@ -20,6 +20,7 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.general_rows import general_rows
+from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
@@ -88,6 +89,10 @@ class BoltDriver(ComponentDriver):
         """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
         """Tuples to run before the next look at the clock."""
+        self.has_fixed_state: Callable[[], bool] = lambda: False
+        """Whether its state belongs to this instance, and no other number of them can divide it."""
+        bolt = topology.by_name[packing.instances[outbox.task].component]
+        self._key_samples = KeySamples(topology, bolt, options.samples_keys)
 
     def repack(self, packing: PackingPlan) -> None:
         """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
@@ -213,6 +218,8 @@ class BoltDriver(ComponentDriver):
     ) -> tuple[list[EngineTuple], list[AnchorState]]:
         """The tuples of a plain batch, and their anchor states: one for each, or for each run."""
         component, stream = self._origin(head, values)
+        if started >= self._key_samples.due:
+            self._key_samples.take((component, stream), values, self.metrics.executed, started)
         if self._values_maker is not None:
             values = _with_values(values, self._values_maker(component, stream))
         return made_rows(
@@ -431,6 +438,9 @@ class BoltDriver(ComponentDriver):
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
                 "pending": 0,
                 "finished": self._finished,
+                "waited_secs": self.outbox.waited_secs,
+                "fixed_state": self.has_fixed_state(),
+                "hot_keys": self._key_samples.snapshot,
                 "late": self.outbox.late,
                 "clock": self._clock_state(),
             }

@@ -79,6 +79,7 @@ class ComponentDriver:
         self.metrics = before.metrics
         mine, others = self.outbox, before.outbox
         mine.sent, mine.acks_counted, mine.late = others.sent, others.acks_counted, others.late
+        mine.waited_secs = others.waited_secs
         self.forget_deliveries()
 
     def forget_deliveries(self) -> None:

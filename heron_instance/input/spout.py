@@ -339,6 +339,7 @@ class SpoutDriver(ComponentDriver):
                 "pending": len(self.collector.pending),
                 "finished": self.finished,
                 "late": 0,
+                "waited_secs": self.outbox.waited_secs,
                 "clock": self._clock_state(),
             }
         )

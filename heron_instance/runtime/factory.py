@@ -177,6 +177,8 @@ def _bolt(setting: _Setting) -> Instance:
     driver = BoltDriver(component, setting.outbox, options, environment.clock,
                         environment.logger.error, collector, decode, setting.topology,
                         setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
+    given = setting.state.given
+    driver.has_fixed_state = lambda: bool(given.is_fixed)
     calls.attach(driver)
     return Instance(driver, component, context, hooks, setting.state)
 

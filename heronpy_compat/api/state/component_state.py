@@ -28,11 +28,14 @@ class ComponentState(HashMapState):
         self.named = named
         self.grouped_by = grouped_by or {}
         self._table = named.backend.table(_PLAIN)
+        self.is_fixed = False
+        """Whether anything was put that belongs to this instance and is divided by no key."""
 
     # --- Heron's, and Storm's KeyValueState -----------------------------------------------------
 
     def put(self, key: Hashable, value: Any) -> None:
         """Keep `value` under `key`."""
+        self.is_fixed = True
         self._table.put(key, value)
 
     def get(self, key: Hashable, default: Any = None) -> Any:

@@ -105,7 +105,7 @@ JSON: dict[str, Any] = {
                 "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0},
                 "process": LATENCY, "complete": LATENCY,
             },
-            "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70},
+            "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70}, "hot_keys": [],
         }
     },
     "paused": {
@@ -128,6 +128,7 @@ JSON: dict[str, Any] = {
             "stuck_secs": 0.0,
             **COUNTERS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0,
+            "busy_secs": 0.0, "waited_secs": 0.0, "emitted_by_stream": {}, "fixed_state": False,
         }
     ],
 }  # fmt: skip

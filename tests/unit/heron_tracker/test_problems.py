@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tracker_support import component, instance, paused, stats
 
-from heron_core.stats import CheckpointStats, StreamManagerStats, TopologyStats
+from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
 from heron_tracker.problems import ProblemKind, headline, instances_wanted, problems
 
 
@@ -164,3 +164,21 @@ def test_checkpoints_and_losses() -> None:
         "the last checkpoint failed: it took longer than 60 s, waiting for count[1]"
     )
     assert len({each.key for each in problems(found)}) == 3
+
+
+def test_the_key_that_keeps_an_instance_busy_is_named() -> None:
+    hot = (HotKeyStats(key="'x'", share=0.43),)
+    rows = {
+        4: {"capacity": 0.98, "executed_per_sec": 500.0},
+        5: {"capacity": 0.5, "executed_per_sec": 300.0},
+        6: {"capacity": 0.4, "executed_per_sec": 200.0},
+        7: {"capacity": 0.4, "executed_per_sec": 200.0},
+    }
+    busy = {"capacity": 0.98, "hot_keys": hot, "instances": 4, "up": 4}
+    found = stats({"count": busy}, rows)
+    assert headline(found).startswith(
+        "key 'x' is 43% of the input of `count`, whose busiest instance is 98% busy; "
+        "more instances do not help"
+    )
+    alone = stats({"count": {**busy, "instances": 1, "up": 1}}, {4: rows[4]})
+    assert "key" not in problems(alone)[0].what  # the others can be taken off it

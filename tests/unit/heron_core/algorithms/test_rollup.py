@@ -6,7 +6,8 @@ import pytest
 
 from heron_core.algorithms.counted import KINDS
 from heron_core.algorithms.histogram import bucket_of
-from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.algorithms.rollup import Queue, RollUp, check_snapshot
+from heron_core.errors import ProtocolError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -123,3 +124,24 @@ def test_rows_of_instances_name_place_and_process() -> None:
     assert (there.task, there.pid, there.executed) == (3, 7, 4)
     assert (there.container, there.restarts) == (1, 0)
     assert (there.queue_bytes, there.queue_tuples, there.queue_secs) == (8, 2, 0.5)
+
+
+def test_frequent_keys_of_all_instances_are_the_components() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    hot = {"total": 100.0, "keys": [["'x'", 86.0]]}
+    rollup.update(2, snapshot(1.0, hot_keys=hot, fixed_state=True, waited_secs=0.5), 1.0)
+    rollup.update(3, snapshot(1.0, hot_keys={"total": 100.0, "keys": []}, emitted={"a": 5}), 1.0)
+    (key,) = bolt_of(rollup).hot_keys
+    assert (key.key, key.share) == ("'x'", 0.43)
+    one, other = rollup.instances("bolt", {})
+    assert (one.fixed_state, one.waited_secs) == (True, 0.5)
+    assert (other.fixed_state, other.emitted_by_stream) == (False, {"a": 5})
+
+
+def test_frequent_keys_that_are_none_are_refused() -> None:
+    refused: tuple[Any, ...] = (
+        [], {"total": float("nan"), "keys": []}, {"total": 1.0, "keys": [["x", -1.0]]}
+    )  # fmt: skip
+    for wrong in refused:
+        with pytest.raises(ProtocolError, match="hot_keys"):
+            check_snapshot(snapshot(1.0, hot_keys=wrong))

@@ -1,0 +1,1 @@
+"""Linear Road (Arasu et al., VLDB 2004): variable tolling its input and its truth."""

@@ -1,0 +1,152 @@
+"""The input of Linear Road: cars that come, drive, crowd, crash and ask; the same for a seed.
+
+Not MITSIM, the simulator of the original, whose files are gigabytes: cars keep the speed of the
+segment they are in, which is low where a range of segments is congested, and arrive at a rate that
+grows over the run. Now and then two cars stop at one position, and drive on some minutes later.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+
+from benchmarks.linear_road.records import (
+    DAYS,
+    EXIT_LANE,
+    REPORT_SECS,
+    SEGMENT_FEET,
+    SEGMENTS,
+    BalanceQuery,
+    ExpenditureQuery,
+    History,
+    Position,
+    Record,
+)
+
+FEET_PER_MILE = 5280
+CONGESTED = range(38, 56)
+"""Segments in which cars are slow."""
+FREE_SPEED, SLOW_SPEED = (50, 75), (12, 30)
+"""Miles an hour, from and to."""
+BALANCE_SHARE, EXPENDITURE_SHARE = 0.01, 0.002
+"""Of reports, after which the car asks."""
+STOPPED_REPORTS = (6, 12)
+"""How long a crashed car stands, in reports: more than the four that make it a stopped one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How much traffic."""
+
+    expressways: int = 1
+    seconds: int = 600
+    arrivals_per_sec: float = 1.0
+    """On each expressway and direction at the end of the run; at its beginning a fifth of it."""
+    accident_every_secs: int = 150
+    """On each expressway."""
+    seed: int = 1
+
+
+@dataclass(slots=True)
+class _Car:
+    """A car on its way: `stops` reports at one position from `stop_at` on."""
+
+    number: int
+    expressway: int
+    direction: int
+    feet: int
+    last_segment: int
+    starts: int
+    lane: int
+    stop_at: int = -1
+    stops: int = 0
+
+
+def records(settings: Settings) -> list[Record]:
+    """All of them by time; of a second, in an order that says nothing."""
+    chance = random.Random(settings.seed)
+    found: list[Record] = []
+    for car in _cars(settings, chance):
+        found += _drive(car, settings, chance, len(found))
+    found.sort(key=itemgetter(0))
+    return found
+
+
+def history(settings: Settings, vehicles: int) -> History:
+    """What each car was charged on former days, on each expressway."""
+    chance = random.Random(settings.seed + 1)
+    return {
+        (vehicle, day, expressway): chance.randrange(100)
+        for vehicle in range(vehicles)
+        for day in range(1, DAYS + 1)
+        for expressway in range(settings.expressways)
+    }
+
+
+def _cars(settings: Settings, chance: random.Random) -> Iterator[_Car]:
+    number = 0
+    for expressway in range(settings.expressways):
+        for direction in (0, 1):
+            for second in range(settings.seconds):
+                rate = settings.arrivals_per_sec * (0.2 + 0.8 * second / settings.seconds)
+                for _ in range(int(rate) + (chance.random() < rate % 1)):
+                    yield _new_car(number, expressway, direction, second, chance)
+                    number += 1
+        for second in range(60, settings.seconds, settings.accident_every_secs):
+            yield from _crash(number, expressway, second, chance)
+            number += 2
+
+
+def _new_car(
+    number: int, expressway: int, direction: int, second: int, chance: random.Random
+) -> _Car:
+    enters = chance.randrange(SEGMENTS - 20)
+    leaves = min(SEGMENTS - 1, enters + chance.randrange(5, 40))
+    feet = enters * SEGMENT_FEET + chance.randrange(SEGMENT_FEET)
+    if direction == 1:  # west is the mirror image
+        feet, leaves = SEGMENTS * SEGMENT_FEET - 1 - feet, SEGMENTS - 1 - leaves
+    return _Car(number, expressway, direction, feet, leaves, second, chance.randint(1, 3))
+
+
+def _crash(number: int, expressway: int, second: int, chance: random.Random) -> Iterator[_Car]:
+    """Two cars that drive side by side, and stop."""
+    car = _new_car(number, expressway, chance.randrange(2), second, chance)
+    car.last_segment = SEGMENTS - 1 if car.direction == 0 else 0
+    car.stop_at, car.stops = 2, chance.randint(*STOPPED_REPORTS)
+    other = _Car(
+        number + 1, expressway, car.direction, car.feet, car.last_segment, second, car.lane, 2,
+        chance.randint(*STOPPED_REPORTS),
+    )  # fmt: skip
+    yield car
+    yield other
+
+
+def _drive(car: _Car, settings: Settings, chance: random.Random, first: int) -> Iterator[Record]:
+    """The reports of a car, and what it asks."""
+    feet, step, query = car.feet, 0, first
+    # Two cars that crash drive side by side: they have the same luck.
+    pace = random.Random(car.feet) if car.stop_at >= 0 else chance
+    for time in range(car.starts, settings.seconds, REPORT_SECS):
+        segment = feet // SEGMENT_FEET
+        is_stopped = car.stop_at <= step < car.stop_at + car.stops
+        has_left = (
+            segment >= car.last_segment if car.direction == 0 else segment <= car.last_segment
+        )
+        lane = 0 if step == 0 else EXIT_LANE if has_left else car.lane
+        speed = 0 if is_stopped else _speed(segment, pace)
+        yield Position(time, car.number, speed, car.expressway, lane, car.direction, segment, feet)
+        if chance.random() < BALANCE_SHARE:
+            yield BalanceQuery(time, car.number, query)
+        if chance.random() < EXPENDITURE_SHARE:
+            day = chance.randint(1, DAYS)
+            yield ExpenditureQuery(time, car.number, car.expressway, query, day)
+        if lane == EXIT_LANE:
+            return
+        moved = speed * FEET_PER_MILE * REPORT_SECS // 3600
+        feet += moved if car.direction == 0 else -moved
+        feet = min(max(feet, 0), SEGMENTS * SEGMENT_FEET - 1)
+        step, query = step + 1, query + 1
+
+
+def _speed(segment: int, chance: random.Random) -> int:
+    return chance.randint(*(SLOW_SPEED if segment in CONGESTED else FREE_SPEED))

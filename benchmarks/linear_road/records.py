@@ -1,0 +1,93 @@
+"""What goes into Linear Road and what comes out, in the order of the benchmark's fields.
+
+Time is in seconds from 0 on; the minute of a second t is t // 60 + 1. A direction is 0 (east,
+positions grow) or 1 (west). Lane 0 is the entry ramp, 1 to 3 are travelled, 4 is the exit ramp.
+"""
+
+from typing import NamedTuple
+
+SEGMENTS = 100
+SEGMENT_FEET = 5280
+EXIT_LANE = 4
+REPORT_SECS = 30
+DAYS = 69
+"""Days of history before today."""
+ANSWER_SECS_MAX = 5
+"""How late an answer may be; that of a daily expenditure 10 s."""
+
+
+class Position(NamedTuple):
+    """A car's report, every 30 s (type 0)."""
+
+    time: int
+    vehicle: int
+    speed: int
+    expressway: int
+    lane: int
+    direction: int
+    segment: int
+    feet: int
+
+
+class BalanceQuery(NamedTuple):
+    """What has a car been charged so far? (type 2)"""
+
+    time: int
+    vehicle: int
+    query: int
+
+
+class ExpenditureQuery(NamedTuple):
+    """What was a car charged on a former day on an expressway? (type 3)"""
+
+    time: int
+    vehicle: int
+    expressway: int
+    query: int
+    day: int
+
+
+Record = Position | BalanceQuery | ExpenditureQuery
+History = dict[tuple[int, int, int], int]
+"""(vehicle, day, expressway) -> toll"""
+
+
+class Toll(NamedTuple):
+    """Said to a car at its first report of a segment."""
+
+    vehicle: int
+    time: int
+    average_speed: int
+    """The latest average velocity; 0 if there is none yet."""
+    toll: int
+
+
+class Alert(NamedTuple):
+    """Said to a car at its first report of a segment from which an accident is near."""
+
+    vehicle: int
+    time: int
+    segment: int
+    """Of the accident."""
+
+
+def minute_of(time: int) -> int:
+    """The minute of a second."""
+    return time // 60 + 1
+
+
+def toll_for(cars: int) -> int:
+    """The toll of a congested segment with so many cars."""
+    return 2 * (cars - CARS_FREE) ** 2 if cars > CARS_FREE else 0
+
+
+CARS_FREE = 50
+"""With so many cars a segment costs nothing."""
+SPEED_FREE = 40
+"""Nor with such a latest average velocity, in miles an hour."""
+
+
+def near(segment: int, direction: int) -> range:
+    """The segments in which an accident concerns a car that enters `segment`: its own and four
+    ahead."""
+    return range(segment, segment + 5) if direction == 0 else range(segment - 4, segment + 1)

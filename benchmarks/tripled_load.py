@@ -1,0 +1,81 @@
+"""A load triples while nobody looks: how long until the bolt has enough instances?
+
+python -m benchmarks.tripled_load --rounds 3
+
+One bolt, which takes 4 ms for a tuple, is 60 % busy, and is offered three times that from one
+moment on. Windows and cool-down are short, so what is measured is that the autoscaler follows by
+itself, in how many decisions, and where it stops; the time is mainly that of the window.
+"""
+
+import time
+
+from benchmarks import figures
+from benchmarks.engine_run import EngineRun
+from benchmarks.figures import Column
+from benchmarks.measure import BenchmarkError
+from benchmarks.topologies.tripled_load import AFTER_KEY, BASE_PER_SECOND, TIMES
+from heron_core.stats import TopologyStats
+from heron_core.topology_events import EventKind, TopologyEvent
+from heron_io.master_client import MasterClient
+from heron_io.state_store.file_store import FileStore
+
+TOPOLOGY = "TripledLoad"
+TRIPLES_AFTER = 8.0
+SECONDS_MAX = 90.0
+SETTLED_SECONDS = 12.0
+"""So long nothing more is to change."""
+LOOK_SECONDS = 0.2
+CONFIG = {
+    AFTER_KEY: TRIPLES_AFTER,
+    "topology.autoscale.mode": "on",
+    "topology.autoscale.interval.secs": 1,
+    "topology.autoscale.window.secs": 3,
+    "topology.autoscale.cooldown.secs": 3,
+}
+MET, DECISIONS, INSTANCES = "met", "decisions", "instances"
+COLUMNS = [
+    Column(MET, "three times the load: met after", "s", ".1f", 20.0),
+    Column(DECISIONS, "decisions of the autoscaler", "", ".0f", 3.0),
+    Column(INSTANCES, "instances of the bolt at the end", "", ".0f"),
+]
+
+
+def one_round() -> figures.Round:
+    """One run."""
+    with EngineRun("tripled_load", CONFIG, until_done=False) as engine:
+        began = time.monotonic()
+        met_at: float | None = None
+        while met_at is None or time.monotonic() - met_at < SETTLED_SECONDS:
+            if time.monotonic() - began > SECONDS_MAX:
+                raise BenchmarkError(f"the load was never met\n{engine.last_words()}")
+            time.sleep(LOOK_SECONDS)
+            stats = stats_of(engine)
+            if met_at is None and stats is not None and is_met(stats):
+                met_at = time.monotonic()
+        if stats is None:
+            raise BenchmarkError(f"the topology master does not answer\n{engine.last_words()}")
+        return {
+            MET: met_at - began - TRIPLES_AFTER,
+            DECISIONS: float(sum(is_decision(each) for each in stats.events)),
+            INSTANCES: float(stats.components["ask"].instances),
+        }
+
+
+def stats_of(engine: EngineRun) -> TopologyStats | None:
+    """The topology's numbers; None while nobody answers."""
+    with FileStore(str(engine.home / "state")) as store, MasterClient(store, TOPOLOGY) as client:
+        return client.try_stats()
+
+
+def is_met(stats: TopologyStats) -> bool:
+    """Whether all that is offered after the change is processed."""
+    return stats.components["ask"].executed_per_sec > 0.95 * TIMES * BASE_PER_SECOND
+
+
+def is_decision(event: TopologyEvent) -> bool:
+    """Whether the autoscaler has changed something."""
+    return event.kind == EventKind.AUTOSCALE and event.what.startswith("ask ")
+
+
+if __name__ == "__main__":
+    figures.run("tripled_load", __doc__, COLUMNS, one_round)

@@ -1,0 +1,134 @@
+"""Runs a topology of ours on this machine for a bench, until its context is left."""
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import click
+
+from heron_cli.configure import packing_plan
+from heron_core import config as keys
+from heron_core.errors import HeronError
+from heron_core.plans import PackingPlan
+from heron_core.state_tree import master_path
+from heron_core.stats import EVERY_COMPONENT, TopologyStats
+from heron_core.topology import (
+    ComponentSpec,
+    Config,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from heron_io.master_client import MasterClient, NoAnswer
+from heron_io.processes import signal_process
+from heron_io.state_store.opening import open_store
+from scheduler.backends.local import LocalBackend
+from scheduler.daemon import start
+from scheduler.registration import register
+from scheduler.submission import Submission
+from scheduler.user_folder import Home
+
+COMPONENTS = "heronpy_compat.components.bench"
+STREAM = "default"
+LOOK_SECS = 0.05
+START_SECS = 60.0
+"""Until all instances are up, on a machine that does other things too."""
+
+
+def component(
+    name: str, class_name: str, parallelism: int, field: str | None, reads: str | None = None
+) -> ComponentSpec:
+    """A component of heronpy_compat.components.bench; `field`: what it emits, `reads`: whom."""
+    outputs = () if field is None else (StreamSpec(STREAM, (field,)),)
+    shuffle = GroupingSpec(GroupingKind.SHUFFLE)
+    inputs = () if reads is None else (InputSpec(reads, STREAM, shuffle),)
+    path = f"{COMPONENTS}.{class_name}"
+    return ComponentSpec(name, reads is None, path, parallelism, outputs, inputs)
+
+
+def chain(name: str, components: tuple[ComponentSpec, ...], config: Config) -> TopologySpec:
+    """The topology; what is killed in it may be killed often."""
+    return TopologySpec(name, components, {keys.RESTART_LIMIT: 1000, **config})
+
+
+class BenchRun:
+    """A topology that runs in the background of this command, in a folder of its own: nobody else's
+    topologies see it. The folder is removed, or named in the error."""
+
+    def __init__(self, topology: TopologySpec) -> None:
+        self.name = topology.name
+        self.packing: PackingPlan = packing_plan(topology)
+        self._topology = topology
+        self._folder = tempfile.mkdtemp(prefix="heronpy-bench-")
+
+    def __enter__(self) -> Self:
+        home = Home(self._folder)
+        backend, url = LocalBackend(), home.store_url
+        launch = Submission(self._topology, self.packing, url, home, foreground=True)
+        register(launch, backend)
+        self._scheduler = start(launch, backend)
+        # Only now: the fork came from a process without threads and sockets.
+        self._store = open_store(url)
+        self._client = MasterClient(self._store, self.name)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+        self._store.close()
+        signal_process(self._scheduler.pid, signal.SIGTERM)
+        os.waitpid(self._scheduler.pid, 0)
+        if isinstance(error, HeronError):
+            click.echo(f"its logs are in {Home(self._folder).logs(self.name)}", err=True)
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def stats(self) -> TopologyStats:
+        """Its numbers, with all instances; HeronError if nobody answers."""
+        return self._client.stats(EVERY_COMPONENT)
+
+    def wait_until_up(self) -> None:
+        """Until every instance has reported; HeronError if that takes too long."""
+
+        def is_up() -> bool:
+            try:
+                stats = self.stats()
+            except NoAnswer:
+                return False
+            return bool(stats.epoch) and all(
+                each.up == each.instances for each in stats.components.values()
+            )
+
+        self.wait(is_up, START_SECS, f"{self.name} is not up")
+
+    def master_pid(self) -> int:
+        """The process of the topology master; 0 while there is none."""
+        node = self._store.get(master_path(self.name))
+        return 0 if node is None else int(node["pid"])
+
+    @staticmethod
+    def wait(
+        condition: Callable[[], bool], secs: float, text: str, look_secs: float = LOOK_SECS
+    ) -> None:
+        """Until it holds; HeronError with `text` if it does not in time."""
+        late_at = time.monotonic() + secs
+        while not condition():
+            if time.monotonic() > late_at:
+                raise HeronError(f"{text} after {secs:g} s")
+            time.sleep(look_secs)
+
+
+def progress(text: str) -> None:
+    """A line on how far it is, for people."""
+    click.echo(text, err=True)

@@ -1,0 +1,116 @@
+"""`heronpy advise`: how many instances a running topology needs, by what it does now."""
+
+import json
+import time
+from collections.abc import Sequence
+
+import click
+
+from heron_cli.component_table import plain_table
+from heron_cli.number_text import short
+from heron_cli.options.find_topology import Target, target_options
+from heron_cli.running_topology import RunningTopology
+from heron_cli.terminal import stdout_width
+from heron_core.algorithms.autoscale.assessment import Assessment, assess
+from heron_core.algorithms.autoscale.options import Options
+from heron_core.algorithms.autoscale.readings import Readings, Window, readings_of
+from heron_core.errors import HeronError
+from heron_core.state_tree import topology_path
+from heron_core.stats import EVERY_COMPONENT
+from heron_core.topology import TopologySpec, topology_from_json
+from heron_core.typed_json import to_json
+from scheduler.autoscaling import pending_limits
+
+LOOK_SECS = 1.0
+"""An instance reports its numbers so often."""
+
+
+@click.command("advise")
+@target_options()
+@click.option(
+    "-t",
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=2),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Look at its numbers for so long.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
+def advise_command(target: Target, seconds: float, as_json: bool) -> None:
+    """Say how many instances each bolt of the running topology NAME needs; change nothing.
+
+    It goes by how long each instance works for a tuple, and by what the spouts would emit if
+    nothing held them back. The topology's limits (topology.autoscale.*) are kept; with
+    topology.autoscale.mode: on the topology acts by itself.
+
+    \b
+    heronpy advise wordcount
+    heronpy advise wordcount --time 60 --json
+    """
+    name = target.name_or_only()
+    with target.running(name) as topology:
+        found = _assessed(topology, seconds)
+    if as_json:
+        click.echo(json.dumps({"topology": name, "components": to_json(found)}, indent=1))
+        return
+    click.echo(advice_table(found, stdout_width()))
+    click.echo(summary(name, found))
+
+
+def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ...]:
+    stored = topology.store.get(topology_path(topology.name))
+    if stored is None:
+        raise HeronError(f"{topology.name} has just ended")
+    spec = topology_from_json(stored)
+    window = Window(seconds)
+    click.echo(f"looking at {topology.name} for {seconds:g} s", err=True)
+    readings = _looked(topology, spec, window, seconds)
+    loads = window.loads()
+    if not loads or not window.is_full:
+        why = readings.unsteady or "an instance was replaced, or the plan has changed"
+        raise HeronError(f"nothing to advise for {topology.name}: {why}; try again")
+    return assess(spec, loads, readings, Options.of(spec))
+
+
+def _looked(
+    topology: RunningTopology, spec: TopologySpec, window: Window, seconds: float
+) -> Readings:
+    """Fill the window; returns the last readings."""
+    limits, began = pending_limits(spec), time.monotonic()
+    while True:
+        stats = topology.client.stats(EVERY_COMPONENT)
+        now = time.monotonic()
+        readings = readings_of(stats, limits)
+        window.add(readings, now)
+        if window.is_full or now - began > seconds + LOOK_SECS:
+            return readings
+        time.sleep(LOOK_SECS)
+
+
+def advice_table(found: Sequence[Assessment], width: int | None = None) -> str:
+    """A row for each bolt."""
+    rows = [
+        (
+            each.component,
+            str(each.instances),
+            str(each.wanted),
+            f"{each.utilization:.0%}",
+            short(each.input_per_sec),
+            "" if each.rate is None else short(each.rate),
+            each.because,
+        )
+        for each in found
+    ]
+    headings = ("bolt", "instances", "advised", "busy", "input/s", "one does/s", "because")
+    return plain_table(headings, rows, width)
+
+
+def summary(name: str, found: Sequence[Assessment]) -> str:
+    """What to do."""
+    changes = [each for each in found if each.wanted != each.instances]
+    if not changes:
+        return "nothing is to be changed"
+    words = (f"--component-parallelism {each.component}:{each.wanted}" for each in changes)
+    return f"heronpy update {name} {' '.join(words)}"

@@ -1,0 +1,266 @@
+"""`heronpy bench`: what this machine can do, in one table, to compare it with others."""
+
+import json
+import os
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from heron_cli.bench_run import BenchRun, chain, component, progress
+from heron_cli.component_table import plain_table
+from heron_cli.number_text import milliseconds, short
+from heron_core import config as keys
+from heron_core.stats import ComponentStats, TopologyStats
+from heron_core.topology import TopologySpec
+from heronpy_compat.components.bench import BYTES, DOUBLE_BYTES, NOTES, RATE, notes
+
+PACED_PER_SEC = 2_000
+"""Enough that a gap of some milliseconds is seen, and little for any machine."""
+STEADY_SECS = 0.3
+"""After all is up, before anything is measured or killed: queues fill, plans are told."""
+AFTER_SECS = 0.01
+"""What counts was emitted so long after a kill: the dying may process one or two tuples more."""
+BACK_SECS = 60.0
+"""Twice the message timeout: what is not back by then is not coming back."""
+LOOK_SECS = 0.001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is run."""
+
+    producers: int
+    processors: int
+    size_bytes: int
+    stages: int
+    seconds: float
+    acked: bool
+    rounds: int
+
+
+@click.command("bench")
+@click.argument("what", type=click.Choice(("sol", "recovery")))
+@click.option("--producers", type=click.IntRange(1), default=2, show_default=True, metavar="N",
+              help="sol: instances that emit.")  # fmt: skip
+@click.option("--processors", type=click.IntRange(1), default=2, show_default=True, metavar="N",
+              help="Instances of each stage; of recovery's bolt.")  # fmt: skip
+@click.option("--bytes", "size_bytes", type=click.IntRange(1, 1_000_000), default=100,
+              show_default=True, metavar="N", help="sol: of a message.")  # fmt: skip
+@click.option("--stages", type=click.IntRange(1, 100), default=2, show_default=True, metavar="N",
+              help="sol: stages of processors behind the producers.")  # fmt: skip
+@click.option("-t", "--time", "seconds", type=click.FloatRange(min=1), default=10.0,
+              show_default=True, metavar="SECONDS", help="sol: measure for so long.")  # fmt: skip
+@click.option("--acked", is_flag=True, help="sol: with acks (at least once), and their latency.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N",
+              help="recovery: kill each kind of process so often.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
+def bench_command(
+    what: str,
+    producers: int,
+    processors: int,
+    size_bytes: int,
+    stages: int,
+    seconds: float,
+    acked: bool,
+    rounds: int,
+    as_json: bool,
+) -> None:
+    """Measure this machine: its throughput (sol), or how soon data flows again after a kill -9.
+
+    sol sends random messages through stages of processors, shuffled (Gearpump's benchmark of that
+    name). recovery kills an instance, a stream manager and the topology master of a paced, acked
+    topology. Leave the machine alone meanwhile. Progress goes to stderr, one table to stdout.
+
+    \b
+    heronpy bench sol --producers 2 --processors 2 --bytes 100 --stages 2
+    heronpy bench recovery --json
+    """
+    settings = Settings(
+        producers=producers, processors=processors, size_bytes=size_bytes, stages=stages,
+        seconds=seconds, acked=acked, rounds=rounds,
+    )  # fmt: skip
+    rows = (_sol if what == "sol" else _recovery)(settings)
+    if as_json:
+        click.echo(json.dumps({"bench": what, "rows": rows}, indent=1))
+    else:
+        show = SOL_COLUMNS if what == "sol" else RECOVERY_COLUMNS
+        cells = [[text(row[key]) for key, text in show.values()] for row in rows]
+        click.echo(plain_table(list(show), cells))
+
+
+Row = dict[str, str | int | float | None]
+
+
+def _rate(value: object) -> str:
+    return short(float(str(value)))
+
+
+def _share(value: object) -> str:
+    return f"{float(str(value)):.0%}"
+
+
+def _latency(value: object) -> str:
+    return "" if value is None else milliseconds(float(str(value)))
+
+
+def _seconds(value: object) -> str:
+    return f"{float(str(value)):.2f} s"
+
+
+Columns = dict[str, tuple[str, Callable[[object], str]]]
+"""Heading -> key of a row, and how its value is shown."""
+SOL_COLUMNS: Columns = {
+    "stage": ("stage", str),
+    "instances": ("instances", str),
+    "messages/s": ("messages_per_sec", _rate),
+    "MB/s": ("megabytes_per_sec", _rate),
+    "busiest": ("capacity", _share),
+    "p50": ("p50_ms", _latency),
+    "p99": ("p99_ms", _latency),
+}
+RECOVERY_COLUMNS: Columns = {
+    "killed": ("killed", str),
+    "kills": ("kills", str),
+    "flows again after": ("median_secs", _seconds),
+    "slowest": ("slowest_secs", _seconds),
+}
+
+
+# --- sol ------------------------------------------------------------------------------------------
+
+
+def sol_topology(settings: Settings) -> TopologySpec:
+    """producers -> stage1 -> … -> the last stage, which emits nothing."""
+    stages = [
+        component(
+            f"stage{number}",
+            "Processor" if number < settings.stages else "Last",
+            settings.processors,
+            "message" if number < settings.stages else None,
+            f"stage{number - 1}" if number > 1 else "producers",
+        )
+        for number in range(1, settings.stages + 1)
+    ]
+    first = component("producers", "Producer", settings.producers, "message")
+    mode = keys.ATLEAST_ONCE if settings.acked else keys.ATMOST_ONCE
+    config = {BYTES: settings.size_bytes, keys.RELIABILITY_MODE: mode}
+    return chain("sol", (first, *stages), config)
+
+
+def _sol(settings: Settings) -> list[Row]:
+    with BenchRun(sol_topology(settings)) as run:
+        progress("starting")
+        run.wait_until_up()
+        time.sleep(STEADY_SECS)
+        before, began = run.stats(), time.monotonic()
+        progress(f"measuring for {settings.seconds:g} s")
+        time.sleep(settings.seconds)
+        after = run.stats()
+        return sol_rows(before, after, time.monotonic() - began, settings.size_bytes)
+
+
+def sol_rows(
+    before: TopologyStats, after: TopologyStats, secs: float, size_bytes: int
+) -> list[Row]:
+    """A row for each component, by what it has done between two looks."""
+    rows: list[Row] = []
+    for name, each in after.components.items():
+        number = _done(each) - _done(before.components[name])
+        latency = each.latency.complete
+        rows.append(
+            {
+                "stage": name,
+                "instances": each.instances,
+                "messages_per_sec": number / secs,
+                "megabytes_per_sec": number * size_bytes / secs / 1e6,
+                "capacity": each.capacity,
+                "p50_ms": latency.p50_ms,
+                "p99_ms": latency.p99_ms,
+            }
+        )
+    return rows
+
+
+def _done(each: ComponentStats) -> int:
+    return each.emitted if each.type == "spout" else each.executed
+
+
+# --- recovery -------------------------------------------------------------------------------------
+
+
+def recovery_topology(settings: Settings, path: str) -> TopologySpec:
+    """paced -> noting, on two containers, acked."""
+    config = {
+        NOTES: path,
+        RATE: PACED_PER_SEC,
+        keys.RELIABILITY_MODE: keys.ATLEAST_ONCE,
+        keys.STMGRS: 2,
+    }
+    paced = component("paced", "Paced", 1, "emitted_at")
+    noting = component("noting", "Noting", settings.processors, None, "paced")
+    return chain("recovery", (paced, noting), config)
+
+
+def _recovery(settings: Settings) -> list[Row]:
+    tasks = 1 + settings.processors
+    with tempfile.NamedTemporaryFile(prefix="heronpy-notes-") as file:
+        file.truncate(tasks * DOUBLE_BYTES)
+        noted = notes(file.name)
+        with BenchRun(recovery_topology(settings, file.name)) as run:
+            progress("starting")
+            run.wait_until_up()
+            victims: dict[str, Callable[[], int]] = {
+                "instance": lambda: instance_pid(run.stats()),
+                "stream manager": lambda: manager_pid(run.stats()),
+                "topology master": run.master_pid,
+            }
+            return [
+                _killed(kind, find, run, noted, settings.rounds) for kind, find in victims.items()
+            ]
+
+
+def instance_pid(stats: TopologyStats) -> int:
+    """The process of a bolt's instance; 0 if none has reported."""
+    rows = [each for each in stats.instances or () if each.instance.startswith("noting[")]
+    return next((each.pid for each in rows if each.pid is not None and each.up), 0)
+
+
+def manager_pid(stats: TopologyStats) -> int:
+    """The process of a stream manager; 0 if none is registered."""
+    return next((each.pid for each in stats.registered.values()), 0)
+
+
+def _killed(
+    kind: str, find: Callable[[], int], run: BenchRun, noted: "memoryview[float]", rounds: int
+) -> Row:
+    secs = []
+    for number in range(rounds):
+        _wait_for_flow(noted, time.monotonic())  # of all tasks, before anything is killed again
+        run.wait_until_up()
+        run.wait(lambda: find() != 0, BACK_SECS, f"no {kind} is up")
+        pid = find()
+        progress(f"killing the {kind} (pid {pid}), {number + 1} of {rounds}")
+        killed_at = time.monotonic()
+        os.kill(pid, signal.SIGKILL)
+        secs.append(_wait_for_flow(noted, killed_at))
+    return {
+        "killed": kind,
+        "kills": rounds,
+        "median_secs": statistics.median(secs),
+        "slowest_secs": max(secs),
+    }
+
+
+def _wait_for_flow(noted: "memoryview[float]", since: float) -> float:
+    """Seconds from `since` until every task has processed what was emitted after it."""
+
+    def flows() -> bool:
+        return min(noted) > since + AFTER_SECS
+
+    BenchRun.wait(flows, BACK_SECS, "data does not flow again", LOOK_SECS)
+    return time.monotonic() - since

@@ -1,0 +1,1 @@
+"""Autoscaling: how many instances each bolt needs, and when to change their number."""

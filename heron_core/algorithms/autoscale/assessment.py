@@ -1,0 +1,139 @@
+"""How many instances each bolt needs, by a policy: what is proposed, and what stands against it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from heron_core.algorithms.autoscale.flow import Demand, demands
+from heron_core.algorithms.autoscale.options import Options
+from heron_core.algorithms.autoscale.readings import Load, Readings
+from heron_core.topology import TopologySpec
+
+GROWTH_MAX = 4
+"""One decision makes at most so many times the instances (as Heron's health manager): what was
+measured under overload is an estimate, and the next window knows better."""
+BAND_ABOVE = 1.15
+"""Nothing grows below so many times the target: with the share below, loads that swing by a sixth
+around a mean change nothing."""
+BAND_BELOW = 0.8
+"""What is left after some instances are taken away is to be below this share of the target."""
+ROUNDING = 1e-6
+"""A need of 4.0000001 instances is one of 4."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """One bolt, by the rates of a window."""
+
+    component: str
+    instances: int
+    wanted: int
+    """How many it needs; `instances` if nothing is to be changed."""
+    floor: int
+    """Fewer are not enough even with the room that taking some away has to leave."""
+    utilization: float
+    """How busy its busiest instance would be if nobody held anybody back; above 1 it cannot keep
+    up."""
+    input_per_sec: float
+    """What it would get then."""
+    rate: float | None
+    """What one of its instances can process in a second of work."""
+    because: str = ""
+    """Why its number is to be changed, or is not although it cannot keep up."""
+
+
+def assess(
+    topology: TopologySpec, loads: Mapping[str, Load], readings: Readings, options: Options
+) -> tuple[Assessment, ...]:
+    """All bolts that may be scaled, by their true rates."""
+    wanted = demands(topology, loads, readings.hot_keys)
+    is_loaded = any(max(loads[name].busy) >= options.target_utilization for name in wanted)
+    return tuple(
+        _assessed(name, loads[name], demand, options, is_loaded, name in readings.fixed_state)
+        for name, demand in wanted.items()
+        if options.may_scale(name)
+    )
+
+
+def _assessed(
+    name: str, load: Load, demand: Demand, options: Options, is_loaded: bool, is_fixed: bool
+) -> Assessment:
+    number, target = load.instances, options.target_utilization
+    if load.rate is None or demand.total <= 0:
+        utilization, out_number, in_number = 0.0, 1, 1
+    else:
+        utilization = demand.of_busiest(number) / load.rate
+        out_number = needed(demand, load.rate, target) or 0
+        in_number = needed(demand, load.rate, target * BAND_BELOW) or number
+    floor = max(in_number, options.instances_min[name])
+    found = Assessment(
+        component=name, instances=number, wanted=number, floor=floor, utilization=utilization,
+        input_per_sec=demand.of_busiest(number) * number, rate=load.rate,
+    )  # fmt: skip
+    is_over = utilization > target * BAND_ABOVE and is_loaded
+    if is_fixed and (is_over or floor < number):
+        because = (
+            "what it keeps by put() belongs to its instances and cannot be divided: it is left "
+            "alone (keyed state moves)"
+        )
+        return replace(found, because=because)
+    if is_over:
+        return _grown(found, out_number, demand, options)
+    if floor < number:
+        return replace(found, wanted=floor, because=f"{utilization:.0%} busy")
+    return found
+
+
+def _grown(found: Assessment, needs: int, demand: Demand, options: Options) -> Assessment:
+    """More instances, as far as they help and are allowed."""
+    number, most = found.instances, options.instances_max[found.component]
+    busy = f"{found.utilization:.0%} of what it can process would come"
+    if not needs:
+        return replace(found, because=f"{busy}, and {demand.because}: more instances do not help")
+    wanted = min(needs, number * GROWTH_MAX, most)
+    if wanted <= number:
+        return replace(found, because=f"{busy}: {needs} instances would do, and it may have {most}")
+    return replace(found, wanted=wanted, because=busy)
+
+
+def needed(demand: Demand, rate: float, utilization: float) -> int | None:
+    """So many instances of a rate are so busy with a demand; None if no number is enough."""
+    room = rate * utilization - demand.fixed
+    if demand.shared <= 0:
+        return 1 if room >= 0 else None
+    if room <= 0:
+        return None
+    return max(1, math.ceil(demand.shared / room - ROUNDING))
+
+
+class Threshold:
+    """SEEP's policy: one instance more for a bolt that was too busy in several looks in a row."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, int] = {}
+
+    def clear(self) -> None:
+        """The counts of a plan that is over."""
+        self._reports.clear()
+
+    def assess(
+        self, assessed: tuple[Assessment, ...], newest: Mapping[str, Load], options: Options
+    ) -> tuple[Assessment, ...]:
+        """`assessed` by true rates says what stands against it; `newest`: the loads between the
+        last two looks."""
+        return tuple(self._one(each, newest[each.component], options) for each in assessed)
+
+    def _one(self, each: Assessment, load: Load, options: Options) -> Assessment:
+        busy = sum(load.busy) / load.instances
+        is_over = busy > options.threshold_utilization
+        count = self._reports.get(each.component, 0) + 1 if is_over else 0
+        self._reports[each.component] = count
+        if count < options.threshold_reports:
+            return replace(each, wanted=each.instances, because="")
+        if each.because and each.wanted <= each.instances:
+            return each  # it cannot be helped
+        if each.instances >= options.instances_max[each.component]:
+            because = f"{busy:.0%} busy, and it may have {each.instances}"
+            return replace(each, wanted=each.instances, because=because)
+        because = f"{busy:.0%} busy in {count} looks in a row"
+        return replace(each, wanted=each.instances + 1, because=because)

@@ -1,0 +1,244 @@
+"""When the number of instances is changed: the decisions of one topology, on a given clock.
+
+    OBSERVING --a decision--> MOVING --moved()--> COOLING --time--> OBSERVING
+
+Two changes never overlap: while one is under way nothing is decided, and after it nothing for the
+cool-down, which doubles with each change in a row that failed. Instances are added by the rates of
+one window; they are taken away only if none was needed during the longer `shrink_window_secs`.
+A bolt that got more instances and can process no more is not given others for a while: its
+machines, or what it waits for, are the limit.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from heron_core.algorithms.autoscale.assessment import Assessment, Threshold, assess
+from heron_core.algorithms.autoscale.options import Options, Policy
+from heron_core.algorithms.autoscale.readings import Load, Readings, Window
+from heron_core.topology import TopologySpec
+
+COOLDOWN_SECS_MAX = 3600.0
+"""After failures: an operator who has mended the cause does not wait for longer."""
+GAINED_MIN = 0.2
+"""More instances are to bring this share of what they promise, or they do not help."""
+SHRINK_SETTLED = 1.25
+"""While the needs at the beginning of the longer window were so many times those of now, the load
+still falls: one change at its end is better than several on the way."""
+HELD_COOLDOWNS = 10
+"""For so many cool-downs a bolt that more instances do not help gets none."""
+
+
+class Phase(Enum):
+    """What the autoscaler does."""
+
+    OBSERVING = "observing"
+    MOVING = "moving"
+    COOLING = "cooling"
+
+
+NEXT_PHASES: Mapping[Phase, frozenset[Phase]] = {
+    Phase.OBSERVING: frozenset({Phase.MOVING}),
+    Phase.MOVING: frozenset({Phase.COOLING}),
+    Phase.COOLING: frozenset({Phase.OBSERVING}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is to be changed."""
+
+    parallelism: Mapping[str, int]
+    """component -> instances from now on."""
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is to be known and changes nothing."""
+
+    component: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one look has come to."""
+
+    decision: Decision | None = None
+    findings: tuple[Finding, ...] = ()
+    """Those that are new."""
+
+
+NOTHING = Outcome()
+
+
+@dataclass(slots=True)
+class _Grown:
+    """A bolt that got more instances, before that."""
+
+    instances: int
+    rate: float
+
+
+class Autoscaler:
+    """The decisions of one topology."""
+
+    def __init__(self, topology: TopologySpec, options: Options, now: float) -> None:
+        """Nobody knows what was changed before `now`: it begins with a cool-down's first half, the
+        window, in any case."""
+        self._topology = topology
+        self._options = options
+        self._window = Window(options.window_secs)
+        self._threshold = Threshold()
+        self.phase = Phase.OBSERVING
+        self._began_at = now
+        self._cool_until = now
+        self._failures = 0
+        """Changes in a row that failed."""
+        self._cost_secs = options.move_cost_secs
+        self._floors: deque[tuple[float, dict[str, int]]] = deque()
+        """When a look was, and how many instances each bolt needed at least."""
+        self._grown: dict[str, _Grown] = {}
+        self._held: dict[str, tuple[float, str]] = {}
+        """bolt -> until when it gets no more instances, and why"""
+        self._findings: dict[str, str] = {}
+        """bolt -> what stands against scaling it, as it was said last"""
+        self.assessments: tuple[Assessment, ...] = ()
+        """Those of the last look that had a full window."""
+
+    @property
+    def cool_until(self) -> float:
+        """No change begins before."""
+        return self._cool_until
+
+    def observe(self, readings: Readings, now: float) -> Outcome:
+        """Look at the newest readings."""
+        if self.phase is Phase.MOVING:
+            return NOTHING
+        self._window.add(readings, now)
+        if self.phase is Phase.COOLING and now >= self._cool_until:
+            self._enter(Phase.OBSERVING)
+        loads = self._window.loads()
+        if not loads:
+            self._threshold.clear()
+            return NOTHING
+        assessed = self._assess(loads, readings, now)
+        if not self._window.is_full or self.phase is not Phase.OBSERVING:
+            return NOTHING
+        self.assessments = assessed
+        return Outcome(decision=self._decide(now), findings=self._fresh_findings(assessed))
+
+    def moved(self, reason: str, now: float) -> None:
+        """The change is over; `reason`: why it failed, empty if it did not."""
+        self._enter(Phase.COOLING)
+        self._window.clear()
+        self._threshold.clear()
+        self._floors.clear()
+        if reason:
+            self._failures += 1
+            self._grown.clear()
+        else:
+            self._failures = 0
+            self._cost_secs = max(self._options.move_cost_secs, now - self._began_at)
+        longer = self._options.cooldown_secs * 2**self._failures
+        self._cool_until = now + min(COOLDOWN_SECS_MAX, longer)
+
+    def _enter(self, phase: Phase) -> None:
+        assert phase in NEXT_PHASES[self.phase], f"{phase} after {self.phase}"
+        self.phase = phase
+
+    def _assess(
+        self, loads: Mapping[str, Load], readings: Readings, now: float
+    ) -> tuple[Assessment, ...]:
+        """All bolts, with what was learnt of them; and their needs are kept."""
+        by_rates = assess(self._topology, loads, readings, self._options)
+        found = by_rates
+        if self._options.policy is Policy.THRESHOLD:
+            found = self._threshold.assess(by_rates, self._window.newest(), self._options)
+        if self._window.is_full:
+            found = tuple(self._with_experience(each, now) for each in found)
+            self._floors.append((now, {each.component: each.floor for each in by_rates}))
+            while now - self._floors[0][0] > self._options.shrink_window_secs:
+                self._floors.popleft()
+        return found
+
+    def _with_experience(self, each: Assessment, now: float) -> Assessment:
+        """Without more instances if the last ones did not help."""
+        name, before = each.component, self._grown.pop(each.component, None)
+        if before is not None and each.rate is not None and each.instances > before.instances:
+            had, has = before.instances * before.rate, each.instances * each.rate
+            hoped = before.rate * (each.instances - before.instances)
+            if each.wanted > each.instances and has - had < GAINED_MIN * hoped:
+                why = (
+                    f"{each.instances} instances can process {has:,.0f} tuples/s, "
+                    f"{before.instances} could {had:,.0f}: more do not help, the machines or what "
+                    "it waits for are the limit"
+                )
+                self._held[name] = (now + HELD_COOLDOWNS * self._options.cooldown_secs, why)
+        until, why = self._held.get(name, (now, ""))
+        if now >= until:
+            self._held.pop(name, None)
+            return each
+        return replace(each, wanted=min(each.wanted, each.instances), because=why)
+
+    def _fresh_findings(self, assessed: Iterable[Assessment]) -> tuple[Finding, ...]:
+        """What stands against scaling a bolt that cannot keep up, once while it lasts."""
+        standing = {
+            each.component: each.because
+            for each in assessed
+            if each.because and each.wanted == each.instances
+        }
+        fresh = tuple(
+            Finding(component=name, why=why)
+            for name, why in standing.items()
+            if name not in self._findings
+        )
+        self._findings = standing
+        return fresh
+
+    # --- the decision -----------------------------------------------------------------------------
+
+    def _decide(self, now: float) -> Decision | None:
+        growing = [each for each in self.assessments if each.wanted > each.instances]
+        chosen = [each for each in growing if self._pays(each, each.wanted)]
+        if not growing and self._options.policy is Policy.RATES:
+            chosen = self._shrinking(now)
+        if not chosen:
+            return None
+        for each in chosen:
+            if each.wanted > each.instances and each.rate is not None:
+                self._grown[each.component] = _Grown(each.instances, each.rate)
+        self._enter(Phase.MOVING)
+        self._began_at = now
+        changes = (f"{each.component} {each.instances} -> {each.wanted}" for each in chosen)
+        reasons = (f"{each.component}: {each.because}" for each in chosen)
+        return Decision(
+            parallelism={each.component: each.wanted for each in chosen},
+            what=", ".join(changes),
+            why="; ".join(reasons),
+        )
+
+    def _shrinking(self, now: float) -> list[Assessment]:
+        """The bolts that have needed fewer instances all the time, with the most that they have."""
+        fewer = [each for each in self.assessments if each.floor < each.instances]
+        secs = self._options.shrink_window_secs - self._options.window_secs
+        if now - self._floors[0][0] < secs - self._options.interval_secs:
+            return []
+        found = []
+        for each in fewer:
+            floor = max(floors.get(each.component, each.instances) for _, floors in self._floors)
+            is_settled = floor <= SHRINK_SETTLED * each.floor
+            if is_settled and floor < each.instances and self._pays(each, floor):
+                found.append(replace(each, wanted=floor))
+        return found
+
+    def _pays(self, each: Assessment, wanted: int) -> bool:
+        """Whether a change is worth the time that it takes: until the next one is possible, what it
+        gains is to be more. A bolt gains time for its work, or instances that others may use."""
+        secs = self._options.cooldown_secs + self._options.window_secs
+        if wanted > each.instances:
+            return secs * (each.utilization - self._options.target_utilization) > self._cost_secs
+        return secs * (1 - wanted / each.instances) > self._cost_secs

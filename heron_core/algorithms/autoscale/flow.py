@@ -1,0 +1,145 @@
+"""What would flow if nothing held it back: the spouts' offered rates, through the graph (DS2).
+
+What a spout offers is what it emits, over the share of its time that it may. What a bolt emits for
+each tuple of its input (its selectivity, by stream) is measured; so what each bolt would get is
+known even if another one in front of it cannot keep up now, and one decision scales all of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heron_core.algorithms.autoscale.readings import HotKey, Load
+from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, TopologySpec
+
+PASSES_MAX = 50
+"""Through a graph with circles; one without needs as many as its longest path."""
+SETTLED = 1e-3
+"""Rates that change by less than this share do not change."""
+RATE_MAX = 1e15
+"""A circle that multiplies its tuples has no rate; it is limited only so that numbers stay ones."""
+PARTIAL_CHOICES = 2
+"""Instances that share a key where streams are grouped by partial key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a bolt would get in a second, if nobody held anybody back."""
+
+    shared: float
+    """Tuples that more instances would share."""
+    fixed: float
+    """Tuples that one instance gets whatever their number: of streams that go to all or to one, and
+    of a key that stands out."""
+    because: str = ""
+    """Why some are fixed, as a clause."""
+
+    @property
+    def total(self) -> float:
+        """Of all instances, with one."""
+        return self.shared + self.fixed
+
+    def of_busiest(self, instances: int) -> float:
+        """What the busiest of so many instances gets."""
+        return self.shared / instances + self.fixed
+
+
+def offered(load: Load) -> dict[str, float]:
+    """stream -> what a spout would emit if it were let, in tuples per second; not more than it can
+    at full speed."""
+    held = 1 / (1 - load.throttled)
+    total = sum(load.emitted_per_sec.values())
+    if load.emit_rate is not None and total > 0:
+        held = min(held, max(1.0, load.emit_rate * load.instances / total))
+    return {stream: rate * held for stream, rate in load.emitted_per_sec.items()}
+
+
+def demands(
+    topology: TopologySpec, loads: Mapping[str, Load], hot_keys: Mapping[str, HotKey]
+) -> dict[str, Demand]:
+    """bolt -> what it would get."""
+    out = {
+        each.name: offered(loads[each.name])
+        for each in topology.components
+        if each.is_spout and each.name in loads
+    }
+    bolts = [each for each in topology.components if not each.is_spout and each.name in loads]
+    inputs: dict[str, float] = {}
+    for _ in range(PASSES_MAX):
+        changed = False
+        for bolt in bolts:
+            before, load = inputs.get(bolt.name, -1.0), loads[bolt.name]
+            amount = min(RATE_MAX, sum(_arriving(each, out, load) for each in bolt.inputs))
+            inputs[bolt.name] = amount
+            changed |= abs(amount - before) > SETTLED * max(amount, before)
+            out[bolt.name] = _emitted(load, amount)
+        if not changed:
+            break
+    return {
+        bolt.name: _demand(bolt, out, inputs[bolt.name], loads[bolt.name], hot_keys)
+        for bolt in bolts
+    }
+
+
+def _emitted(load: Load, amount: float) -> dict[str, float]:
+    """stream -> what a bolt emits for so much input."""
+    if load.executed_per_sec <= 0:
+        return {}
+    return {
+        stream: amount * rate / load.executed_per_sec
+        for stream, rate in load.emitted_per_sec.items()
+    }
+
+
+def _arriving(each: InputSpec, out: Mapping[str, Mapping[str, float]], load: Load) -> float:
+    """What one input brings to all instances together."""
+    rate = out.get(each.component, {}).get(each.stream, 0.0)
+    return rate * load.instances if each.grouping.kind is GroupingKind.ALL else rate
+
+
+def _demand(
+    bolt: ComponentSpec,
+    out: Mapping[str, Mapping[str, float]],
+    amount: float,
+    load: Load,
+    hot_keys: Mapping[str, HotKey],
+) -> Demand:
+    to_all, to_one = (
+        sum(
+            out.get(each.component, {}).get(each.stream, 0.0)
+            for each in bolt.inputs
+            if each.grouping.kind is kind
+        )
+        for kind in (GroupingKind.ALL, GroupingKind.GLOBAL)
+    )
+    shared = max(0.0, amount - to_all * load.instances - to_one)
+    share, reason = _stands_out(bolt, load, hot_keys.get(bolt.name))
+    reasons = (
+        (to_all, "each of its instances gets all tuples of a stream"),
+        (to_one, "global grouping sends a stream to one of its instances"),
+        (share * shared, reason),
+    )
+    return Demand(
+        shared=(1 - share) * shared,
+        fixed=to_all + to_one + share * shared,
+        because=max(reasons)[1] if any(each for each, _ in reasons) else "",
+    )
+
+
+def _stands_out(bolt: ComponentSpec, load: Load, hot: HotKey | None) -> tuple[float, str]:
+    """The share of a bolt's input that no further instance takes over, and why."""
+    kinds = {each.grouping.kind for each in bolt.inputs}
+    is_partial = GroupingKind.PARTIAL_KEY in kinds and GroupingKind.FIELDS not in kinds
+    if hot is not None:
+        share = hot.share / PARTIAL_CHOICES if is_partial else hot.share
+        return share, f"key {hot.key} is {hot.share:.0%} of its input"
+    if load.instances < 2 or not kinds & {GroupingKind.FIELDS, GroupingKind.CUSTOM}:
+        return 0.0, ""
+    most = max(load.shares)
+    others = (sum(load.shares) - most) / (load.instances - 1)
+    if most < SKEWED * sum(load.shares) / load.instances:
+        return 0.0, ""
+    return most - others, f"one instance gets {most:.0%} of its input"
+
+
+SKEWED = 1.5
+"""An instance that has this many times its even share has keys that stand out (as Heron's)."""

@@ -1,0 +1,148 @@
+"""The settings of autoscaling, read once from a topology's config (topology.autoscale.*)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import TopologyError
+from heron_core.topology import TopologySpec
+
+INSTANCES_TIMES_MAX = 4
+"""Without a maximum of its own a component may get so many times the instances of its submit: a
+model that errs must not fill a cluster."""
+
+
+class Mode(StrEnum):
+    """What is done about a decision."""
+
+    OFF = "off"
+    ADVISE = "advise"
+    """It is an event, and nothing is changed."""
+    ON = "on"
+
+
+class Policy(StrEnum):
+    """How a decision is found."""
+
+    RATES = "rates"
+    """True processing rates, propagated from the spouts' offered rates through the graph (DS2,
+    Kalavri et al., OSDI 2018)."""
+    THRESHOLD = "threshold"
+    """One instance more for a bolt that was busy for too long (SEEP, Castro Fernandez et al.,
+    SIGMOD 2013)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Settings of autoscaling."""
+
+    mode: Mode = Mode.OFF
+    policy: Policy = Policy.RATES
+    interval_secs: float = 5.0
+    """Between two looks at the numbers."""
+    window_secs: float = 30.0
+    """Rates are means over so long, and the first decision comes after it."""
+    cooldown_secs: float = 60.0
+    """After a change none follows for so long; longer after one that failed."""
+    shrink_window_secs: float = 300.0
+    """Instances are taken away if none was needed for so long (Kubernetes' stabilization)."""
+    move_cost_secs: float = 1.0
+    """What a change costs: for so long spouts stand still. Once changes were made, the time that
+    the last one took, if that is more."""
+    target_utilization: float = 0.75
+    """How busy instances are to be after a change: bursts need some room."""
+    threshold_utilization: float = 0.7
+    threshold_reports: int = 2
+    """Of the policy `threshold`: so many looks in a row above the utilization (SEEP: 2, 70 %)."""
+    instances_min: Mapping[str, int] = field(default_factory=dict)
+    instances_max: Mapping[str, int] = field(default_factory=dict)
+    """component -> its limits, for those that may be scaled."""
+
+    @staticmethod
+    def of(topology: TopologySpec) -> "Options":
+        """The settings in a topology's config; TopologyError naming the key that is wrong."""
+        config = keys.with_defaults(topology.config)
+        chosen = _components(topology, config)
+        options = Options(
+            mode=Mode(keys.autoscale_mode(config)),
+            policy=Policy(keys.autoscale_policy(config)),
+            interval_secs=keys.seconds(config, keys.AUTOSCALE_INTERVAL_SECS),
+            window_secs=keys.seconds(config, keys.AUTOSCALE_WINDOW_SECS),
+            cooldown_secs=keys.seconds(config, keys.AUTOSCALE_COOLDOWN_SECS),
+            shrink_window_secs=keys.seconds(config, keys.AUTOSCALE_SHRINK_WINDOW_SECS),
+            move_cost_secs=keys.seconds(config, keys.AUTOSCALE_MOVE_COST_SECS),
+            target_utilization=keys.share(config, keys.AUTOSCALE_TARGET_UTILIZATION),
+            threshold_utilization=keys.share(config, keys.AUTOSCALE_THRESHOLD_UTILIZATION),
+            threshold_reports=keys.whole_number(config, keys.AUTOSCALE_THRESHOLD_REPORTS, 1),
+            instances_min=_limits(topology, config, keys.AUTOSCALE_INSTANCES_MIN, chosen),
+            instances_max=_limits(topology, config, keys.AUTOSCALE_INSTANCES_MAX, chosen),
+        )
+        _check(options)
+        return options
+
+    def may_scale(self, component: str) -> bool:
+        """Whether a component's number of instances may be changed."""
+        return component in self.instances_max
+
+
+def check(topology: TopologySpec) -> None:
+    """TopologyError if a setting is wrong; whether parallelisms are numbers, others say."""
+    numbers = [each.parallelism for each in topology.components]
+    if all(type(each) is int and each > 0 for each in numbers):
+        Options.of(topology)
+
+
+def _check(options: Options) -> None:
+    if options.window_secs < options.interval_secs:
+        raise TopologyError(
+            f"{keys.AUTOSCALE_WINDOW_SECS} is {options.window_secs:g}, which is less than "
+            f"{keys.AUTOSCALE_INTERVAL_SECS}, {options.interval_secs:g}: rates need two looks"
+        )
+    for name, least in options.instances_min.items():
+        if least > options.instances_max[name]:
+            raise TopologyError(
+                f"{keys.AUTOSCALE_INSTANCES_MIN} of {name} is {least}, above its maximum of "
+                f"{options.instances_max[name]} ({keys.AUTOSCALE_INSTANCES_MAX})"
+            )
+
+
+def _components(topology: TopologySpec, config: Mapping[str, Any]) -> list[str]:
+    """Who may be scaled: the bolts, or those of them that are named. A spout's number belongs to
+    its source (partitions, files), which nobody here knows."""
+    bolts = [each.name for each in topology.components if not each.is_spout]
+    given = config.get(keys.AUTOSCALE_COMPONENTS)
+    if given is None:
+        return bolts
+    names = given.replace(",", " ").split() if isinstance(given, str) else given
+    if not isinstance(names, list | tuple):
+        raise TopologyError(f"{keys.AUTOSCALE_COMPONENTS} must be a list of bolts, not {given!r}")
+    for name in names:
+        _check_bolt(name, bolts, keys.AUTOSCALE_COMPONENTS)
+    return [str(each) for each in names]
+
+
+def _limits(
+    topology: TopologySpec, config: Mapping[str, Any], key: str, chosen: list[str]
+) -> dict[str, int]:
+    """component -> its limit: one number for all, or {component: number}."""
+    is_least = key == keys.AUTOSCALE_INSTANCES_MIN
+    limits = {
+        name: 1 if is_least else INSTANCES_TIMES_MAX * topology.by_name[name].parallelism
+        for name in chosen
+    }
+    given = config.get(key)
+    if given is None:
+        return limits
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(chosen, keys.whole_number(config, key, 1))
+    for name in given:
+        _check_bolt(name, chosen, key)
+        limits[name] = keys.whole_number({key: given[name]}, key, 1)
+    return limits
+
+
+def _check_bolt(name: Any, bolts: list[str], key: str) -> None:
+    if name not in bolts:
+        raise TopologyError(f"{key} names {name!r}, which cannot be scaled: use {', '.join(bolts)}")

@@ -1,0 +1,225 @@
+"""What autoscaling goes by: the instances' counters at one moment, and the loads between two.
+
+A window holds the readings of some time. It starts again whenever its readings cannot be compared:
+another plan, an instance that was replaced, a topology that is paused or is being changed.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from heron_core.stats import InstanceStats, TopologyStats
+
+PENDING_FULL = 0.9
+"""A spout with this share of what it may have pending waits for acks."""
+THROTTLED_MAX = 0.95
+"""Whoever is held nearly always says only that far more is wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One instance's counters since its start."""
+
+    component: str
+    incarnation: int
+    """Changes when the process is replaced."""
+    executed: float
+    emitted: Mapping[str, float]
+    """By stream."""
+    busy_secs: float
+    paused_secs: float = 0.0
+    is_full: bool = False
+    """A spout that may emit no more before something is acked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotKey:
+    """The most frequent key of a component's input."""
+
+    key: str
+    share: float
+    """Of all of its input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """All instances at one moment."""
+
+    tasks: Mapping[int, Reading]
+    unsteady: str = ""
+    """Why the numbers of this moment say nothing; empty if they do."""
+    hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
+    """component -> its most frequent key, for those that have one."""
+    fixed_state: frozenset[str] = frozenset()
+    """Components whose state belongs to their instances, and cannot be divided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One component over a window."""
+
+    instances: int
+    executed_per_sec: float
+    emitted_per_sec: Mapping[str, float]
+    """By stream."""
+    rate: float | None
+    """Tuples that one instance processes in a second of work; None if it has not worked."""
+    emit_rate: float | None
+    """Tuples that one instance emits in a second of work."""
+    busy: tuple[float, ...]
+    """Share of its time that each instance works."""
+    shares: tuple[float, ...]
+    """Of the component's input, by instance."""
+    throttled: float
+    """Share of its time that a spout was not let emit: the most of its instances."""
+
+
+class Window:
+    """The readings of the last seconds."""
+
+    def __init__(self, secs: float) -> None:
+        self._secs = secs
+        self._readings: deque[tuple[float, Readings]] = deque()
+
+    def clear(self) -> None:
+        """Start again: what comes cannot be compared with what was."""
+        self._readings.clear()
+
+    def add(self, readings: Readings, now: float) -> None:
+        """The next readings."""
+        if readings.unsteady or not readings.tasks:
+            self.clear()
+            return
+        if self._readings and not _goes_on(self._readings[-1][1], readings):
+            self.clear()
+        self._readings.append((now, readings))
+        while len(self._readings) > 2 and now - self._readings[1][0] >= self._secs:
+            self._readings.popleft()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it covers its time."""
+        return self._span(self._readings) >= self._secs
+
+    def loads(self) -> dict[str, Load]:
+        """component -> its load over the window; empty without two readings."""
+        return _loads(list(self._readings))
+
+    def newest(self) -> dict[str, Load]:
+        """The same between the last two readings."""
+        return _loads(list(self._readings)[-2:])
+
+    @staticmethod
+    def _span(readings: "deque[tuple[float, Readings]]") -> float:
+        return readings[-1][0] - readings[0][0] if readings else 0.0
+
+
+def _goes_on(before: Readings, after: Readings) -> bool:
+    """Whether both are of the same processes."""
+    return before.tasks.keys() == after.tasks.keys() and all(
+        each.incarnation == after.tasks[task].incarnation
+        and each.executed <= after.tasks[task].executed
+        for task, each in before.tasks.items()
+    )
+
+
+def _loads(readings: list[tuple[float, Readings]]) -> dict[str, Load]:
+    if len(readings) < 2:
+        return {}
+    (began, first), (ended, last) = readings[0], readings[-1]
+    tasks: dict[str, list[int]] = {}
+    for task, each in last.tasks.items():
+        tasks.setdefault(each.component, []).append(task)
+    return {
+        name: _load(
+            [(first.tasks[task], last.tasks[task]) for task in ids],
+            ended - began,
+            max(
+                (_full_share(readings, task) for task in ids if last.tasks[task].is_full),
+                default=0.0,
+            ),
+        )
+        for name, ids in tasks.items()
+    }
+
+
+def _full_share(readings: list[tuple[float, Readings]], task: int) -> float:
+    """The share of the time that a spout could emit no more, of one that cannot now."""
+    secs = [
+        (after - before, readings_after.tasks[task].is_full)
+        for (before, _), (after, readings_after) in pairwise(readings)
+    ]
+    return sum(each for each, is_full in secs if is_full) / sum(each for each, _ in secs)
+
+
+def _load(pairs: list[tuple[Reading, Reading]], secs: float, full: float) -> Load:
+    executed = [after.executed - before.executed for before, after in pairs]
+    busy = [after.busy_secs - before.busy_secs for before, after in pairs]
+    paused = max(after.paused_secs - before.paused_secs for before, after in pairs)
+    emitted = {
+        stream: sum(each[1].emitted[stream] - each[0].emitted.get(stream, 0) for each in pairs)
+        for stream in pairs[0][1].emitted
+    }
+    total, work = sum(executed), sum(busy)
+    return Load(
+        instances=len(pairs),
+        executed_per_sec=total / secs,
+        emitted_per_sec={stream: number / secs for stream, number in emitted.items()},
+        rate=total / work if total > 0 and work > 0 else None,
+        emit_rate=sum(emitted.values()) / work if work > 0 else None,
+        busy=tuple(min(1.0, max(0.0, each / secs)) for each in busy),
+        shares=tuple(each / total if total else 0.0 for each in executed),
+        throttled=min(THROTTLED_MAX, max(0.0, paused / secs, full)),
+    )
+
+
+def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Readings:
+    """The readings in a topology's numbers, with all instances; `pending_max`: spout -> what each
+    of its instances may have pending, where that is limited."""
+    rows = stats.instances or ()
+    paused = {task: each.paused_secs for task, each in stats.paused.items()}
+    return Readings(
+        tasks={each.task: _reading(each, paused.get(each.task, 0.0), pending_max) for each in rows},
+        unsteady=_unsteady(stats, rows),
+        hot_keys=hot_keys(stats),
+        fixed_state=frozenset(_component(each) for each in rows if each.fixed_state),
+    )
+
+
+def hot_keys(stats: TopologyStats) -> dict[str, HotKey]:
+    """component -> its most frequent key, of those that know any."""
+    return {
+        name: HotKey(key=each.hot_keys[0].key, share=each.hot_keys[0].share)
+        for name, each in stats.components.items()
+        if each.hot_keys
+    }
+
+
+def _unsteady(stats: TopologyStats, rows: Iterable[InstanceStats]) -> str:
+    if stats.state != "RUNNING" or stats.phase != "running":
+        return f"the topology is {stats.state}"
+    if stats.update is not None and stats.update.under_way:
+        return "an update is under way"
+    if stats.checkpoints is not None and not stats.checkpoints.released:
+        return "it goes back to a checkpoint"
+    down = [each.instance for each in rows if not each.up]
+    return f"{', '.join(down[:3])} is not up" if down else ""
+
+
+def _reading(each: InstanceStats, paused_secs: float, pending_max: Mapping[str, int]) -> Reading:
+    component = _component(each)
+    most = pending_max.get(component)
+    return Reading(
+        component=component,
+        incarnation=each.pid or 0,
+        executed=each.executed,
+        emitted=each.emitted_by_stream,
+        busy_secs=max(0.0, each.busy_secs - each.waited_secs),
+        paused_secs=paused_secs,
+        is_full=most is not None and each.pending >= PENDING_FULL * most,
+    )
+
+
+def _component(each: InstanceStats) -> str:
+    return each.instance.rpartition("[")[0]

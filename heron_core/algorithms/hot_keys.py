@@ -1,0 +1,129 @@
+"""The most frequent keys of a stream in little memory: space-saving, made exact by a count-min.
+
+Space-saving (Metwally, Agrawal, El Abbadi, ICDT 2005) keeps so many keys with a counter each; a new
+key takes the smallest counter over, so no key with more than 1 / COUNTERS of the stream is missed,
+and a counter is too high by what it took over at most. Count-min (Cormode, Muthukrishnan, 2005)
+counts every key in a few rows of cells, and is too high by what shares a cell. Both only ever err
+upwards, so the smaller of the two is nearer. Counts fade: a key is hot by what comes now.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+COUNTERS = 64
+"""A key with more than a 64th of the stream is never missed."""
+ROWS, CELLS = 4, 256
+"""A count-min's error is 1 % of the stream, except once in fifty times (e/256, exp(-4))."""
+HALVED_SECS = 30.0
+"""So often all counts are halved: a key that was hot a few minutes ago is forgotten."""
+SHOWN_MAX = 3
+SHARE_MIN = 0.02
+"""A key with less is not reported: no instance notices it."""
+WEIGHT_MAX = float(1 << 62)
+"""What is larger is nonsense; not a number is neither above nor below anything."""
+SAMPLES_MIN = 100
+"""Fewer samples say nothing of shares."""
+
+
+class HotKeys:
+    """Weights of keys, by a hash of 32 bits and a text for people."""
+
+    def __init__(self, now: float) -> None:
+        self._counts: dict[int, float] = {}
+        self._texts: dict[int, str] = {}
+        self._cells = [array("d", bytes(8 * CELLS)) for _ in range(ROWS)]
+        self._halve_at = now + HALVED_SECS
+        self.total = 0.0
+        """Of all that was added, faded."""
+        self.samples = 0
+
+    def is_known(self, hashed: int) -> bool:
+        """Whether the key has a counter, and so a text."""
+        return hashed in self._counts
+
+    def add(self, hashed: int, text: str, weight: float, now: float) -> None:
+        """So much more of a key; `text` is used if it has no counter yet."""
+        if now >= self._halve_at:
+            self._halve(now)
+        self.total += weight
+        self.samples += 1
+        for row, cells in enumerate(self._cells):
+            cells[_cell(hashed, row)] += weight
+        counts = self._counts
+        if hashed in counts:
+            counts[hashed] += weight
+            return
+        taken_over = 0.0
+        if len(counts) >= COUNTERS:
+            least = min(counts, key=counts.__getitem__)
+            taken_over = counts.pop(least)
+            del self._texts[least]
+        counts[hashed] = taken_over + weight
+        self._texts[hashed] = text
+
+    def add_other(self, weight: float) -> None:
+        """Input that has no key."""
+        self.total += weight
+
+    def weight(self, hashed: int) -> float:
+        """An upper bound of what was added of a key, as faded as the rest; 0 without a counter."""
+        in_cells = min(cells[_cell(hashed, row)] for row, cells in enumerate(self._cells))
+        return min(self._counts.get(hashed, 0.0), in_cells)
+
+    def top(self) -> list[tuple[str, float]]:
+        """Keys with a share that counts and their weights, the heaviest first."""
+        if self.samples < SAMPLES_MIN:
+            return []
+        found = sorted(((self.weight(each), each) for each in self._counts), reverse=True)
+        least = SHARE_MIN * self.total
+        return [(self._texts[each], weight) for weight, each in found[:SHOWN_MAX] if weight > least]
+
+    def _halve(self, now: float) -> None:
+        """Once, or as often as it was due."""
+        share = 0.5 ** (1 + int((now - self._halve_at) / HALVED_SECS))
+        self._halve_at = now + HALVED_SECS
+        self.total *= share
+        for hashed in self._counts:
+            self._counts[hashed] *= share
+        self._cells = [array("d", (each * share for each in cells)) for cells in self._cells]
+
+
+def _cell(hashed: int, row: int) -> int:
+    """Each row by another quarter of the hash, mixed with its number."""
+    return ((hashed >> (8 * row)) ^ (hashed >> 24) * row) % CELLS
+
+
+def are_hot_keys(value: Any) -> bool:
+    """Whether an instance's snapshot may have this: total, and a list of (text, weight)."""
+    if value is None:
+        return True
+    if type(value) is not dict or not _is_weight(value.get("total")):
+        return False
+    rows = value.get("keys")
+    return isinstance(rows, list | tuple) and all(
+        type(each) in (list, tuple)
+        and len(each) == 2
+        and type(each[0]) is str
+        and _is_weight(each[1])
+        for each in rows
+    )
+
+
+def _is_weight(value: object) -> bool:
+    return type(value) is float and 0.0 <= value <= WEIGHT_MAX
+
+
+def joined(several: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
+    """The hottest keys of a component and their shares, out of its instances'. By fields grouping a
+    key is at one of them; by partial key at two, whose weights add up."""
+    weights: dict[str, float] = {}
+    total = 0.0
+    for each in several:
+        total += each["total"]
+        for text, weight in each["keys"]:
+            weights[text] = weights.get(text, 0.0) + weight
+    if total <= 0:
+        return []
+    found = sorted(weights.items(), key=lambda each: -each[1])[:SHOWN_MAX]
+    return [(text, min(1.0, weight / total)) for text, weight in found]

@@ -1,0 +1,93 @@
+"""Which keys of a bolt's input are frequent, by a sample: one tuple of a batch now and then.
+
+A batch is looked at if the last look is long enough ago, so the cost is bounded by the clock and
+not by the rate; a sampled tuple stands for all that were processed since the one before.
+"""
+
+from collections.abc import Mapping, Sequence
+from reprlib import Repr
+from typing import Any
+
+from heron_core.algorithms.hashing import NotHashable, stable_hash
+from heron_core.algorithms.hot_keys import HotKeys
+from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
+
+SAMPLE_SECS = 0.005
+"""Between two looks: 200 a second, of a few microseconds each."""
+REPORT_SECS = 1.0
+"""Between two snapshots: the master is sent them no sooner."""
+TEXT_CHARACTERS_MAX = 40
+NEVER = float("inf")
+STEP = 7919
+"""From batch to batch another position: a prime, so that no period of the data meets it."""
+
+Positions = Mapping[tuple[str, str], tuple[int, ...]]
+"""(component, stream) -> where the fields stand by which it is grouped."""
+
+
+class KeySamples:
+    """The sample of one bolt."""
+
+    def __init__(self, topology: TopologySpec, bolt: ComponentSpec, is_wanted: bool) -> None:
+        self._positions = _positions(topology, bolt)
+        self.due = 0.0 if is_wanted and self._positions else NEVER
+        """When the next batch is to be looked at; NEVER for a bolt without a keyed input."""
+        self._keys: HotKeys | None = None
+        self._seen = 0
+        self._turn = 0
+        self._report_due = 0.0
+        self.snapshot: Mapping[str, Any] | None = None
+        """For the master, and any thread; None before there is one. It is replaced, not changed."""
+
+    def take(
+        self, source: tuple[str, str], rows: Sequence[Sequence[Any]], executed: int, now: float
+    ) -> None:
+        """One tuple of a batch; `executed`: the bolt's tuples before it."""
+        self.due = now + SAMPLE_SECS
+        keys = self._keys = self._keys or HotKeys(now)
+        weight = float(max(1, executed + len(rows) - self._seen))
+        self._seen = executed + len(rows)
+        positions = self._positions.get(source)
+        if positions is None or not rows:
+            keys.add_other(weight)
+            return
+        self._turn += STEP
+        try:
+            row = rows[self._turn % len(rows)]
+            values = [row[position] for position in positions]
+            hashed = stable_hash(values)
+            text = "" if keys.is_known(hashed) else _text(values)
+        except (NotHashable, IndexError, TypeError):  # the tuple fails by itself, where it matters
+            return
+        keys.add(hashed, text, weight, now)
+        if now >= self._report_due:
+            self._report_due = now + REPORT_SECS
+            top = [list(each) for each in keys.top()]
+            self.snapshot = {"total": keys.total, "keys": top}
+
+
+def _positions(topology: TopologySpec, bolt: ComponentSpec) -> Positions:
+    found = {}
+    for each in bolt.inputs:
+        stream = topology.by_name[each.component].stream(each.stream)
+        keyed = each.grouping.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+        if keyed and stream is not None:
+            fields = each.grouping.fields
+            found[each.component, each.stream] = tuple(stream.fields.index(x) for x in fields)
+    return found
+
+
+def _text(values: Sequence[Any]) -> str:
+    """The key as people read it. A long value is cut before it is printed."""
+    text = ", ".join(map(_shown, values))[: 2 * TEXT_CHARACTERS_MAX]
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str | bytes) and len(value) > TEXT_CHARACTERS_MAX:
+        return f"{value[:TEXT_CHARACTERS_MAX]!r}…"
+    return _SHORT.repr(value)
+
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 2 * TEXT_CHARACTERS_MAX

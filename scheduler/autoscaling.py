@@ -1,0 +1,135 @@
+"""Has the number of instances follow the load: asks the master for numbers, decides, and asks for
+an update as a person would, by a durable request.
+
+It is a part of the process that carries out operations (operation_runner.py), because that outlives
+a command and may use the state store. What is decided and when is pure (heron_core.algorithms.
+autoscale). Killed, it starts with an empty window; an update that it had asked for goes on, and the
+numbers of that time are not used.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heron_core import config as keys
+from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
+from heron_core.algorithms.autoscale.options import Mode, Options
+from heron_core.algorithms.autoscale.readings import readings_of
+from heron_core.errors import HeronError
+from heron_core.operations import Kind
+from heron_core.plans import packing_from_json, packing_to_json
+from heron_core.state_tree import packing_path
+from heron_core.stats import EVERY_COMPONENT
+from heron_core.topology import TopologySpec
+from heron_io.master_client import MasterClient
+from heron_io.state_store.protocol import StateStore
+from scheduler.operations import Requests
+from scheduler.packing import repack
+
+log = logging.getLogger("operations")
+
+ANSWER_SECS = 1.0
+"""For one question to the master: operations wait meanwhile."""
+
+
+@dataclass
+class Autoscaling:
+    """The autoscaler of one topology at work."""
+
+    topology: TopologySpec
+    options: Options
+    store: StateStore
+    client: MasterClient
+    requests: Requests
+    has_room: bool
+    """Whether a container may get more instances than it had: here they are processes."""
+    _scaler: Autoscaler | None = None
+    _look_at: float = 0.0
+    _number: int | None = None
+    """Of the request that is under way."""
+    _decision: Decision | None = None
+    """The last one."""
+    _pending_max: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._pending_max = pending_limits(self.topology)
+
+    def poll(self, now: float) -> None:
+        """One look, if it is time. StateStoreError if the store does not answer."""
+        if self.options.mode is Mode.OFF or now < self._look_at:
+            return
+        self._look_at = now + self.options.interval_secs
+        if self._scaler is None:
+            self._scaler = Autoscaler(self.topology, self.options, now)
+        if self._number is not None:
+            self._follow(self._scaler, self._number, now)
+        else:
+            self._observe(self._scaler, now)
+
+    def _follow(self, scaler: Autoscaler, number: int, now: float) -> None:
+        """Whether the request is over."""
+        request = self.requests.get(number)
+        if request is not None and not request.is_over:
+            return
+        self._number = None
+        self._over(scaler, "" if request is None else request.reason, now)
+
+    def _over(self, scaler: Autoscaler, reason: str, now: float) -> None:
+        scaler.moved(reason, now)
+        if reason and self._decision is not None:
+            secs = scaler.cool_until - now
+            self._say(f"not done: {self._decision.what}", f"{reason}; none for {secs:.0f} s")
+
+    def _observe(self, scaler: Autoscaler, now: float) -> None:
+        try:
+            stats = self.client.stats(EVERY_COMPONENT, ANSWER_SECS)
+        except HeronError as error:
+            log.info("autoscaling: %s", error)
+            return
+        outcome = scaler.observe(readings_of(stats, self._pending_max), now)
+        for finding in outcome.findings:
+            self._find(finding)
+        if outcome.decision is not None:
+            self._carry_out(scaler, outcome.decision, now)
+
+    def _find(self, finding: Finding) -> None:
+        self._say(f"{finding.component} is not scaled", finding.why)
+
+    def _carry_out(self, scaler: Autoscaler, decision: Decision, now: float) -> None:
+        before, self._decision = self._decision, decision
+        if self.options.mode is Mode.ADVISE:
+            if before is None or before.parallelism != decision.parallelism:
+                self._say(f"advises {decision.what}", decision.why)
+            scaler.moved("", now)
+            return
+        self._say(decision.what, decision.why)
+        try:
+            self._number = self._ask(decision)
+        except HeronError as error:
+            self._over(scaler, str(error), now)
+
+    def _ask(self, decision: Decision) -> int:
+        """The number of the request; HeronError if it cannot be."""
+        stored = self.store.get(packing_path(self.topology.name))
+        if stored is None:
+            raise HeronError(f"{self.topology.name} has just ended")
+        current = packing_from_json(stored)
+        plan = repack(self.topology, current, decision.parallelism, None, self.has_room)
+        if plan == current:
+            raise HeronError("there are so many already")
+        return self.requests.ask(Kind.UPDATE, {"packing": packing_to_json(plan)})
+
+    def _say(self, what: str, why: str) -> None:
+        """An event of the topology; in the log of operations in any case."""
+        log.info("autoscaling: %s: %s", what, why)
+        self.client.try_ask("autoscaled", {"what": what, "why": why}, ANSWER_SECS)
+
+
+def pending_limits(topology: TopologySpec) -> dict[str, int]:
+    """spout -> what each instance may have pending, in a topology whose tuples are acked."""
+    limits: dict[str, int] = {}
+    for each in topology.components:
+        config = keys.with_defaults({**topology.config, **each.config})
+        if each.is_spout and keys.reliability(config) == keys.ATLEAST_ONCE:
+            limits[each.name] = keys.whole_number(config, keys.MAX_SPOUT_PENDING, 1)
+    return limits

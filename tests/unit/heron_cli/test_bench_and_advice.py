@@ -1,0 +1,82 @@
+"""What `bench` and `advise` print: rows out of numbers, and the topologies that bench runs."""
+
+from dataclasses import replace
+from typing import Any
+
+from heron_cli.commands.advise import advice_table, summary
+from heron_cli.commands.bench import Settings, recovery_topology, sol_rows, sol_topology
+from heron_cli.stats_text import hot_key_lines
+from heron_core import validation
+from heron_core.algorithms.autoscale.assessment import Assessment
+from heron_core.stats import (
+    ComponentLatencies,
+    ComponentStats,
+    HotKeyStats,
+    LatencyStats,
+    TopologyStats,
+)
+
+SETTINGS = Settings(
+    producers=2, processors=3, size_bytes=100, stages=2, seconds=1.0, acked=True, rounds=1
+)
+NO_LATENCY = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
+
+
+def stats(done: int) -> TopologyStats:
+    """`done` messages were emitted, and half of them processed."""
+    zeros: dict[str, Any] = dict.fromkeys(
+        ("acked", "failed", "failed_for_good", "expired", "ticks", "errors", "callback_errors",
+         "fenced", "late", "pending", "queue_bytes"), 0
+    )  # fmt: skip
+    latency = ComponentLatencies(
+        execute=NO_LATENCY, process=NO_LATENCY, complete=replace(NO_LATENCY, p50_ms=2.0)
+    )
+    spout = ComponentStats(
+        **zeros, type="spout", instances=2, up=2, emitted=done, executed=3 * done,
+        emitted_per_sec=0.0, executed_per_sec=0.0, capacity=0.5, latency=latency, last_error=None,
+        user={},
+    )  # fmt: skip
+    bolt = replace(spout, type="bolt", instances=3, emitted=0, executed=done // 2)
+    return TopologyStats(
+        topology="sol", state="RUNNING", epoch=1, phase="running", drained=False, lost=0,
+        containers=(), containers_expected=(), registered={}, paused={}, stream_managers={},
+        master={}, errors={}, components={"producers": spout, "stage1": bolt},
+    )  # fmt: skip
+
+
+def test_sol_counts_what_was_emitted_and_what_was_processed_between_two_looks() -> None:
+    producers, stage = sol_rows(stats(1_000), stats(5_000), 2.0, 100)
+    assert (producers["messages_per_sec"], stage["messages_per_sec"]) == (2000.0, 1000.0)
+    assert producers["megabytes_per_sec"] == 0.2
+    assert producers["p50_ms"] == 2.0
+
+
+def test_the_topologies_of_bench_are_valid_and_as_large_as_wanted() -> None:
+    sol = sol_topology(replace(SETTINGS, stages=3))
+    assert [each.name for each in sol.components] == ["producers", "stage1", "stage2", "stage3"]
+    assert [each.parallelism for each in sol.components] == [2, 3, 3, 3]
+    for each in (sol, sol_topology(replace(SETTINGS, stages=1)), recovery_topology(SETTINGS, "x")):
+        assert validation.problems(each) == []
+
+
+def test_stats_show_keys_that_are_a_large_share_of_a_components_input() -> None:
+    found = stats(1_000)
+    keys = (HotKeyStats(key="'the'", share=0.6), HotKeyStats(key="'a'", share=0.05))
+    count = replace(found.components["stage1"], hot_keys=keys)
+    assert hot_key_lines(replace(found, components={"count": count})) == [
+        "frequent keys of count: 'the' 60%"
+    ]
+    assert hot_key_lines(found) == []
+
+
+def test_advice_names_the_command_that_follows_it() -> None:
+    count = Assessment(
+        component="count", instances=1, wanted=4, floor=4, utilization=3.0, input_per_sec=1200.0,
+        rate=400.0, because="300% of what it can process would come",
+    )  # fmt: skip
+    split = replace(count, component="split", wanted=1, because="")
+    text = advice_table((split, count))
+    assert "count" in text.splitlines()[-1]
+    assert "300% of what it can process would come" in text
+    assert summary("t", (split, count)) == "heronpy update t --component-parallelism count:4"
+    assert summary("t", (split,)) == "nothing is to be changed"

@@ -1,0 +1,51 @@
+"""Which keys of a stream are frequent, from little memory."""
+
+import random
+
+from heron_core.algorithms.hashing import stable_hash
+from heron_core.algorithms.hot_keys import COUNTERS, HALVED_SECS, HotKeys, are_hot_keys, joined
+
+
+def filled(shares: dict[str, float], others: int, samples: int, seed: int = 1) -> HotKeys:
+    """A sample of a stream in which some keys have shares, and all others the rest evenly."""
+    chance, keys = random.Random(seed), HotKeys(0.0)
+    names, weights = list(shares), list(shares.values())
+    for _ in range(samples):
+        rest = f"other{chance.randrange(others)}"
+        key = chance.choices([*names, rest], [*weights, 1 - sum(weights)])[0]
+        keys.add(stable_hash([key]), repr(key), 10.0, 0.0)
+    return keys
+
+
+def test_frequent_keys_are_found_with_their_shares_among_many() -> None:
+    keys = filled({"x": 0.43, "y": 0.1}, others=10_000, samples=3_000)
+    (first, heavy), (second, lighter) = keys.top()[:2]
+    assert (first, second) == ("'x'", "'y'")
+    assert abs(heavy / keys.total - 0.43) < 0.04
+    assert abs(lighter / keys.total - 0.1) < 0.04
+
+
+def test_a_stream_without_a_frequent_key_has_none() -> None:
+    # Space-saving alone would give each of its counters a 64th.
+    keys = filled({}, others=10_000, samples=3_000)
+    assert all(weight < 1.2 * keys.total / COUNTERS for _, weight in keys.top())
+    assert filled({"x": 0.9}, others=10, samples=50).top() == []  # too few to say
+
+
+def test_a_key_that_comes_no_more_is_forgotten() -> None:
+    keys = filled({"x": 0.9}, others=100, samples=300)
+    for step in range(300):
+        keys.add(stable_hash(["y"]), "'y'", 10.0, HALVED_SECS * (1 + step / 50))
+    assert keys.top()[0][0] == "'y'"
+    assert keys.weight(stable_hash(["x"])) < 0.1 * keys.total
+
+
+def test_instances_are_joined_to_a_component() -> None:
+    one = {"total": 100.0, "keys": [["'x'", 60.0], ["'z'", 5.0]]}
+    other = {"total": 100.0, "keys": [["'x'", 20.0]]}
+    assert joined([one, other]) == [("'x'", 0.4), ("'z'", 0.025)]
+    assert joined([]) == []
+    assert are_hot_keys(one)
+    assert are_hot_keys(None)
+    for wrong in ({}, {"total": "x", "keys": []}, {"total": 1.0, "keys": [["x", "y"]]}, 3):
+        assert not are_hot_keys(wrong)
