@@ -1,0 +1,65 @@
+"""The series that are kept of each instance: one table for Heron's names, metrics and history."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from heron_core.stats import InstanceStats
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One number of an instance."""
+
+    read: Callable[[InstanceStats], float]
+    counts: bool
+    """Whether it only grows while its process lives; else it is a level."""
+    metric: str
+    """Its name in OpenMetrics, without the prefix, and without the suffix of a counter."""
+    help: str
+
+
+SERIES: Mapping[str, Series] = {
+    "__emit-count": Series(
+        lambda x: x.emitted, True, "emitted_tuples", "Tuples emitted by the present process."
+    ),
+    "__execute-count": Series(
+        lambda x: x.executed, True, "executed_tuples", "Tuples executed, or calls of next_tuple."
+    ),
+    "__ack-count": Series(lambda x: x.acked, True, "acked_tuples", "Tuples acked."),
+    "__fail-count": Series(lambda x: x.failed, True, "failed_tuples", "Tuples failed."),
+    "__timeout-count": Series(
+        lambda x: x.expired, True, "expired_tuples", "Tuples of a spout not acked in time."
+    ),
+    "__error-count": Series(lambda x: x.errors, True, "errors", "Exceptions of user code."),
+    "__pending-acked-count": Series(
+        lambda x: x.pending, False, "pending_tuples", "Tuples of a spout that wait for their acks."
+    ),
+    "__queue-tuples": Series(
+        lambda x: x.queue_tuples, False, "queue_tuples", "Tuples that wait for the instance."
+    ),
+    "__queue-bytes": Series(
+        lambda x: x.queue_bytes, False, "queue_bytes", "Bytes that wait for the instance."
+    ),
+    "__queue-secs": Series(
+        lambda x: x.queue_secs, False, "queue_seconds", "How long the instance needs for them."
+    ),
+    "__capacity": Series(
+        lambda x: x.capacity, False, "busy_ratio", "Share of its time that the instance works."
+    ),
+    "__cpu-share": Series(
+        lambda x: x.cpu_share, False, "cpu_cores", "Cores that all its threads use."
+    ),
+    "__memory-bytes": Series(
+        lambda x: x.memory_bytes, False, "memory_bytes", "RAM, what it shares with others included."
+    ),
+    "__restarts": Series(
+        lambda x: x.restarts, False, "restarts", "Processes that it had before the present one."
+    ),
+    "__up": Series(lambda x: float(x.up), False, "up", "1 if the instance has reported lately."),
+}
+"""Name, as Heron has it where it has one -> what it is."""
+
+
+def values_of(instance: InstanceStats) -> dict[str, float]:
+    """All series of an instance at once."""
+    return {name: float(each.read(instance)) for name, each in SERIES.items()}
