@@ -1,20 +1,22 @@
 """The routes put together: who may pass, errors in the words of whoever is spoken to, metrics."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from html import escape
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
-from heron_tracker.access import Refusal, refusal
+from heron_tracker.access import LOGIN, Identify, Refusal, needs_login, refusal, role_of_token
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
+from heron_tracker.login import login_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.service import Service
 from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
@@ -39,7 +41,10 @@ def application(service: Service, options: Options) -> Application:
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
-    return Guard(app, options)
+    identify = identifier(options)
+    if needs_login(options):
+        app.include_router(login_router(identify, options.certificate is not None))
+    return Guard(app, options, identify)
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -98,9 +103,10 @@ def routes_page(schema: dict[str, Any]) -> str:
 class Guard:
     """Refuses requests that may not pass, before anything of them is read."""
 
-    def __init__(self, app: Application, options: Options) -> None:
+    def __init__(self, app: Application, options: Options, identify: Identify) -> None:
         self._app = app
         self._options = options
+        self._identify = identify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI."""
@@ -111,19 +117,44 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refused = refusal(scope["method"], headers, self._options)
+        refused = await self._refusal(scope["method"], scope["path"], headers)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
             return
         await self._refuse(refused, scope, receive, send, began)
 
+    async def _refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
+        """In a thread where somebody may have to be asked who that is."""
+        arguments = (method, path, headers, self._options, self._identify)
+        if self._options.open_id is None:
+            return refusal(*arguments)
+        return await asyncio.to_thread(refusal, *arguments)
+
     async def _refuse(
         self, refused: Refusal, scope: Scope, receive: Receive, send: Send, began: float
     ) -> None:
-        response = _refused(scope["path"], refused.status, refused.text, began)
+        response: Response = _refused(scope["path"], refused.status, refused.text, began)
         if refused.status == 401:
+            if "text/html" in _accepted(scope):  # a browser
+                response = RedirectResponse(LOGIN, 303)
             response.headers["WWW-Authenticate"] = "Bearer"
         await response(scope, receive, send)
+
+
+def _accepted(scope: Scope) -> str:
+    return next((value for name, value in scope["headers"] if name == b"accept"), b"").decode(
+        "latin-1"
+    )
+
+
+def identifier(options: Options) -> Identify:
+    """Who sends a credential, by the service's own tokens and by its issuer."""
+    if options.open_id is None:
+        return lambda credential: role_of_token(credential, options)
+    from heron_tracker.open_id import OpenIdIssuer  # which needs further packages
+
+    issuer = OpenIdIssuer(options.open_id)
+    return lambda credential: role_of_token(credential, options) or issuer.role_of(credential)
 
 
 class _Limited:

@@ -66,7 +66,7 @@ class Asked:
             options, lambda: ["words"], counted, _ignored, _ignored, calendar=lambda: NOW
         )
         service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]
-        self._app = application(service, options)
+        self.app = application(service, options)
         self._runner = asyncio.Runner()
         self._collector.start()
 
@@ -86,8 +86,10 @@ class Asked:
     async def _send(
         self, method: str, path: str, body: object, headers: Mapping[str, str]
     ) -> Answer:
-        transport = httpx.ASGITransport(self._app, raise_app_exceptions=True)
-        content = None if body is None else json.dumps(body).encode()
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=True)
+        content = body if isinstance(body, bytes) else None
+        if body is not None and content is None:
+            content = json.dumps(body).encode()
         sent = {"content-type": "application/json", **headers} if content else dict(headers)
         async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
             found = await client.request(method, path, content=content, headers=sent)
