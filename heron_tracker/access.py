@@ -18,6 +18,8 @@ from heron_core.loopback import host_of, is_loopback
 from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, Options
 
 READING = frozenset({"GET", "HEAD"})
+WEBSOCKET = "WEBSOCKET"
+"""Instead of a method: another site's page can open one, and what it carries is checked later."""
 TOKEN_CHARACTERS_MIN = 16
 CREDENTIAL_CHARACTERS_MAX = 8192
 """A signed token with a hundred groups has 4 KiB; a browser keeps no longer cookie."""
@@ -152,7 +154,7 @@ def refusal(
         return None
     if _is_of_another_site(headers):
         return Refusal(403, "another site's page may change nothing here")
-    if role is not Role.OPERATOR:
+    if role is not Role.OPERATOR and method != WEBSOCKET:
         return Refusal(403, "who may only read changes nothing: an operator's token is needed")
     return None
 

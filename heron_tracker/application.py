@@ -13,7 +13,15 @@ from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
-from heron_tracker.access import LOGIN, Identify, Refusal, needs_login, refusal, role_of_token
+from heron_tracker.access import (
+    LOGIN,
+    WEBSOCKET,
+    Identify,
+    Refusal,
+    needs_login,
+    refusal,
+    role_of_token,
+)
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.login import login_router
@@ -117,7 +125,7 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refused = await self._refusal(scope["method"], scope["path"], headers)
+        refused = await self._refusal(scope.get("method", WEBSOCKET), scope["path"], headers)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
             return

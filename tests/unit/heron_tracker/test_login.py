@@ -26,7 +26,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, OctKey
 
 from heron_core.errors import HeronError, UsageError
-from heron_tracker.access import Role, check_options
+from heron_tracker.access import WEBSOCKET, Role, check_options, refusal, role_of_token
 from heron_tracker.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, Options
 from heron_tracker.server import check_certificate, listen, uvicorn_config
@@ -115,6 +115,22 @@ def test_a_reader_changes_nothing() -> None:
         # Of a topology that is not there: who may act gets as far as that.
         assert asked.post("/api/v1/topology/nobody/kill/0", **bearer(token)).status == acts
     asked.close()
+
+
+def test_a_page_of_a_reader_has_its_websocket() -> None:
+    """What it carries is checked by itself; nobody else's page may open one."""
+    options = Options(token=OPERATOR, read_token=READER)
+
+    def identify(credential: str) -> Role | None:
+        return role_of_token(credential, options)
+
+    reader = {"host": "here", **bearer(READER)}
+    assert refusal(WEBSOCKET, "/socket", reader, options, identify) is None
+    crossed = refusal(WEBSOCKET, "/socket", {**reader, "origin": "http://x"}, options, identify)
+    assert crossed is not None
+    unknown = refusal(WEBSOCKET, "/socket", {"host": "here"}, options, identify)
+    assert unknown is not None
+    assert unknown.status == 401
 
 
 def test_a_browser_logs_in_with_a_form() -> None:
