@@ -11,7 +11,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
 
-.PHONY: help run test test-again test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -23,11 +23,15 @@ test: $(TESTED) ## The whole test suite
 	$(PYTEST)
 
 test-again: $(TESTED) ## The tests that failed last, one after the other
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests tests/cluster
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests tests/cluster tests/browser
 
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) tests/cluster
+
+test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
+	@$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m pytest tests/browser
 
 test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
 	$(BIN)/python -m pytest tests/extras
