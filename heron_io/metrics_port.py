@@ -23,7 +23,6 @@ REQUEST_SECS = 5.0
 """For a client that connects and says nothing."""
 SCRAPES_AT_ONCE = 8
 """Threads: further clients are disconnected."""
-EXTRA = "pip install 'heronpy-topologies[metrics]'"
 
 Scrape = tuple[bytes, str]
 """Text and content type."""

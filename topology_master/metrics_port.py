@@ -7,21 +7,25 @@ there, is one line in the log. The port is tried again, as the master before thi
 import logging
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heron_core.config import ENVIRONMENT
 from heron_core.errors import HeronError
 from heron_core.stats import EVERY_COMPONENT, TopologyStats
 from heron_core.topology import TopologySpec
-from heron_io.metrics_port import EXTRA, MetricsPort, Scrape
 from heron_io.server_loop import ServerLoop
 from topology_master.core import TopologyMaster
 from topology_master.options import Options
+
+if TYPE_CHECKING:
+    from heron_io.metrics_port import MetricsPort, Scrape
 
 log = logging.getLogger("topology_master")
 
 TRY_SECS = 5.0
 """Between two tries of a port that is taken."""
+
+EXTRA = "pip install 'heronpy-topologies[metrics]'"
 
 Labels = dict[str, str]
 """cluster, environ, role"""
@@ -44,7 +48,10 @@ class OwnMetrics:
             return
         self._try_at = now + TRY_SECS
         try:
-            import prometheus_client  # noqa: F401 (only who has a port needs it: 20 ms)
+            # Only who has a port needs an HTTP server and the client of Prometheus.
+            import prometheus_client  # noqa: F401
+
+            from heron_io.metrics_port import MetricsPort
 
             self._port = MetricsPort(self._options.metrics_host, self._options.metrics_port)
         except ImportError:
@@ -90,7 +97,7 @@ def _of(node: Any) -> dict[str, Any]:
 
 def _scrape(
     name: str, labels: Labels, containers: int, stats: TopologyStats, accept: str
-) -> Scrape:
+) -> "Scrape":
     from heron_io.open_metrics import ExposedTopology, exposition, topology_families
 
     topology = ExposedTopology(
