@@ -81,9 +81,9 @@ def main() -> None:
                 page = context.new_page()
                 draw(page, address, f"{TOPOLOGY}SlowBolt", "Critical path")
                 keep(page, "phone-dark")
-            for each in TOPOLOGIES:
-                place.heronpy("kill", each, "--wait", 0)
         finally:
+            for each in TOPOLOGIES:  # nothing about them names the place, so it does not find them
+                place.heronpy("kill", each, "--wait", 0)
             place.close()
 
 
