@@ -20,6 +20,8 @@ from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, Options
 READING = frozenset({"GET", "HEAD"})
 WEBSOCKET = "WEBSOCKET"
 """Instead of a method: another site's page can open one, and what it carries is checked later."""
+ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
+"""Headers by which a browser says whose page has made a request."""
 TOKEN_CHARACTERS_MIN = 16
 CREDENTIAL_CHARACTERS_MAX = 8192
 """A signed token with a hundred groups has 4 KiB; a browser keeps no longer cookie."""

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
 from heron_tracker.access import (
+    ABOUT_THE_SITE,
     LOGIN,
     WEBSOCKET,
     Identify,
@@ -26,6 +27,7 @@ from heron_tracker.envelope import BadRequest, encoded, failure, status_of, stor
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.login import login_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
+from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.service import Service
 from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
 
@@ -52,7 +54,18 @@ def application(service: Service, options: Options) -> Application:
     identify = identifier(options)
     if needs_login(options):
         app.include_router(login_router(identify, options.certificate is not None))
-    return Guard(app, options, identify)
+
+    def refused_action(headers: Mapping[str, str]) -> str:
+        found = refusal("POST", "/", as_from_a_page(headers), options, identify)
+        return "" if found is None else found.text
+
+    return Guard(WithPages(app, service, refused_action), options, identify)
+
+
+def as_from_a_page(headers: Mapping[str, str]) -> dict[str, str]:
+    """Of the request for a page: a link on another site may have led there, but what is clicked on
+    it comes over its own websocket."""
+    return {name: value for name, value in headers.items() if name not in ABOUT_THE_SITE}
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -118,7 +131,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
             return
         began = time.perf_counter()
         scope.setdefault("state", {})["began"] = began
@@ -128,6 +142,9 @@ class Guard:
         refused = await self._refusal(scope.get("method", WEBSOCKET), scope["path"], headers)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
+            return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
             return
         await self._refuse(refused, scope, receive, send, began)
 

@@ -15,7 +15,13 @@ from heron_tracker.access import check_options
 from heron_tracker.application import Application, application
 from heron_tracker.collector import Collector
 from heron_tracker.history_store import HistoryStore, history_file
-from heron_tracker.options import CONNECTIONS_MAX, HEADER_BYTES_MAX, Options
+from heron_tracker.options import (
+    CONNECTIONS_MAX,
+    HEADER_BYTES_MAX,
+    MESSAGE_BYTES_MAX,
+    Options,
+)
+from heron_tracker.pages.notes import are_installed
 from heron_tracker.reader import Reader
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot
@@ -34,8 +40,19 @@ def serve(options: Options, store_url: str, folder: str, ready: Callable[[str], 
     requests are taken. HeronError if the address cannot be had."""
     check_options(options)
     check_certificate(options)
-    listener = listen(options)
-    with listener, open_store(store_url) as store:
+    with listen(options) as listener:
+        serve_on(listener, options, store_url, folder, ready)
+
+
+def serve_on(
+    listener: socket.socket,
+    options: Options,
+    store_url: str,
+    folder: str,
+    ready: Callable[[str], None] = lambda address: None,
+) -> None:
+    """The same on a socket that listens already."""
+    with open_store(store_url) as store:
         reader = Reader(store, options.answer_secs)
         history = HistoryStore(history_file(folder, store_url))
 
@@ -104,8 +121,9 @@ def uvicorn_config(app: Application, options: Options) -> uvicorn.Config:
         log_level="warning",
         log_config=None,  # its lines go where ours go
         access_log=False,
-        lifespan="off",
-        ws="none",
+        lifespan="on",
+        ws="websockets-sansio" if are_installed() else "none",
+        ws_max_size=MESSAGE_BYTES_MAX,
         http="h11",
         loop="asyncio",
         limit_concurrency=CONNECTIONS_MAX,

@@ -1,4 +1,4 @@
-"""`heronpy ui`: the service with Heron's and Storm's REST, metrics, history and problems."""
+"""`heronpy ui`: the service with the pages, Heron's and Storm's REST, metrics and history."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from heron_core.errors import HeronError
 from heron_io.logs import log_json_to_stderr
 from heron_tracker.grafana import dashboard
 from heron_tracker.options import Options
+from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 from scheduler.user_folder import Home
 
 Serve = Callable[[Options, str, str, Callable[[str], None]], None]
@@ -59,10 +60,10 @@ def ui_command(
     log_format: str,
     store_options: StoreOptions,
 ) -> None:
-    """Serve the numbers of all running topologies, until Ctrl-C.
+    """Show all running topologies in a browser, until Ctrl-C.
 
-    It takes the requests of Heron's tracker and of Storm's UI, and those of Prometheus at
-    /metrics; /api/problems says what holds each topology back. docs/UI.md has all of them.
+    The pages say what holds each topology back. The service also takes the requests of Heron's
+    tracker and of Storm's UI, and those of Prometheus at /metrics; docs/UI.md has all of them.
 
     \b
     heronpy ui
@@ -96,3 +97,5 @@ def _serve() -> Serve:
 
 def _ready(address: str) -> None:
     click.echo(f"serving at {address} (its routes: {address}/docs); Ctrl-C ends it")
+    if not are_installed():
+        click.echo(f"without pages: {NOT_INSTALLED}", err=True)

@@ -89,7 +89,7 @@ def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -
     options = Options(token=OPERATOR, certificate=pem, key=key, port=0, first_look_secs=60.0)
     asked = Asked(options=options)
     with listen(options) as listener:
-        server = uvicorn.Server(uvicorn_config(asked.app, options))
+        server = uvicorn.Server(uvicorn_config(asked.application, options))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         port = listener.getsockname()[1]
