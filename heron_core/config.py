@@ -35,6 +35,9 @@ LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
+LOG_FORMAT = "topology.log.format"
+METRICS_PORT = "topology.metrics.port"
+METRICS_HOST = "topology.metrics.host"
 VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
@@ -86,6 +89,7 @@ STORM_WORKERS = "topology.workers"
 STORM_ACKERS = "topology.acker.executors"
 
 LIVENESS_TIMEOUT_SECS_MIN = 2
+PORT_MAX = 65535
 
 ATMOST_ONCE = "ATMOST_ONCE"
 ATLEAST_ONCE = "ATLEAST_ONCE"
@@ -93,6 +97,9 @@ EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
 
 FAIL = "fail"
 EXIT = "exit"
+
+TEXT = "text"
+JSON = "json"
 
 MEMORY = "memory"
 ROCKSDB = "rocksdb"
@@ -137,6 +144,9 @@ DEFAULTS: Mapping[str, Any] = {
     BACKPRESSURE_MODE: STAGE,
     BOLT_ON_EXCEPTION: FAIL,
     METRICS_INTERVAL_MS: 1000,
+    LOG_FORMAT: TEXT,
+    # Whoever reaches the port reads all numbers, so nobody else does unless somebody says so.
+    METRICS_HOST: "127.0.0.1",
     # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
     VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
@@ -300,6 +310,29 @@ def _one_of(config: Mapping[str, Any], key: str, *choices: str) -> str:
     return str(value)
 
 
+def log_format(config: Mapping[str, Any]) -> str:
+    """How the lines of logs look: text (default), or json, an object each."""
+    return _one_of({LOG_FORMAT: TEXT, **config}, LOG_FORMAT, TEXT, JSON)
+
+
+def metrics_port(config: Mapping[str, Any]) -> int | None:
+    """Where the topology master serves OpenMetrics, 0 for any free port; None for nowhere."""
+    if config.get(METRICS_PORT) is None:
+        return None
+    port = whole_number(config, METRICS_PORT, 0)
+    if port > PORT_MAX:
+        raise TopologyError(f"{METRICS_PORT} must be a port, at most {PORT_MAX}, not {port}")
+    return port
+
+
+def metrics_host(config: Mapping[str, Any]) -> str:
+    """The address of that port."""
+    host = config[METRICS_HOST]
+    if not isinstance(host, str) or not host:
+        raise TopologyError(f'{METRICS_HOST} must be an address as "127.0.0.1", not {host!r}')
+    return host
+
+
 def tick_interval_secs(config: Mapping[str, Any]) -> float | None:
     """Seconds between tick tuples, or None for no ticks; Java Heron's key in ms is accepted."""
     if config.get(TICK_TUPLE_FREQ_SECS) is not None:
@@ -318,6 +351,9 @@ def check(config: Mapping[str, Any]) -> None:
     exits_on_exception(merged)
     environment(merged)
     tick_interval_secs(merged)
+    log_format(merged)
+    metrics_port(merged)
+    metrics_host(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
     for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS,
                 CHECKPOINT_INTERVAL_SECS, CHECKPOINT_TIMEOUT_SECS):  # fmt: skip

@@ -23,6 +23,8 @@ class LatencyStats:
     mean_ms: float | None
     p50_ms: float | None
     p99_ms: float | None
+    buckets: Mapping[int, int] = field(default_factory=dict)
+    """The histogram of a sample (heron_core.algorithms.histogram): bucket -> durations in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,10 @@ class ComponentStats:
     value."""
     user_totals: Mapping[str, Any] = field(default_factory=dict)
     """Those of them that count, since the start."""
+    emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
+    """Stream -> its part of `emitted`."""
+    executed_by_input: Mapping[str, int] = field(default_factory=dict)
+    """Of a bolt: COMPONENT/STREAM -> its part of `executed`; a query of Spark does not say."""
     clock: ClockStats | None = None
     """None for a component that knows no event time."""
     hot_keys: tuple[HotKeyStats, ...] = ()
@@ -165,6 +171,8 @@ class InstanceStats:
     """Of one core, by all its threads."""
     memory_bytes: int = 0
     """In RAM, what it shares with other processes included."""
+    emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
+    executed_by_input: Mapping[str, int] = field(default_factory=dict)
     clock: ClockStats | None = None
     busy_secs: float = 0.0
     """How long its present process has worked."""
@@ -173,6 +181,11 @@ class InstanceStats:
     emitted_by_stream: Mapping[str, float] = field(default_factory=dict)
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
+
+    @property
+    def component(self) -> str:
+        """The name of its component."""
+        return self.instance.rpartition("[")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,15 @@ In a foreground run the printed lines are also copied to the console pipe of the
 """
 
 import faulthandler
+import json
 import logging
 import os
 import sys
+from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
-from typing import TextIO
+from typing import Any, TextIO
+
+from heron_core import config as keys
 
 LOG_BYTES_MAX = 100 * 1024 * 1024
 LOG_FILES = 5
@@ -81,11 +85,42 @@ class PrintedLines:
         return True
 
 
-def log_to(path: str, name: str, *, debug: bool = False, console: int | None = None) -> None:
+class JsonLines(logging.Formatter):
+    """A line of JSON for each record: for programs that collect logs."""
+
+    def __init__(self, **labels: str) -> None:
+        """`labels`: what every line says, as which process it is of."""
+        super().__init__()
+        self._labels = labels
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One object, with the traceback if there is one."""
+        found: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            **self._labels,
+            "logger": record.name,
+            "pid": record.process,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            found["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(found, ensure_ascii=False)
+
+
+def log_to(
+    path: str,
+    name: str,
+    *,
+    debug: bool = False,
+    console: int | None = None,
+    log_format: str = keys.TEXT,
+) -> None:
     """Send logging, stdout, stderr and crash dumps of this process to the file at `path`."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handler = _RotatingFile(path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8")
-    handler.setFormatter(logging.Formatter(FORMAT))
+    is_json = log_format == keys.JSON
+    handler.setFormatter(JsonLines(process=name) if is_json else logging.Formatter(FORMAT))
     handler.adopt()
     # A line that cannot be written (a full disk) is lost; telling so on stderr would log it again.
     logging.raiseExceptions = False
@@ -95,6 +130,14 @@ def log_to(path: str, name: str, *, debug: bool = False, console: int | None = N
     sys.stdout = _as_text(PrintedLines(root, logging.INFO, console, name))
     sys.stderr = _as_text(PrintedLines(root, logging.ERROR, console, name))
     faulthandler.enable(file=2)
+
+
+def log_json_to_stderr(name: str) -> None:
+    """Of a process in the foreground: what it logs, as lines of JSON."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines(process=name))
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().setLevel(logging.INFO)
 
 
 def _as_text(lines: PrintedLines) -> TextIO:

@@ -67,8 +67,8 @@ class ServerLoop:
             self._poller.register(each, zmq.POLLIN)
         return router, address
 
-    def register(self, sock: "zmq.Socket[bytes]", events: int = zmq.POLLIN) -> None:
-        """Poll a socket from now on, or for other events than before."""
+    def register(self, sock: "zmq.Socket[bytes] | int", events: int = zmq.POLLIN) -> None:
+        """Poll a socket or a file descriptor from now on, or for other events than before."""
         self._poller.register(sock, events)
 
     def unregister(self, sock: "zmq.Socket[bytes]") -> None:

@@ -108,7 +108,8 @@ class SparkQueryBackend:
 
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
-        log_to(os.path.join(logs, "spark.log"), "spark", debug=debug)
+        form = keys.log_format(topology.config)
+        log_to(os.path.join(logs, "spark.log"), "spark", debug=debug, log_format=form)
         start_heartbeat_thread(link)
         options = with_archives(self.options, topology, launch.home, sockets)
         arguments = ServerArguments(launch.store_url, launch.keys)

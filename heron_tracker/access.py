@@ -1,18 +1,21 @@
-"""Who may talk to the service: pure, over a request's headers.
+"""Who may talk to the service, and who may change something: pure, over a request's headers.
 
 On loopback there is no login, so the browser of whoever sits here must not be a way in: a name
 that is not this machine's (DNS rebinding) and actions that another site's page begins are refused.
-On any other address every request needs the token.
+On any other address there is TLS, and every request says who sends it: by a token, or by what an
+OpenID Connect issuer has signed. A browser sends it as a cookie, which /login sets.
 """
 
-import ipaddress
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from enum import Enum
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
 
 from heron_core.errors import UsageError
-from heron_tracker.options import BODY_BYTES_MAX, Options
+from heron_core.loopback import host_of, is_loopback
+from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, Options
 
 READING = frozenset({"GET", "HEAD"})
 WEBSOCKET = "WEBSOCKET"
@@ -20,6 +23,23 @@ WEBSOCKET = "WEBSOCKET"
 ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
 """Headers by which a browser says whose page has made a request."""
 TOKEN_CHARACTERS_MIN = 16
+CREDENTIAL_CHARACTERS_MAX = 8192
+"""A signed token with a hundred groups has 4 KiB; a browser keeps no longer cookie."""
+COOKIE = "heronpy_login"
+LOGIN = "/login"
+WITHOUT_LOGIN = frozenset({LOGIN, "/health"})
+"""Paths that tell nothing of topologies."""
+
+
+class Role(Enum):
+    """What somebody may do."""
+
+    READER = "reader"
+    OPERATOR = "operator"
+
+
+Identify = Callable[[str], Role | None]
+"""What a credential comes to; None for one of nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,65 +50,115 @@ class Refusal:
     text: str
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, as seen from nowhere else."""
-    name = host.strip("[]").lower()
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 def check_options(options: Options) -> None:
-    """UsageError for an address that others reach, without a token."""
-    if options.token is None and not is_loopback(options.host):
+    """UsageError for an address that others reach, without TLS or without a login."""
+    if (options.certificate is None) != (options.key is None):
+        raise UsageError("--certificate and --key go together: the one is no use without the other")
+    if is_loopback(options.host):
+        return
+    if options.certificate is None:
+        raise UsageError(
+            f"--host {options.host} lets others in: give --certificate FILE and --key FILE, so "
+            "that nobody on the way reads tokens"
+        )
+    if not needs_login(options):
         raise UsageError(
             f"--host {options.host} lets others in: give --token-file FILE with a token of "
-            f"{TOKEN_CHARACTERS_MIN} characters or more, which they send as `Authorization: Bearer`"
+            f"{TOKEN_CHARACTERS_MIN} characters or more, which they send as `Authorization: "
+            "Bearer`, or --openid-issuer URL"
         )
+
+
+def needs_login(options: Options) -> bool:
+    """Whether every request has to say who sends it."""
+    credentials = (options.token, options.read_token, options.open_id)
+    return any(each is not None for each in credentials)
 
 
 def token_of(text: str, path: str) -> str:
     """The token in a file; UsageError if it is none."""
     token = text.strip()
-    is_plain = token.isascii() and token.isprintable() and " " not in token
-    if len(token) < TOKEN_CHARACTERS_MIN or not is_plain:
+    is_plain = token.isascii() and token.isprintable() and not set(token) & set(' ";,\\')
+    if not TOKEN_CHARACTERS_MIN <= len(token) <= CREDENTIAL_CHARACTERS_MAX or not is_plain:
         raise UsageError(
-            f"--token-file {path}: a token has at least {TOKEN_CHARACTERS_MIN} characters in one "
-            "line of ASCII without spaces"
+            f"the token in {path} is none: it has at least {TOKEN_CHARACTERS_MIN} characters in "
+            "one line of ASCII, without spaces, quotes, commas, semicolons and backslashes"
         )
     return token
 
 
-def refusal(method: str, headers: Mapping[str, str], options: Options) -> Refusal | None:
+def claim_of(text: str, option: str) -> tuple[str, str]:
+    """CLAIM=VALUE; UsageError for another text."""
+    claim, equals, value = text.partition("=")
+    if not (claim and equals and value):
+        raise UsageError(f"{option} {text!r} is not CLAIM=VALUE, as in groups=stream-operators")
+    return claim, value
+
+
+def role_of_claims(claims: Mapping[str, Any], options: OpenIdOptions) -> Role | None:
+    """What somebody may do of whom the issuer says this."""
+    if _has(claims, options.operator):
+        return Role.OPERATOR
+    if options.reader is None or _has(claims, options.reader):
+        return Role.READER
+    return None
+
+
+def _has(claims: Mapping[str, Any], wanted: tuple[str, str] | None) -> bool:
+    """A claim is a text, or a list of them."""
+    if wanted is None:
+        return False
+    found = claims.get(wanted[0])
+    return wanted[1] in (found if isinstance(found, list) else [found])
+
+
+def role_of_token(credential: str, options: Options) -> Role | None:
+    """Whose token it is; both are compared in a time that says nothing of them."""
+    roles = ((options.token, Role.OPERATOR), (options.read_token, Role.READER))
+    found = [
+        role
+        for token, role in roles
+        if token is not None
+        and secrets.compare_digest(credential.encode("utf-8", "replace"), token.encode())
+    ]
+    return found[0] if found else None
+
+
+def credential_of(headers: Mapping[str, str]) -> str:
+    """The token that a request carries; empty if there is none."""
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    credential = given.strip() if kind.lower() == "bearer" else _cookie(headers.get("cookie", ""))
+    return credential if len(credential) <= CREDENTIAL_CHARACTERS_MAX else ""
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def refusal(
+    method: str, path: str, headers: Mapping[str, str], options: Options, identify: Identify
+) -> Refusal | None:
     """None for a request that may pass; names of headers in small letters."""
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > BODY_BYTES_MAX:
         return Refusal(413, f"a request has at most {BODY_BYTES_MAX} bytes")
-    if options.token is not None:
-        if not _has_token(headers, options.token):
+    role: Role | None = Role.OPERATOR
+    if needs_login(options):
+        if path not in WITHOUT_LOGIN and (role := identify(credential_of(headers))) is None:
             return Refusal(401, "send the service's token: `Authorization: Bearer TOKEN`")
-    elif not is_loopback(_host_of(headers.get("host", ""))):
+    elif not is_loopback(host_of(headers.get("host", ""))):
         return Refusal(421, "this service is for this machine: use 127.0.0.1 or localhost")
-    if method not in READING and _is_of_another_site(headers):
+    if method in READING:
+        return None
+    if _is_of_another_site(headers):
         return Refusal(403, "another site's page may change nothing here")
+    if role is not Role.OPERATOR and method != WEBSOCKET:
+        return Refusal(403, "who may only read changes nothing: an operator's token is needed")
     return None
-
-
-def _has_token(headers: Mapping[str, str], token: str) -> bool:
-    kind, _, given = headers.get("authorization", "").partition(" ")
-    same = secrets.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
-    return kind.lower() == "bearer" and same
-
-
-def _host_of(header: str) -> str:
-    """The name in a Host header, without the port."""
-    try:
-        return urlsplit(f"//{header}").hostname or ""
-    except ValueError:
-        return ""
 
 
 def _is_of_another_site(headers: Mapping[str, str]) -> bool:

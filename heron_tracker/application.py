@@ -1,5 +1,6 @@
 """The routes put together: who may pass, errors in the words of whoever is spoken to, metrics."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from html import escape
@@ -7,14 +8,24 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
-from heron_tracker.access import ABOUT_THE_SITE, WEBSOCKET, Refusal, refusal
+from heron_tracker.access import (
+    ABOUT_THE_SITE,
+    LOGIN,
+    WEBSOCKET,
+    Identify,
+    Refusal,
+    needs_login,
+    refusal,
+    role_of_token,
+)
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
+from heron_tracker.login import login_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.service import Service
@@ -40,12 +51,15 @@ def application(service: Service, options: Options) -> Application:
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
+    identify = identifier(options)
+    if needs_login(options):
+        app.include_router(login_router(identify, options.certificate is not None))
 
     def refused_action(headers: Mapping[str, str]) -> str:
-        found = refusal("POST", as_from_a_page(headers), options)
+        found = refusal("POST", "/", as_from_a_page(headers), options, identify)
         return "" if found is None else found.text
 
-    return Guard(WithPages(app, service, refused_action), options)
+    return Guard(WithPages(app, service, refused_action), options, identify)
 
 
 def as_from_a_page(headers: Mapping[str, str]) -> dict[str, str]:
@@ -110,9 +124,10 @@ def routes_page(schema: dict[str, Any]) -> str:
 class Guard:
     """Refuses requests that may not pass, before anything of them is read."""
 
-    def __init__(self, app: Application, options: Options) -> None:
+    def __init__(self, app: Application, options: Options, identify: Identify) -> None:
         self._app = app
         self._options = options
+        self._identify = identify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI."""
@@ -124,7 +139,7 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refused = refusal(scope.get("method", WEBSOCKET), headers, self._options)
+        refused = await self._refusal(scope.get("method", WEBSOCKET), scope["path"], headers)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
             return
@@ -133,13 +148,38 @@ class Guard:
             return
         await self._refuse(refused, scope, receive, send, began)
 
+    async def _refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
+        """In a thread where somebody may have to be asked who that is."""
+        arguments = (method, path, headers, self._options, self._identify)
+        if self._options.open_id is None:
+            return refusal(*arguments)
+        return await asyncio.to_thread(refusal, *arguments)
+
     async def _refuse(
         self, refused: Refusal, scope: Scope, receive: Receive, send: Send, began: float
     ) -> None:
-        response = _refused(scope["path"], refused.status, refused.text, began)
+        response: Response = _refused(scope["path"], refused.status, refused.text, began)
         if refused.status == 401:
+            if "text/html" in _accepted(scope):  # a browser
+                response = RedirectResponse(LOGIN, 303)
             response.headers["WWW-Authenticate"] = "Bearer"
         await response(scope, receive, send)
+
+
+def _accepted(scope: Scope) -> str:
+    return next((value for name, value in scope["headers"] if name == b"accept"), b"").decode(
+        "latin-1"
+    )
+
+
+def identifier(options: Options) -> Identify:
+    """Who sends a credential, by the service's own tokens and by its issuer."""
+    if options.open_id is None:
+        return lambda credential: role_of_token(credential, options)
+    from heron_tracker.open_id import OpenIdIssuer  # which needs further packages
+
+    issuer = OpenIdIssuer(options.open_id)
+    return lambda credential: role_of_token(credential, options) or issuer.role_of(credential)
 
 
 class _Limited:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heron_core.instance_series import SERIES, values_of
 from heron_core.stats import InstanceStats
 from heron_core.topology_events import BAD_KINDS
 from heron_tracker.envelope import BadRequest, NotFound
 from heron_tracker.heron_plans import instance_id, instance_ids
 from heron_tracker.heron_query import Timeline
 from heron_tracker.history import Point, timelines, totals
-from heron_tracker.series import SERIES, values_of
 from heron_tracker.snapshot import TopologySnapshot, component_of
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ def check_component(snapshot: TopologySnapshot, component: str) -> None:
 
 def series_of(snapshot: TopologySnapshot, component: str, metric: str) -> str | None:
     """The series behind a metric's name. Heron's names may end in a stream, "__emit-count/default":
-    they are that of the whole where the component has no other stream; else nobody counts it."""
+    they are that of the whole where the component has no other stream (else see `_of_stream`)."""
     name, slash, stream = metric.partition("/")
     if name not in SERIES:
         return None
@@ -77,11 +77,32 @@ def component_metrics(
         if series is not None:
             found[metric] = _values(rows, series, interval, recent, at)
         elif wanted.metrics:
-            found.update(_user_metric(rows, metric))
+            since_start = _of_stream(rows, metric) if interval <= 0 else {}
+            found.update({metric: since_start} if since_start else _user_metric(rows, metric))
     if not wanted.metrics:
+        for metric in _stream_metrics(rows) if interval <= 0 else ():
+            found[metric] = _of_stream(rows, metric)
         for name in {name for each in rows for name in each.user}:
             found.update(_user_metric(rows, name))
     return {"interval": interval, "component": wanted.component, "metrics": found}
+
+
+def _counts_of(row: InstanceStats) -> dict[str, int]:
+    """What is counted by stream, by Heron's names; the history does not have it."""
+    return {
+        **{f"__emit-count/{stream}": number for stream, number in row.emitted_by_stream.items()},
+        **{f"__execute-count/{name}": number for name, number in row.executed_by_input.items()},
+    }
+
+
+def _stream_metrics(rows: Sequence[InstanceStats]) -> list[str]:
+    return sorted({name for each in rows for name in _counts_of(each)})
+
+
+def _of_stream(rows: Sequence[InstanceStats], metric: str) -> dict[str, str]:
+    """Heron's id of an instance -> its count of one stream since its process began."""
+    counts = {_heron_id(each): _counts_of(each) for each in rows}
+    return {name: str(each[metric]) for name, each in counts.items() if metric in each}
 
 
 def _values(

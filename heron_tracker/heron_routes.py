@@ -1,14 +1,15 @@
 """Heron's tracker over HTTP: each route below /topologies, as Heron has it, and by its name."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
-from prometheus_client.exposition import choose_encoder
 
 from heron_core.stats import InstanceStats
+from heron_io.open_metrics import exposition
 from heron_tracker import heron_plans, log_files, stacks
 from heron_tracker.envelope import BadRequest, NotFound, encoded, success
 from heron_tracker.heron_metrics import (
@@ -24,7 +25,7 @@ from heron_tracker.heron_metrics import (
 )
 from heron_tracker.heron_query import SPAN_SECS_MAX, Timeline, evaluate, parse
 from heron_tracker.history import COARSE_KEPT_SECS, FINE_KEPT_SECS
-from heron_tracker.open_metrics import TopologyMetrics
+from heron_tracker.open_metrics import service_families
 from heron_tracker.service import Service, exception_times
 from heron_tracker.snapshot import TopologySnapshot
 
@@ -60,6 +61,20 @@ def add_route(router: APIRouter, name: str, answer: Callable[..., Response]) -> 
             path, answer, methods=["GET"], response_class=EnvelopeResponse, tags=["Heron"],
             operation_id=path.strip("/").replace("/", "_"),
         )  # fmt: skip
+
+
+def found_by(service: Service) -> Callable[..., Awaitable[TopologySnapshot]]:
+    """The topology that a request is about, by the arguments that all routes take."""
+
+    async def found(
+        topology: Text,
+        cluster: MaybeText = None,
+        environ: MaybeText = None,
+        role: MaybeText = None,
+    ) -> TopologySnapshot:
+        return service.topology(topology, cluster, environ, role)
+
+    return found
 
 
 def heron_router(service: Service) -> APIRouter:
@@ -132,13 +147,10 @@ def _add_part(
 ) -> None:
     def answer(
         request: Request,
-        topology: Text,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
     ) -> Response:
         """A part of what is known of a topology."""
-        return enveloped(request, part(service.topology(topology, cluster, environ, role)))
+        return enveloped(request, part(snapshot))
 
     add_route(router, name, answer)
 
@@ -175,27 +187,23 @@ def metrics_router(service: Service) -> APIRouter:
 
 
 def _open_metrics(service: Service, request: Request) -> Response:
-    found = TopologyMetrics(service.all(), dict(service.problem_counts()))
-    encode, content_type = choose_encoder(request.headers.get("accept", ""))
-    return Response(encode(found.registry()), media_type=content_type)
+    families = partial(service_families, service.all(), dict(service.problem_counts()))
+    text, content_type = exposition(families, request.headers.get("accept", ""))
+    return Response(text, media_type=content_type)
 
 
 def _add_timelines(router: APIRouter, service: Service) -> None:
     def metricstimeline(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         component: Text,
         starttime: Seconds,
         endtime: Seconds,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
         metricname: Texts = None,
         instance: Texts = None,
     ) -> Response:
         """metric -> instance -> minute -> value."""
         check_interval(starttime, endtime, SPAN_SECS_MAX)
-        snapshot = service.topology(topology, cluster, environ, role)
         check_component(snapshot, component)
         points = service.points(snapshot, component, starttime, endtime)
         wanted = Wanted(component, metricname or (), instance or ())
@@ -210,18 +218,14 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
 
     def metricsquery(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         query: Annotated[str, Query(max_length=4000)],
         starttime: Seconds,
         endtime: Seconds,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
     ) -> Response:
         """The timelines that a query of Heron's language comes to."""
         check_interval(starttime, endtime, SPAN_SECS_MAX)
         tree = parse(query)
-        snapshot = service.topology(topology, cluster, environ, role)
 
         def fetch(
             component: str, instance: str | None, metric: str, start: int, end: int
@@ -253,28 +257,20 @@ def _add_exceptions(router: APIRouter, service: Service) -> None:
 
     def answer(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         component: Text,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
         instance: Texts = None,
     ) -> Response:
         """What went wrong in a component."""
-        snapshot = service.topology(topology, cluster, environ, role)
         return enveloped(request, found(snapshot, component, instance))
 
     def summary(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         component: Text,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
         instance: Texts = None,
     ) -> Response:
         """The same, one for each kind of error."""
-        snapshot = service.topology(topology, cluster, environ, role)
         return enveloped(request, exception_summary(found(snapshot, component, instance)))
 
     add_route(router, "exceptions", answer)
@@ -291,31 +287,23 @@ def _checked_container(snapshot: TopologySnapshot, container: str) -> None:
 def _add_files(router: APIRouter, service: Service) -> None:
     def containerfiledata(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         container: Text,
         path: Text,
         offset: Annotated[int, Query(ge=-(10**15), le=10**15)] = 0,
         length: Annotated[int, Query(ge=0, le=log_files.LENGTH_MAX)] = 64 * 1024,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
     ) -> Response:
         """A piece of a log file."""
-        snapshot = service.topology(topology, cluster, environ, role)
         _checked_container(snapshot, container)
         return enveloped(request, log_files.file_data(snapshot, path, offset, length))
 
     def containerfilestats(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         container: Text,
         path: Text = ".",
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
     ) -> Response:
         """The files in the folder of the logs."""
-        snapshot = service.topology(topology, cluster, environ, role)
         _checked_container(snapshot, container)
         return enveloped(request, log_files.file_stats(snapshot, path))
 
@@ -331,14 +319,10 @@ def _add_process(
 ) -> None:
     def answer(
         request: Request,
-        topology: Text,
+        snapshot: Annotated[TopologySnapshot, Depends(found_by(service))],
         instance: Text,
-        cluster: MaybeText = None,
-        environ: MaybeText = None,
-        role: MaybeText = None,
     ) -> Response:
         """Of the process of an instance."""
-        snapshot = service.topology(topology, cluster, environ, role)
         return enveloped(request, make(snapshot, service.instance(snapshot, instance)))
 
     add_route(router, name, answer)

@@ -8,8 +8,8 @@ argument everywhere: seconds since 1970.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heron_core.instance_series import SERIES, values_of
 from heron_core.stats import InstanceStats
-from heron_tracker.series import SERIES, values_of
 from heron_tracker.snapshot import component_of
 
 FINE_SECS = 10

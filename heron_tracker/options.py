@@ -15,6 +15,20 @@ STACKS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenIdOptions:
+    """Whose signed tokens are taken, and what they allow."""
+
+    issuer: str
+    """Its URL, below which /.well-known/openid-configuration is."""
+    audience: str
+    """What the issuer calls this service."""
+    operator: tuple[str, str] | None = None
+    """Claim and value of who may change something; None: nobody may."""
+    reader: tuple[str, str] | None = None
+    """Of who may read; None: everybody for whom the issuer signs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How often masters are asked, and how long an answer may take."""
 
@@ -40,4 +54,11 @@ class Options:
     first_look_secs: float = 3.0
     """Before it serves, the service waits for the first answers, at most so long."""
     token: str | None = None
-    """What `Authorization: Bearer` has to carry; None on loopback for no login."""
+    """Of operators, in `Authorization: Bearer`; with neither token nor issuer there is no login."""
+    read_token: str | None = None
+    """Of those who may only read."""
+    open_id: OpenIdOptions | None = None
+    certificate: str | None = None
+    """File with the certificate and its chain, for TLS; None for plain HTTP."""
+    key: str | None = None
+    """File with its private key."""

@@ -3,15 +3,16 @@
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import replace
 
 import uvicorn
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, UsageError
 from heron_io.state_store.opening import open_store
 from heron_tracker.access import check_options
-from heron_tracker.application import application
+from heron_tracker.application import Application, application
 from heron_tracker.collector import Collector
 from heron_tracker.history_store import HistoryStore, history_file
 from heron_tracker.options import (
@@ -38,6 +39,7 @@ def serve(options: Options, store_url: str, folder: str, ready: Callable[[str], 
     """Serve until a signal; `folder`: of the history; `ready` is called with the address when
     requests are taken. HeronError if the address cannot be had."""
     check_options(options)
+    check_certificate(options)
     with listen(options) as listener:
         serve_on(listener, options, store_url, folder, ready)
 
@@ -61,7 +63,7 @@ def serve_on(
         service = Service(collector, history, store)
         try:
             collector.start()
-            ready(address_of(listener))
+            ready(address_of(listener, options.certificate is not None))
             run(service, options, listener)
         finally:
             collector.stop()
@@ -84,18 +86,40 @@ def listen(options: Options) -> socket.socket:
         ) from None
 
 
-def address_of(listener: socket.socket) -> str:
+def check_certificate(options: Options) -> None:
+    """UsageError in one line for files that are no certificate and its key."""
+    if options.certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"--certificate {options.certificate} and --key {options.key} are no certificate in "
+            f"PEM and its key: {reason}"
+        ) from None
+
+
+def address_of(listener: socket.socket, is_secure: bool) -> str:
     """The URL of a socket that listens."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if is_secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def run(service: Service, options: Options, listener: socket.socket) -> None:
     """Answer requests until a signal."""
-    port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        application(service, replace(options, port=port)),
+    options = replace(options, port=listener.getsockname()[1])
+    config = uvicorn_config(application(service, options), options)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def uvicorn_config(app: Application, options: Options) -> uvicorn.Config:
+    """How requests are taken."""
+    return uvicorn.Config(
+        app,
         log_level="warning",
+        log_config=None,  # its lines go where ours go
         access_log=False,
         lifespan="on",
         ws="websockets-sansio" if are_installed() else "none",
@@ -108,5 +132,6 @@ def run(service: Service, options: Options, listener: socket.socket) -> None:
         timeout_graceful_shutdown=GRACE_SECS,
         server_header=False,
         proxy_headers=False,
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
     )
-    uvicorn.Server(config).run(sockets=[listener])

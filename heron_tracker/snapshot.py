@@ -126,7 +126,7 @@ class TopologySnapshot:
 
 def component_of(instance: InstanceStats) -> str:
     """The name of its component: of component[index]."""
-    return instance.instance.rpartition("[")[0]
+    return instance.component
 
 
 def snapshot_of(name: str, nodes: Nodes, alive: bool) -> TopologySnapshot:

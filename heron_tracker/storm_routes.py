@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import Response
 
 from heron_core.operations import Kind
-from heron_tracker import storm_views
+from heron_tracker import storm_views, storm_visualization
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import encoded
 from heron_tracker.service import Service
@@ -74,6 +74,26 @@ def _add_topology(router: APIRouter, service: Service) -> None:
         snapshot = service.with_stats(service.by_id(topology_id))
         added, base_url = service.added_in(snapshot), str(request.base_url)
         return _answer(storm_views.component(snapshot, component, added, window, base_url))
+
+    @router.get("/topology/{topology_id}/visualization-init", tags=["Storm"])
+    def visualization_init(topology_id: TopologyId) -> Response:
+        """The streams of a topology."""
+        return _answer(storm_visualization.stream_table(service.by_id(topology_id)))
+
+    @router.get("/topology/{topology_id}/visualization", tags=["Storm"])
+    def visualization(topology_id: TopologyId) -> Response:
+        """A topology's graph, with the numbers of its components."""
+        snapshot = service.with_stats(service.by_id(topology_id))
+        return _answer(storm_visualization.graph(snapshot))
+
+    @router.get("/topology/{topology_id}/profiling/dumpjstack/{host_port}", tags=["Storm"])
+    def stack_links(
+        request: Request, topology_id: TopologyId, host_port: Annotated[str, Path(max_length=1000)]
+    ) -> Response:
+        """Links to the Python stacks of a worker's instances."""
+        snapshot = service.with_stats(service.by_id(topology_id))
+        base_url = str(request.base_url)
+        return _answer(storm_visualization.stack_links(snapshot, host_port, base_url))
 
 
 def _add_actions(router: APIRouter, service: Service) -> None:

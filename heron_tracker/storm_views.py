@@ -146,7 +146,7 @@ def _topology_stats(snapshot: TopologySnapshot, added: Added, window: str) -> Js
         "windowPretty": WINDOWS[window],
         "emitted": sum(each["emitted"] for each in rows.values()),
         "transferred": sum(
-            _transferred(specs.get(name), rows[name]["emitted"], snapshot) for name in rows
+            _transferred(snapshot, specs.get(name), rows[name]["emitted"]) for name in rows
         ),
         "completeLatency": _latency_text(_slowest(snapshot, spouts)),
         "acked": sum(rows[name]["acked"] for name in spouts),
@@ -167,11 +167,27 @@ def _numbers(snapshot: TopologySnapshot, name: str, added: Added, window: str) -
     return {key: int(added(name, series, int(window))) for key, series in NUMBERS.items()}
 
 
-def _transferred(spec: ComponentSpec | None, emitted: int, snapshot: TopologySnapshot) -> int:
-    """Deliveries: each reader of a component's only stream gets all of it."""
-    if spec is None or len(spec.outputs) != 1 or snapshot.spec is None:
+def _transferred(snapshot: TopologySnapshot, spec: ComponentSpec | None, emitted: int) -> int:
+    """Deliveries of what was emitted on a component's only stream, of which each reader gets all;
+    of a component with several as many as by their shares since the start."""
+    if spec is None or snapshot.spec is None:
         return emitted
-    return emitted * len(snapshot.spec.consumers.get((spec.name, spec.outputs[0].name), ()))
+    if len(spec.outputs) == 1:
+        return emitted * readers(snapshot, spec, spec.outputs[0].name)
+    stats = snapshot.components.get(spec.name)
+    if stats is None or not stats.emitted:
+        return emitted
+    delivered = sum(
+        number * readers(snapshot, spec, stream)
+        for stream, number in stats.emitted_by_stream.items()
+    )
+    return round(emitted * delivered / stats.emitted)
+
+
+def readers(snapshot: TopologySnapshot, spec: ComponentSpec, stream: str) -> int:
+    """How many components read a stream."""
+    consumers = snapshot.spec.consumers if snapshot.spec is not None else {}
+    return len(consumers.get((spec.name, stream), ()))
 
 
 def _row(snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, window: str) -> Json:
@@ -194,7 +210,7 @@ def _measured(snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, win
     numbers = _numbers(snapshot, spec.name, added, window)
     found: Json = {
         "emitted": numbers["emitted"],
-        "transferred": _transferred(spec, numbers["emitted"], snapshot),
+        "transferred": _transferred(snapshot, spec, numbers["emitted"]),
         "acked": numbers["acked"],
         "failed": numbers["failed"],
     }
@@ -240,8 +256,8 @@ def component(
         "window": window,
         "windowHint": WINDOWS[window],
         "spoutSummary" if spec.is_spout else "boltStats": windows,
-        "inputStats": _input_stats(spec, windows[-1]),
-        "outputStats": _output_stats(spec, windows[-1]),
+        "inputStats": _input_stats(spec, stats, windows[-1]),
+        "outputStats": _output_stats(snapshot, spec, stats, windows[-1]),
         "executorStats": [
             _executor(snapshot, spec, each, base_url)
             for each in snapshot.instances
@@ -251,39 +267,55 @@ def component(
     }
 
 
-def _input_stats(spec: ComponentSpec, total: Json) -> list[Json]:
-    """Numbers are counted for all inputs together: with several the row is that of all."""
-    if not spec.inputs:
+def _input_stats(spec: ComponentSpec, stats: ComponentStats, total: Json) -> list[Json]:
+    """A row for each stream that it reads. What is not counted by stream (acks, latencies) stands
+    in the row of an only one, and is null in those of several."""
+    if spec.is_spout:
         return []
-    only = spec.inputs[0] if len(spec.inputs) == 1 else None
-    keys = ("executeLatency", "processLatency", "executed", "acked", "failed")
+    whole = {key: total[key] for key in ("executeLatency", "processLatency", "acked", "failed")}
+    rest = whole if len(spec.inputs) == 1 else dict.fromkeys(whole)
     return [
         {
-            "component": only.component if only else "(all)",
-            "stream": only.stream if only else "(all)",
-            **{key: total[key] for key in keys},
+            "component": each.component,
+            "stream": each.stream,
+            "executed": total["executed"]
+            if len(spec.inputs) == 1
+            else stats.executed_by_input.get(f"{each.component}/{each.stream}", 0),
+            **rest,
         }
+        for each in spec.inputs
     ]
 
 
-def _output_stats(spec: ComponentSpec, total: Json) -> list[Json]:
-    """The same for its outputs."""
-    if not spec.outputs:
-        return []
-    keys = (
-        "emitted",
-        "transferred",
-        *(("completeLatency", "acked", "failed") if spec.is_spout else ()),
-    )
-    stream = spec.outputs[0].name if len(spec.outputs) == 1 else "(all)"
-    return [{"stream": stream, **{key: total[key] for key in keys}}]
+def _output_stats(
+    snapshot: TopologySnapshot, spec: ComponentSpec, stats: ComponentStats, total: Json
+) -> list[Json]:
+    """The same for the streams that it emits."""
+    keys = ("completeLatency", "acked", "failed") if spec.is_spout else ()
+    if len(spec.outputs) == 1:
+        found = {key: total[key] for key in ("emitted", "transferred", *keys)}
+        return [{"stream": spec.outputs[0].name, **found}]
+    return [
+        {
+            "stream": each.name,
+            "emitted": (emitted := stats.emitted_by_stream.get(each.name, 0)),
+            "transferred": emitted * readers(snapshot, spec, each.name),
+            **dict.fromkeys(keys),
+        }
+        for each in spec.outputs
+    ]
+
+
+def container_secs(snapshot: TopologySnapshot, container: int) -> float:
+    """Since when its stream manager is registered."""
+    registered = snapshot.registered.get(container)
+    return registered.secs if registered is not None else 0.0
 
 
 def _executor(
     snapshot: TopologySnapshot, spec: ComponentSpec, instance: InstanceStats, base_url: str
 ) -> Json:
-    registered = snapshot.registered.get(instance.container)
-    secs = registered.secs if registered is not None else 0.0
+    secs = container_secs(snapshot, instance.container)
     stats = snapshot.components[spec.name]
     file = {"topology": snapshot.name, "container": instance.container,
             "path": log_file(spec.name, instance.task)}  # fmt: skip
@@ -300,7 +332,7 @@ def _executor(
         "uptime": pretty(secs),
         "uptimeSeconds": int(secs),
         "emitted": instance.emitted,
-        "transferred": _transferred(spec, instance.emitted, snapshot),
+        "transferred": _transferred(snapshot, spec, instance.emitted),
         "executed": instance.executed,
         "acked": instance.acked,
         "failed": instance.failed,

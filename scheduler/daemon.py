@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.config import log_format
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
@@ -66,7 +67,8 @@ def _leave_terminal() -> int:
 def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
     name = submission.topology.name
     sockets = sockets_folder()
-    log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler")
+    form = log_format(submission.topology.config)
+    log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler", log_format=form)
     outcome = Outcome(ExitCode.GAVE_UP, "the scheduler failed")
     try:
         _announce(submission, backend, sockets)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from heron_core.config import OFF, autoscale_mode, with_defaults
+from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.operations import EXCLUSIVE, Kind, Operation, State
@@ -175,7 +175,8 @@ def runner_job(
     store_url = submission.store_url
 
     def main(link: SupervisorLink) -> int:
-        log_to(os.path.join(submission.home.logs(name), "operations.log"), "operations")
+        path = os.path.join(submission.home.logs(name), "operations.log")
+        log_to(path, "operations", log_format=log_format(submission.topology.config))
         start_heartbeat_thread(link)
         try:
             with _opened(store_url) as store, MasterClient(store, name) as client:

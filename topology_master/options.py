@@ -48,6 +48,10 @@ class Options:
     """How long a registered stream manager has to answer when another one of its container
     registers: a hundred round trips, and still half a second from a death to its replacement."""
 
+    metrics_port: int | None = None
+    """Where OpenMetrics is served, 0 for any port that is free; None for nowhere."""
+    metrics_host: str = "127.0.0.1"
+
     def instance_silent_secs(self, tasks: int) -> float:
         """An instance, of so many, that was not heard of for so long is shown as down: longer than
         one that does nothing keeps silent."""
@@ -68,6 +72,8 @@ class Options:
             checkpoints_retained=keys.whole_number(merged, keys.CHECKPOINTS_RETAINED, 1),
             silent_secs=max(5.0, 3 * interval_secs),
             metrics_interval_secs=interval_secs,
+            metrics_port=keys.metrics_port(merged),
+            metrics_host=keys.metrics_host(merged),
             deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
             reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
         )

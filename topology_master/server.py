@@ -25,6 +25,7 @@ from heron_core.state_tree import (
     master_path,
     packing_path,
     physical_path,
+    scheduler_path,
     topology_path,
 )
 from heron_core.topology import TopologySpec
@@ -44,6 +45,7 @@ from topology_master import events
 from topology_master.core import TIMER_SECS, TopologyMaster
 from topology_master.incidents import Incidents
 from topology_master.measurements import Measurements
+from topology_master.metrics_port import OwnMetrics, labels_of
 from topology_master.options import Options
 
 log = logging.getLogger("topology_master")
@@ -287,9 +289,11 @@ class Server:
             at = path(self._topology.name)
             if (value := self._store.get(at)) is not None:
                 self._kept.keep(at, value)
+        own_metrics = OwnMetrics(self._topology, options, self._labels())
         while self._loop.end is None:
             now = time.monotonic()
             if self._loop.is_timer_due(now):
+                own_metrics.open(self._loop, now)
                 self._keep_nodes(now)
                 self._keep_node()
                 self._write_pending()
@@ -301,7 +305,13 @@ class Server:
             self._core.counters.update(self._loop.connections)
             for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
                 self._receive(message)
+            own_metrics.answer(ready, self._core, now)
+        own_metrics.close()
         self._take_last_numbers()
+
+    def _labels(self) -> dict[str, str]:
+        scheduler = self._store.get(scheduler_path(self._topology.name))
+        return labels_of(self._topology, self._execution, scheduler)
 
     def _take_last_numbers(self) -> None:
         """The containers have ended before us: what they said last counts as well."""

@@ -1,13 +1,18 @@
 """`heronpy ui`: the service with the pages, Heron's and Storm's REST, metrics and history."""
 
+import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import click
 
 from heron_cli.options.find_topology import StoreOptions, with_store_options
-from heron_core.errors import HeronError, UsageError
-from heron_tracker.access import token_of
+from heron_cli.options.login import LoginOptions, with_login_options
+from heron_core.config import JSON, TEXT
+from heron_core.errors import HeronError
+from heron_io.logs import log_json_to_stderr
+from heron_tracker.grafana import dashboard
 from heron_tracker.options import Options
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 from scheduler.user_folder import Home
@@ -31,16 +36,30 @@ _DEFAULTS = Options()
     default=_DEFAULTS.host,
     show_default=True,
     metavar="ADDRESS",
-    help="The address to serve on; one that others reach needs --token-file.",
+    help="The address to serve on; one that others reach needs TLS and a login.",
+)
+@with_login_options
+@click.option(
+    "--grafana",
+    is_flag=True,
+    help="Print a Grafana dashboard of /metrics as JSON, and serve nothing.",
 )
 @click.option(
-    "--token-file",
-    type=click.Path(),
-    metavar="FILE",
-    help="Who sends `Authorization: Bearer` and the token in FILE may ask, nobody else.",
+    "--log-format",
+    type=click.Choice([TEXT, JSON]),
+    default=TEXT,
+    show_default=True,
+    help="How its own log looks, on stderr: text, or an object of JSON each line.",
 )
 @with_store_options
-def ui_command(port: int, host: str, token_file: str | None, store_options: StoreOptions) -> None:
+def ui_command(
+    port: int,
+    host: str,
+    login: LoginOptions,
+    grafana: bool,
+    log_format: str,
+    store_options: StoreOptions,
+) -> None:
     """Show all running topologies in a browser, until Ctrl-C.
 
     The pages say what holds each topology back. The service also takes the requests of Heron's
@@ -49,10 +68,15 @@ def ui_command(port: int, host: str, token_file: str | None, store_options: Stor
     \b
     heronpy ui
     heronpy ui --port 0
-    heronpy ui --host 0.0.0.0 --token-file token.txt
+    heronpy ui --grafana > heronpy.json
+    heronpy ui --host 0.0.0.0 --certificate c.pem --key k.pem --token-file token.txt
     """
-    token = None if token_file is None else _token(token_file)
-    options = Options(host=host, port=port, token=token)
+    if grafana:
+        click.echo(json.dumps(dashboard(), indent=2))
+        return
+    options = replace(login.options(), host=host, port=port)
+    if log_format == JSON:
+        log_json_to_stderr("ui")
     serve = _serve()
     folder = os.path.join(Home.of_user().path, "tracker")
     serve(options, store_options.store_url(), folder, _ready)
@@ -69,15 +93,6 @@ def _serve() -> Serve:
             f"`heronpy ui` needs {error.name}: pip install 'heronpy-topologies[ui]'"
         ) from None
     return serve
-
-
-def _token(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return token_of(file.read(), path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"--token-file {path} cannot be read: {reason}") from None
 
 
 def _ready(address: str) -> None:

@@ -21,6 +21,7 @@ class TopologyOptions:
     ackers: int | None = None
     containers: int | None = None
     debug: str | None = None
+    log_format: str | None = None
 
     def config(self) -> dict[str, Any]:
         """As a config, the highest layer; UsageError naming the word that is wrong."""
@@ -29,6 +30,7 @@ class TopologyOptions:
             keys.STORM_WORKERS: self.containers,
             keys.STMGRS: self.containers,
             keys.DEBUG: self.debug,
+            keys.LOG_FORMAT: self.log_format,
         }
         given = {key: value for key, value in short.items() if value is not None}
         return {**parse_options(self.options), **given}
@@ -70,6 +72,11 @@ _options = stacked(
         "--debug",
         metavar="[true|false]",
         help="Set topology.debug: debug lines in the logs. Alone it means true.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice([keys.TEXT, keys.JSON]),
+        help="How the lines of all logs look: text (default), or an object of JSON each.",
     ),
     click.option("--dry-run", is_flag=True, help="Print the packing plan and start nothing."),
     click.option(

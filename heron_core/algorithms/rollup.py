@@ -44,6 +44,11 @@ def are_numbers(value: object) -> bool:
     return type(value) is dict and all(map(_is_number, value.values()))
 
 
+def _are_counts(value: Any) -> bool:
+    """Whether it is how many by stream."""
+    return are_numbers(value) and all(type(each) is str for each in value)
+
+
 def _is_latency(value: Any) -> bool:
     """What heron_instance.runtime.metrics.Latencies.snapshot makes."""
     if type(value) is not dict or not value.keys() >= {"total_secs", "number", "histogram"}:
@@ -69,7 +74,7 @@ def _is_histogram(value: Any) -> bool:
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys((*SUMS, "pending", "busy_secs", "stuck_secs", "at"), _is_number),
     **dict.fromkeys(KINDS, _is_latency),
-    "emitted": are_numbers,
+    "emitted": _are_counts,
     "incarnation": lambda value: type(value) is int,
     "pid": lambda value: type(value) is int,
     "finished": lambda value: type(value) is bool,
@@ -93,6 +98,8 @@ def check_snapshot(snapshot: Snapshot) -> None:
     if not are_hot_keys(snapshot.get("hot_keys")):
         found = reprlib.repr(snapshot["hot_keys"])
         raise ProtocolError(f"a snapshot whose hot_keys are {found:.200}")
+    if not _are_counts(snapshot.get("inputs", {})):
+        raise ProtocolError(f"a snapshot whose inputs are {reprlib.repr(snapshot['inputs']):.200}")
     if not is_clock_state(snapshot.get("clock")):
         raise ProtocolError(f"a snapshot whose clock is {reprlib.repr(snapshot['clock']):.200}")
     if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
@@ -268,6 +275,8 @@ class RollUp:
             instances=len(tasks),
             up=sum(task in alive for task in tasks),
             emitted=counted.emitted,  # type: ignore[arg-type]
+            emitted_by_stream=counted.streams.get("emitted", {}),  # type: ignore[arg-type]
+            executed_by_input=counted.streams.get("inputs", {}),  # type: ignore[arg-type]
             **sums,  # type: ignore[arg-type]
             pending=sum(each["pending"] for each in newest),
             queue_bytes=sum(each.size_bytes for each in waiting),
@@ -352,6 +361,8 @@ class RollUp:
             queue_secs=queue.secs,
             **{key: snapshot[key] if snapshot else 0 for key in keys},
             emitted=sum(snapshot["emitted"].values()) if snapshot else 0,
+            emitted_by_stream=snapshot["emitted"] if snapshot else {},
+            executed_by_input=snapshot.get("inputs", {}) if snapshot else {},
             user=snapshot["user"] if snapshot else {},
             user_totals=snapshot["user_totals"] if snapshot else {},
             cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
@@ -379,4 +390,5 @@ def _latency(found: Mapping[str, Any] | None) -> LatencyStats:
         mean_ms=found["total_secs"] / number * 1000 if number else None,
         p50_ms=None if p50 is None else p50 * 1000,
         p99_ms=None if p99 is None else p99 * 1000,
+        buckets=histogram,
     )

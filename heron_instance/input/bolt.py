@@ -20,6 +20,7 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.general_rows import general_rows
+from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
 from heron_instance.options import Options
@@ -65,6 +66,7 @@ class BoltDriver(ComponentDriver):
         self._topology = topology
         self._sources: dict[int, tuple[str, list[str]]] = {}
         """task -> its component and the names of its streams"""
+        self._inputs = InputCounts()
         self.source_watermarks = SourceWatermarks()
         self._know_sources(packing)
         self._messages = 0
@@ -212,6 +214,7 @@ class BoltDriver(ComponentDriver):
             rows, anchor_states = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
         self._count(rows, anchor_states, started)
+        self._inputs.count(head, batch)
 
     def _rows(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
@@ -301,6 +304,7 @@ class BoltDriver(ComponentDriver):
         super().go_on_counting(before)
         assert isinstance(before, BoltDriver)
         self.collector.go_on_counting(before.collector)
+        self._inputs = before._inputs
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""
@@ -436,6 +440,7 @@ class BoltDriver(ComponentDriver):
             {
                 "busy_secs": self.metrics.busy_secs + under_way,
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
+                "inputs": self._inputs.by_name(self._sources),
                 "pending": 0,
                 "finished": self._finished,
                 "waited_secs": self.outbox.waited_secs,

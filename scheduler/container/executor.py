@@ -60,7 +60,9 @@ class ContainerSpec:
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
-    log_to(_log_file(spec, f"container-{spec.container}"), f"container {spec.container}")
+    form = keys.log_format(spec.topology.config)
+    name = f"container {spec.container}"
+    log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
     spec = replace(spec, predecessor=link.predecessor)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
@@ -161,8 +163,10 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
 def _service(
     spec: ContainerSpec, log_name: str, serve: Callable[[SupervisorLink], int]
 ) -> Callable[[SupervisorLink], int]:
+    form = keys.log_format(spec.topology.config)
+
     def main(link: SupervisorLink) -> int:
-        log_to(_log_file(spec, log_name), log_name)
+        log_to(_log_file(spec, log_name), log_name, log_format=form)
         link.predecessor = link.predecessor or spec.predecessor
         raise_file_limit()
         try:
@@ -186,7 +190,9 @@ def _instance_spec(
     def main(link: SupervisorLink) -> int:
         path = _log_file(spec, label)
         shown = f"{plan.component}[{plan.index}]"
-        log_to(path, shown, debug=_debug(spec.topology), console=spec.console)
+        form = keys.log_format(spec.topology.config)
+        debug = _debug(spec.topology)
+        log_to(path, shown, debug=debug, console=spec.console, log_format=form)
         _make_importable(spec.topology)
         try:
             return heron_instance.server.run(spec.topology, spec.packing, where, link)

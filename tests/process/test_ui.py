@@ -1,5 +1,6 @@
 """`heronpy ui` beside a topology that runs: it is found, shown and ended through it."""
 
+import json
 import re
 import signal
 from typing import Any
@@ -31,6 +32,20 @@ def executed(client: httpx.Client) -> float:
     )
 
 
+def families(text: str) -> set[str]:
+    """Their names."""
+    found = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    return {each.name for each in found}
+
+
+def emitted(address: str) -> float:
+    """Tuples of the spout, as the topology tells them without the service."""
+    name = 'heron_stream_emitted_tuples_total{component="numbers",stream="default"'
+    text = httpx.get(address, headers=OPEN_METRICS, timeout=60.0).text
+    found = [line.split()[-1] for line in text.splitlines() if line.startswith(name)]
+    return sum(map(float, found))
+
+
 def result(client: httpx.Client, path: str) -> Any:
     """What Heron's envelope holds."""
     found = client.get(path).raise_for_status().json()
@@ -58,8 +73,9 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         assert "cannot be had: Address already in use" in taken.errors[0]
 
         submitted = place.heronpy(
-            "submit", TOPOLOGIES / "forever.py", "-n", "Forever", "-N", name, secs=60.0
-        )
+            "submit", TOPOLOGIES / "forever.py", "-n", "Forever", "-N", name,
+            "-o", "topology.metrics.port=0", "--log-format", "json", secs=60.0,
+        )  # fmt: skip
         submitted.succeeded()
         until(lambda: counted(client, name) > 0, "tuples are counted")
         assert executed(client) > 0
@@ -71,7 +87,14 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         pid = result(client, f"/pid?topology={name}&instance={instance}")["stdout"]
         assert int(pid) in {each.pid for each in place.processes()}
         log = f"/containerfiledata?topology={name}&container=0&path=topology-master.log"
-        assert "topology master at " in result(client, log)["data"]
+        lines = [json.loads(each) for each in result(client, log)["data"].splitlines()]
+        (line,) = [each for each in lines if each["message"].startswith("metrics at ")]
+        assert (line["process"], line["level"]) == ("topology-master", "INFO")
+        own = line["message"].split()[-1]
+        until(lambda: emitted(own) > 0, "the topology master tells its numbers itself")
+        of_all = client.get("/metrics", headers=OPEN_METRICS).text
+        in_own = families(httpx.get(own, headers=OPEN_METRICS, timeout=60.0).text)
+        assert in_own | {"heron_topology_problems"} == families(of_all)
         until(
             lambda: client.get(f"/api/problems?topology={name}").json()["headline"]
             .startswith("nothing holds it back"),
@@ -80,6 +103,16 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         (row,) = client.get("/api/v1/topology/summary").json()["topologies"]
         assert (row["name"], row["status"], row["tasksTotal"]) == (name, "ACTIVE", 3)
 
+    service.signal(signal.SIGKILL)
+    service.wait()
+    before = emitted(own)
+    until(lambda: emitted(own) > before, "the topology goes on without the service")
+    service = place.start("ui", "--port", 0)
+    with httpx.Client(base_url=address(service), timeout=20.0) as client:
+        until(lambda: name in str(result(client, "/topologies")), "it is found again")
+        assert int(result(client, f"/pid?topology={name}&instance={instance}")["stdout"]) == int(
+            pid
+        )
         client.post(f"/api/v1/topology/{row['id']}/kill/0").raise_for_status()
         until(lambda: not result(client, "/topologies"), "the topology is gone")
     service.signal(signal.SIGINT)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.config import log_format
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
@@ -113,7 +114,9 @@ class Driver:
 
     def run(self) -> int:
         """The application from its start to its end; returns the exit code and says why."""
-        log_to(os.path.join(self.spec.submission.home.logs(self._name), "spark.log"), "spark")
+        path = os.path.join(self.spec.submission.home.logs(self._name), "spark.log")
+        config = self.spec.submission.topology.config
+        log_to(path, "spark", log_format=log_format(config))
         start_heartbeat_thread(self.link)
         signal.signal(signal.SIGTERM, self._terminated)
         folder = tempfile.mkdtemp(prefix="spark-", dir=self.spec.sockets)

@@ -28,10 +28,11 @@ COMPONENT = ComponentStats(
     queue_bytes=10, queue_tuples=3, queue_secs=0.25, emitted_per_sec=0.5, executed_per_sec=1,
     capacity=0.25,
     latency=ComponentLatencies(
-        execute=LatencyStats(mean_ms=1.5, p50_ms=1.0, p99_ms=2.0),
+        execute=LatencyStats(mean_ms=1.5, p50_ms=1.0, p99_ms=2.0, buckets={54: 7}),
         process=NO_SAMPLES, complete=NO_SAMPLES,
     ),
     last_error=None, user={"seen": 7}, user_totals={"seen": 70},
+    emitted_by_stream={"default": 1}, executed_by_input={"lines/default": 2},
 )  # fmt: skip
 INSTANCE = InstanceStats(
     instance="count[0]", task=4, up=False, container=1, pid=None, restarts=0,
@@ -70,7 +71,7 @@ QUERY = QueryStats(
     batch=None, batch_secs=0.0, ready=False,
 )  # fmt: skip
 
-LATENCY = {"mean_ms": None, "p50_ms": None, "p99_ms": None}
+LATENCY: dict[str, Any] = {"mean_ms": None, "p50_ms": None, "p99_ms": None, "buckets": {}}
 COUNTERS = dict.fromkeys(
     (
         "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
@@ -102,10 +103,11 @@ JSON: dict[str, Any] = {
             "emitted_per_sec": 0.5, "executed_per_sec": 1,
             "capacity": 0.25,
             "latency": {
-                "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0},
+                "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0, "buckets": {54: 7}},
                 "process": LATENCY, "complete": LATENCY,
             },
             "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70}, "hot_keys": [],
+            "emitted_by_stream": {"default": 1}, "executed_by_input": {"lines/default": 2},
         }
     },
     "paused": {
@@ -128,7 +130,7 @@ JSON: dict[str, Any] = {
             "stuck_secs": 0.0,
             **COUNTERS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0,
-            "busy_secs": 0.0, "waited_secs": 0.0, "emitted_by_stream": {}, "fixed_state": False,
+            "busy_secs": 0.0, "waited_secs": 0.0, "emitted_by_stream": {}, "executed_by_input": {}, "fixed_state": False,
         }
     ],
 }  # fmt: skip

@@ -119,6 +119,9 @@ def test_tuples_of_several_streams_and_roots_are_so_too() -> None:
     assert (type(first), type(second)) == (OwnTuple, OwnTuple)
     assert (first.values, first.roots) == (("other", "more", "x"), [ROOT, 7, ROOT + 1, 7])
     assert (second.values, second.roots) == (("other", "default", "y"), None)
+    made.core.deliver(batch(["x"], ["y"], ["z"]))
+    inputs = made.core.statistics()["inputs"]
+    assert inputs == {"other/more": 1, "other/default": 4}
 
 
 @pytest.mark.parametrize("flag", [Flag.NONE, Flag.MIXED])

@@ -1,9 +1,16 @@
 """Logs of a process: what is printed ends there, and they do not grow without end."""
 
+import json
+import logging
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
+
+import pytest
+
+from heron_io.logs import JsonLines
 
 CHATTY = """
 import os, sys
@@ -36,6 +43,22 @@ def test_a_chatty_bolt_does_not_fill_the_disk(tmp_path: Path) -> None:
     last = log.read_text()
     assert "line 599" in last
     assert last.endswith("written by C code\n")
+
+
+def test_lines_of_json_say_what_happened_where() -> None:
+    """For programs that collect logs: one object a line, whatever a message holds."""
+    lines = JsonLines(process="count[0]")
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        error = sys.exc_info()
+    record = logging.LogRecord("x", logging.ERROR, "f.py", 7, 'a "%s"', ("ü\n",), error)
+    line = lines.format(record)
+    assert "\n" not in line
+    found = json.loads(line)
+    assert (found["level"], found["process"], found["message"]) == ("ERROR", "count[0]", 'a "ü\n"')
+    assert datetime.fromisoformat(found["time"]).timestamp() == pytest.approx(record.created, abs=1)
+    assert found["traceback"].endswith("ValueError: two\nlines")
 
 
 def test_a_console_that_nobody_reads_holds_nobody_up(tmp_path: Path) -> None:

@@ -87,7 +87,9 @@ class Asked:
         self, method: str, path: str, body: object, headers: Mapping[str, str]
     ) -> Answer:
         transport = httpx.ASGITransport(self.application, raise_app_exceptions=True)
-        content = None if body is None else json.dumps(body).encode()
+        content = body if isinstance(body, bytes) else None
+        if body is not None and content is None:
+            content = json.dumps(body).encode()
         sent = {"content-type": "application/json", **headers} if content else dict(headers)
         async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
             found = await client.request(method, path, content=content, headers=sent)

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from heron_cli.main import heronpy
 from heron_core.errors import HeronError, UsageError
-from heron_tracker.access import check_options, is_loopback, refusal, token_of
+from heron_core.loopback import is_loopback
+from heron_tracker.access import Refusal, refusal, token_of
 from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.stacks import answer_of
 
@@ -25,16 +26,11 @@ def test_loopback(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
 
 
-def test_an_address_that_others_reach_needs_a_token() -> None:
-    check_options(Options())
-    check_options(Options(host="0.0.0.0", token="x" * 16))
-    with pytest.raises(UsageError, match=r"--host 0\.0\.0\.0 lets others in: give --token-file"):
-        check_options(Options(host="0.0.0.0"))
-
-
-@pytest.mark.parametrize("text", ["", "short", "two words of a token", "ein Schlüssel mit ü"])
+@pytest.mark.parametrize(
+    "text", ["", "short", "two words of a token", "ein Schlüssel mit ü", "a;token-with-cookies"]
+)
 def test_what_is_no_token(text: str) -> None:
-    with pytest.raises(UsageError, match="--token-file t: a token has at least 16"):
+    with pytest.raises(UsageError, match="the token in t is none: it has at least 16"):
         token_of(text, "t")
 
 
@@ -42,10 +38,15 @@ def test_a_length_that_is_none() -> None:
     """Neither too long nor nonsense is read."""
     host = {"host": "127.0.0.1"}
     for length in (str(BODY_BYTES_MAX + 1), "-1", "9" * 100, "x", ""):
-        refused = refusal("POST", {**host, "content-length": length}, Options())
+        refused = refused_by({**host, "content-length": length})
         assert refused is not None
         assert refused.status == 413
-    assert refusal("POST", {**host, "content-length": "9"}, Options()) is None
+    assert refused_by({**host, "content-length": "9"}) is None
+
+
+def refused_by(headers: dict[str, str]) -> Refusal | None:
+    """Of a service without login."""
+    return refusal("POST", "/", headers, Options(), lambda credential: None)
 
 
 def refused(*arguments: str) -> str:
@@ -62,6 +63,10 @@ def test_the_command_refuses_in_one_line(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert "lets others in" in refused("--host", "0.0.0.0")
     assert "cannot be read: No such file" in refused("--token-file", "none.txt")
+    issuer = ("--openid-issuer", "https://issuer.example")
+    assert "needs --openid-audience" in refused(*issuer)
+    operator = (*issuer, "--openid-audience", "heronpy", "--openid-operator", "ops")
+    assert "--openid-operator 'ops' is not CLAIM=VALUE" in refused(*operator)
 
 
 def test_without_the_extra_the_cure_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

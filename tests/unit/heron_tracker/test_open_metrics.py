@@ -1,24 +1,31 @@
 """What Prometheus scrapes, read back by its own parser."""
 
 from dataclasses import replace
+from functools import partial
 
 from client_support import Asked
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from tracker_support import instance, snapshot, stats
+from tracker_support import NOTHING, instance, snapshot, stats
 
-from heron_tracker.open_metrics import INSTANCES_MAX, USER_METRICS_MAX, TopologyMetrics
-from heron_tracker.series import SERIES
+from heron_core.algorithms.histogram import upper_secs
+from heron_core.instance_series import SERIES
+from heron_core.stats import ComponentLatencies, LatencyStats
+from heron_io.duration_histograms import FIRST_INDEX, bound_text
+from heron_io.open_metrics import INSTANCES_MAX, USER_METRICS_MAX, exposition
+from heron_tracker.open_metrics import service_families
 from heron_tracker.snapshot import TopologySnapshot
 
 ACCEPT = "application/openmetrics-text; version=1.0.0"
+NATIVE = "application/openmetrics-text; version=2.0.0"
 
 
-def scraped(*snapshots: TopologySnapshot) -> dict[str, dict[tuple[str, ...], float]]:
+def scraped(
+    *snapshots: TopologySnapshot, accept: str = ACCEPT
+) -> dict[str, dict[tuple[str, ...], float]]:
     """sample's name -> values of its labels, by their names -> its value, as the parser has it."""
-    encode, content_type = choose_encoder(ACCEPT)
-    assert "openmetrics" in content_type
-    text = encode(TopologyMetrics(snapshots, {}).registry()).decode()
+    data, content_type = exposition(partial(service_families, snapshots, {}), accept)
+    assert content_type.startswith(accept)
+    text = data.decode()
     assert text.endswith("# EOF\n")
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(text):  # type: ignore[no-untyped-call]
@@ -63,6 +70,47 @@ def test_the_number_of_series_is_limited() -> None:
     found = scraped(snapshot(stats({"count": {"executed": 7}}, instances_given=rows)))
     assert "heron_instance_up" not in found
     assert found["heron_component_executed_tuples_total"]["count", "words"] == 7
+
+
+def test_durations_are_native_histograms_for_who_knows_them() -> None:
+    """As OpenMetrics 2.0 has them; classic ones with few buckets for all others."""
+    buckets = {40: 3, 41: 5, 60: 2}
+    latency = LatencyStats(mean_ms=1.0, p50_ms=0.1, p99_ms=3.0, buckets=buckets)
+    latencies = ComponentLatencies(execute=latency, process=NOTHING, complete=NOTHING)
+    found = snapshot(stats({"count": {"latency": latencies}}))
+    classic = scraped(found)["heron_component_duration_seconds_bucket"]
+    labels = ("count", "execute")
+    assert {key[2]: value for key, value in classic.items() if key[:2] == labels} == {
+        **{bound_text(at): 0.0 for at in (24, 32)},
+        **{bound_text(at): 3.0 for at in (40,)},
+        **{bound_text(at): 8.0 for at in (48, 56)},
+        **{bound_text(at): 10.0 for at in range(64, 121, 8)},
+        "+Inf": 10.0,
+    }
+    families = exposition(partial(service_families, [found], {}), NATIVE)[0].decode()
+    (native,) = [
+        each.native_histogram
+        for family in text_string_to_metric_families(families)  # type: ignore[no-untyped-call]
+        for each in family.samples
+        if each.name == "heron_component_duration_seconds"
+    ]
+    assert (native.count_value, round(native.sum_value, 9), native.schema) == (10, 0.01, 2)
+    # As text: the parser does not know that the first span may begin below 1 s.
+    assert "positive_spans:[-53:2,18:1]," in families
+    assert list(native.pos_deltas) == [3, 2, -3]
+    for at in buckets:
+        ours, native_bound = upper_secs(at), 2.0 ** ((FIRST_INDEX + at) / 4)
+        assert ours <= native_bound < ours * 1.003
+
+
+def test_tuples_are_counted_by_stream() -> None:
+    by_stream = {"emitted_by_stream": {"default": 7, "late": 2}}
+    by_input = {"executed_by_input": {"split/default": 5}}
+    found = scraped(snapshot(stats({"split": by_stream, "count": by_input})))
+    emitted = found["heron_stream_emitted_tuples_total"]
+    assert emitted == {("split", "default", "words"): 7.0, ("split", "late", "words"): 2.0}
+    executed = found["heron_stream_executed_tuples_total"]
+    assert executed == {("count", "split", "default", "words"): 5.0}
 
 
 def test_names_that_users_chose_are_escaped() -> None:

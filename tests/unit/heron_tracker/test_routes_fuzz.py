@@ -45,6 +45,26 @@ def routes(asked: Asked) -> list[tuple[str, str]]:
     return [(method.upper(), path) for path, each in paths.items() for method in each]
 
 
+def test_no_answer_has_a_secret(asked: Asked) -> None:
+    """Passwords of a component's config, of URLs and of the topology's own, on every route."""
+    fixed = {
+        "topology_id": "words", "wait_secs": "0", "host_port": "there-2", "component": "count"
+    }  # fmt: skip
+    query = urlencode(
+        {
+            "topology": "words", "component": "count", "instance": "count[0]", "starttime": "1",
+            "endtime": "2", "query": "TS(count,*,__emit-count)", "container": "1", "path": ".",
+        }
+    )  # fmt: skip
+    shown = ""
+    for method, path in routes(asked):
+        answer = asked.send(method, f"{path.format(**fixed)}?{query}", None)
+        assert "hunter2" not in answer.text, path
+        shown += answer.text
+    assert "*****" in shown
+    assert "database.password" in shown
+
+
 def test_every_route_is_asked_with_anything(asked: Asked) -> None:
     """Usually of the topology that there is: an unknown one is refused before the rest is read."""
     every = routes(asked)
@@ -58,7 +78,7 @@ def test_every_route_is_asked_with_anything(asked: Asked) -> None:
         method, path = route
         if is_there:
             query = {"component": "count", **query, "topology": "words"}
-        for parameter in ("topology_id", "component", "wait_secs"):
+        for parameter in ("topology_id", "component", "wait_secs", "host_port"):
             path = path.replace(f"{{{parameter}}}", quote(word, safe="") or "words")
         body = {"rebalanceOptions": {"executors": {word: 1}}} if method == "POST" else None
         answer = asked.send(method, f"{path}?{urlencode(query)}", body)

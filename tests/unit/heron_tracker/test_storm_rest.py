@@ -3,15 +3,17 @@
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from client_support import Asked
-from tracker_support import snapshot, stats
+from tracker_support import SPEC, snapshot, stats
 
 from heron_core.operations import Kind
 from heron_core.plans import packing_from_json
 from heron_core.state_tree import topology_path
+from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.options import Options
 from heron_tracker.snapshot import TopologySnapshot
@@ -145,6 +147,61 @@ def test_numbers_of_a_topology(asked: Asked) -> None:
     assert set(missing.json) == {"error", "errorMessage"}
 
 
+def test_the_graph_and_the_links_to_stacks(asked: Asked) -> None:
+    prefix = "/api/v1/topology/words"
+    graph = asked.get(f"{prefix}/visualization").json
+    assert {name: each[":type"] for name, each in graph.items()} == {
+        "lines": "spout", "split": "bolt", "count": "bolt"
+    }  # fmt: skip
+    (read,) = graph["count"][":inputs"]
+    assert (read[":component"], read[":stream"], read[":grouping"]) == (
+        "split", "default", "fields"
+    )  # fmt: skip
+    assert asked.get(graph["count"][":link"]).json["id"] == "count"
+    (row,) = asked.get(f"{prefix}/visualization-init").json["visualizationTable"]
+    assert [each[":sani-stream"] for each in row[":row"]] == [read[":sani-stream"]]
+    links = asked.get(f"{prefix}/profiling/dumpjstack/there-2").json["links"]
+    assert [each.partition("?")[2] for each in links] == [
+        "topology=words&instance=count%5B0%5D", "topology=words&instance=count%5B1%5D"
+    ]  # fmt: skip
+    for worker, status in (("here-2", 404), ("nowhere", 400)):
+        assert asked.get(f"{prefix}/profiling/dumpjstack/{worker}").status == status
+
+
+def test_a_component_with_several_streams_has_a_row_for_each() -> None:
+    """Storm's, and Heron's names of them."""
+    lines, split, count = SPEC.components
+    two = (*split.outputs, StreamSpec("long", ("word",)))
+    reads = (*count.inputs, InputSpec("split", "long", GroupingSpec(GroupingKind.SHUFFLE)))
+    spec = replace(
+        SPEC, components=(lines, replace(split, outputs=two), replace(count, inputs=reads))
+    )
+    by_stream, by_input = {"default": 90, "long": 10}, {"split/default": 80, "split/long": 5}
+    numbers = stats(
+        {
+            "split": {"emitted": 100, "emitted_by_stream": by_stream},
+            "count": {"executed": 85, "executed_by_input": by_input},
+        },
+        {2: {"emitted_by_stream": by_stream}, 4: {"executed_by_input": by_input}},
+    )
+    asked = Asked(lambda name: replace(snapshot(numbers), spec=spec))
+    outputs = asked.get("/api/v1/topology/words/component/split").json["outputStats"]
+    assert [(each["stream"], each["emitted"], each["transferred"]) for each in outputs] == [
+        ("default", 90, 90), ("long", 10, 10)
+    ]  # fmt: skip
+    inputs = asked.get("/api/v1/topology/words/component/count").json["inputStats"]
+    assert [(each["stream"], each["executed"], each["acked"]) for each in inputs] == [
+        ("default", 80, None), ("long", 5, None)
+    ]  # fmt: skip
+    query = "/metrics?topology=words&component=split&metricname=__emit-count/long"
+    assert asked.get(query).result["metrics"] == {
+        "__emit-count/long": {"container_1_split_2": "10"}
+    }
+    every = asked.get("/metrics?topology=words&component=count").result["metrics"]
+    assert every["__execute-count/split/long"] == {"container_2_count_4": "5"}
+    asked.close()
+
+
 def test_actions_are_requests_in_the_state_store(asked: Asked, store: FileStore) -> None:
     """Whoever carries them out finds them there, whatever becomes of the service."""
     prefix = "/api/v1/topology/words"
@@ -183,8 +240,6 @@ def test_actions_that_make_no_sense_change_nothing(asked: Asked, store: FileStor
 
 
 def test_a_cluster_that_runs_containers_by_itself_is_left_to_the_command_line() -> None:
-    from dataclasses import replace
-
     node = {"kind": "yarn", "cluster": "prod", "host": "here"}
     asked = Asked(lambda name: replace(found(name), scheduler=node))
     answer = asked.post("/api/v1/topology/words/kill/5")

@@ -76,6 +76,7 @@ def test_numbers_never_fall_when_an_instance_is_replaced() -> None:
     rollup.update(2, snapshot(3.0, 3, executed=2, pending=2), 3.0)
     row = bolt_of(rollup)
     assert (row.executed, row.emitted, row.pending) == (103, 50, 2)
+    assert row.emitted_by_stream == {"a": 50, "default": 0}
     assert rollup.instances("bolt", {})[0].restarts == 2
 
 
@@ -84,6 +85,23 @@ def test_a_snapshot_that_comes_twice_counts_once() -> None:
     for _ in range(2):
         rollup.update(2, snapshot(1.0, executed=5), 1.0)
     assert bolt_of(rollup).executed == 5
+
+
+def test_streams_are_told_apart_over_all_instances_and_masters() -> None:
+    """A master that takes over goes on counting where the one before it was."""
+    before, after = RollUp(TOPOLOGY, PACKED), RollUp(TOPOLOGY, PACKED)
+    inputs = {"spout/default": 4, "spout/late": 1}
+    before.update(2, snapshot(1.0, 1, emitted={"a": 1, "b": 2}, inputs=inputs), 1.0)
+    before.update(3, snapshot(1.0, 1, emitted={"a": 5}, inputs={"spout/late": 2}), 1.0)
+    after.remember(before.to_json())
+    after.update(3, snapshot(2.0, 2, emitted={"a": 1}), 2.0)
+    for rollup, emitted in ((before, {"a": 6, "b": 2}), (after, {"a": 7, "b": 2})):
+        row = bolt_of(rollup)
+        assert row.emitted_by_stream == emitted
+        assert row.executed_by_input == {"spout/default": 4, "spout/late": 3}
+        assert sum(emitted.values()) == row.emitted
+    with pytest.raises(ProtocolError, match="a snapshot whose inputs are"):
+        check_snapshot(snapshot(1.0, inputs={7: 1}))
 
 
 def test_rates_are_growth_over_the_instances_own_time() -> None:

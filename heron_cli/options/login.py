@@ -1,0 +1,115 @@
+"""The options of `heronpy ui` that say who may ask, and how it proves who it is itself."""
+
+import functools
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from heron_cli.options.common import Function, stacked
+from heron_core.errors import HeronError, UsageError
+from heron_tracker.access import claim_of, token_of
+from heron_tracker.options import OpenIdOptions, Options
+
+NEEDED = ("httpx", "joserfc")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginOptions:
+    """What the command line says."""
+
+    certificate: str | None
+    key: str | None
+    token_file: str | None
+    read_token_file: str | None
+    openid_issuer: str | None
+    openid_audience: str | None
+    openid_operator: str | None
+    openid_reader: str | None
+
+    def options(self) -> Options:
+        """As the service takes it; UsageError naming what is wrong."""
+        return Options(
+            certificate=self.certificate,
+            key=self.key,
+            token=_token("--token-file", self.token_file),
+            read_token=_token("--read-token-file", self.read_token_file),
+            open_id=self._open_id(),
+        )
+
+    def _open_id(self) -> OpenIdOptions | None:
+        if self.openid_issuer is None:
+            given = (self.openid_audience, self.openid_operator, self.openid_reader)
+            if any(given):
+                raise UsageError("--openid-audience, -operator, -reader go with --openid-issuer")
+            return None
+        if not self.openid_audience:
+            raise UsageError("--openid-issuer needs --openid-audience NAME: what it signs for")
+        for package in NEEDED:
+            if importlib.util.find_spec(package) is None:
+                raise HeronError(
+                    f"--openid-issuer needs {package}: pip install 'heronpy-topologies[login]'"
+                )
+        return OpenIdOptions(
+            issuer=self.openid_issuer,
+            audience=self.openid_audience,
+            operator=_claim("--openid-operator", self.openid_operator),
+            reader=_claim("--openid-reader", self.openid_reader),
+        )
+
+
+def _claim(option: str, text: str | None) -> tuple[str, str] | None:
+    return None if text is None else claim_of(text, option)
+
+
+def _token(option: str, path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            return token_of(file.read(), path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"{option} {path} cannot be read: {reason}") from None
+
+
+def _file(name: str, text: str) -> Any:
+    return click.option(name, type=click.Path(), metavar="FILE", help=text)
+
+
+_options = stacked(
+    _file("--certificate", "Serve HTTPS with the certificate (chain) in FILE, as PEM."),
+    _file("--key", "The certificate's private key, as PEM."),
+    _file("--token-file", "Operators send `Authorization: Bearer` and the token in FILE."),
+    _file("--read-token-file", "Who sends this token may read and change nothing."),
+    click.option(
+        "--openid-issuer",
+        metavar="URL",
+        help="Take tokens that this OpenID Connect issuer has signed.",
+    ),
+    click.option(
+        "--openid-audience", metavar="NAME", help="What the issuer calls this service (`aud`)."
+    ),
+    click.option(
+        "--openid-operator",
+        metavar="CLAIM=VALUE",
+        help="Who may change something, as groups=operators; without it nobody.",
+    ),
+    click.option(
+        "--openid-reader",
+        metavar="CLAIM=VALUE",
+        help="Who may read; without it everybody for whom the issuer signs.",
+    ),
+)
+
+
+def with_login_options(function: Function) -> Function:
+    """These options; the function gets them as `login`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        names = LoginOptions.__dataclass_fields__
+        return function(login=LoginOptions(**{name: given.pop(name) for name in names}), **given)
+
+    return _options(command)

@@ -1,0 +1,143 @@
+"""OpenMetrics on a port of a process's own, served by threads beside its loop.
+
+The loop owns the numbers. A thread that is asked for them wakes the loop, which makes them when it
+comes to it and hands them over, so nothing of the process is read from two threads.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6, socket
+from socketserver import TCPServer
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.loopback import host_of, is_loopback
+from heron_io.waker import Waker
+
+ANSWER_SECS = 5.0
+"""A loop that does not come to it for so long is busy; Prometheus gives up after ten."""
+REQUEST_SECS = 5.0
+"""For a client that connects and says nothing."""
+SCRAPES_AT_ONCE = 8
+"""Threads: further clients are disconnected."""
+
+Scrape = tuple[bytes, str]
+"""Text and content type."""
+Make = Callable[[str], Scrape]
+"""Accept header -> the scrape. Called in a thread of its own, so of what nobody changes."""
+
+
+class MetricsPort:
+    """An HTTP server; HeronError in one line if its address cannot be had."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.asked = Waker()
+        """Readable when the loop is to call `answer`."""
+        self._answered = threading.Condition()
+        self._answers = 0
+        self._make: Make | None = None
+        try:
+            self._server = _Server(host, port, self)
+        except (OSError, OverflowError) as error:
+            self.asked.close()
+            number = getattr(error, "errno", None)
+            reason = os.strerror(number) if number and number > 0 else str(error)
+            raise HeronError(
+                f"no metrics are served: {host} port {port} cannot be had: {reason}. Give "
+                "topology.metrics.port another port, or 0 for any that is free"
+            ) from None
+        self.is_for_all = not is_loopback(host)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="metrics port", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where to scrape."""
+        host, port = self._server.server_address[:2]
+        return f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}/metrics"
+
+    def answer(self, make: Make) -> None:
+        """Hand over what scrapes are made of, to all who have asked."""
+        self.asked.clear()
+        with self._answered:
+            self._make = make
+            self._answers += 1
+            self._answered.notify_all()
+
+    def scrape(self, accept: str) -> Scrape | None:
+        """In a thread of the server: None if the loop does not answer in time."""
+        with self._answered:
+            before = self._answers
+            self.asked.wake()
+            if not self._answered.wait_for(lambda: self._answers > before, ANSWER_SECS):
+                return None
+            make = self._make
+        return None if make is None else make(accept)
+
+    def close(self) -> None:
+        """Take no more requests; a scrape that is under way ends with the process."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        self.asked.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, metrics: MetricsPort) -> None:
+        self.metrics = metrics
+        self._free = threading.BoundedSemaphore(SCRAPES_AT_ONCE)
+        self.address_family = AF_INET6 if ":" in host else AF_INET
+        super().__init__((host.strip("[]"), port), _Handler)
+
+    def server_bind(self) -> None:
+        """Without HTTPServer's look for this machine's name, which may take a DNS server's time."""
+        TCPServer.server_bind(self)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
+        """A client that goes away is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = REQUEST_SECS
+
+    def do_GET(self) -> None:
+        if not self.server.metrics.is_for_all and not is_loopback(
+            host_of(self.headers.get("host", ""))
+        ):
+            self._send(HTTPStatus.MISDIRECTED_REQUEST, b"use 127.0.0.1 or localhost\n")
+        elif self.path.partition("?")[0] != "/metrics":
+            self._send(HTTPStatus.NOT_FOUND, b"metrics are at /metrics\n")
+        elif (found := self.server.metrics.scrape(self.headers.get("accept", ""))) is None:
+            self._send(HTTPStatus.SERVICE_UNAVAILABLE, b"the topology master is busy\n")
+        else:
+            self._send(HTTPStatus.OK, *found)
+
+    def _send(self, status: HTTPStatus, body: bytes, content_type: str = "text/plain") -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (http.server's)
+        """Scrapes come every few seconds."""

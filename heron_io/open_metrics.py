@@ -1,0 +1,257 @@
+"""Topologies' numbers in OpenMetrics, for Prometheus and whoever reads its format.
+
+Made anew for each scrape out of the newest stats: by the service for all topologies, by a topology
+master for its own (`topology.metrics.port`), under the same names. Labels have few values:
+topology, component, stream, instance (component[index], the same over restarts), and of what user
+code registered, name and key up to a limit. Counters of instances begin at zero with each process,
+as those of any process that Prometheus scrapes do.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from heron_core.instance_series import SERIES
+from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
+from heron_io.duration_histograms import durations
+
+PREFIX = "heron_"
+INSTANCES_MAX = 5_000
+"""In one scrape: with more of them only components are told, as Prometheus would keep 15 series
+for each."""
+USER_METRICS_MAX = 200
+"""Of one topology: user code may register a key for every word it meets."""
+INSTANCE_LABELS = ("topology", "component", "instance")
+COMPONENT_LABELS = ("topology", "component")
+QUANTILES = (("0.5", "p50_ms"), ("0.99", "p99_ms"))
+NATIVE_SINCE = 2
+"""Version of OpenMetrics that has native histograms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedTopology:
+    """What is told of a topology."""
+
+    name: str
+    cluster: str
+    environ: str
+    role: str
+    state: str
+    containers: int
+    """By plan."""
+    stats: TopologyStats | None
+    """With the instances of all components; None if its master does not answer."""
+
+    @property
+    def instances(self) -> tuple[InstanceStats, ...]:
+        """All instances; none without stats."""
+        return (self.stats.instances or ()) if self.stats is not None else ()
+
+
+Topologies = Sequence[ExposedTopology]
+Families = Callable[[bool], Iterable[Metric]]
+"""Whether histograms are native -> all families."""
+
+
+def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
+    """All that is told of these."""
+    yield from _topologies(topologies)
+    yield from _components(topologies)
+    yield from _streams(topologies)
+    yield durations(
+        f"{PREFIX}component_duration_seconds",
+        (
+            ((each.name, component, kind), getattr(stats.latency, kind))
+            for each in topologies
+            if each.stats is not None
+            for component, stats in each.stats.components.items()
+            for kind in ("execute", "process", "complete")
+        ),
+        native,
+    )
+    yield from _checkpoints(topologies)
+    if sum(len(each.instances) for each in topologies) <= INSTANCES_MAX:
+        yield from _instances(topologies)
+    yield _user_metrics(topologies)
+
+
+class _Collected(Collector):
+    """What prometheus-client asks for at each scrape."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """All families."""
+        return self._families
+
+
+def exposition(families: Families, accept: str) -> tuple[bytes, str]:
+    """The text of a scrape and its content type, in the format that the Accept header prefers."""
+    encode, content_type = choose_encoder(accept)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected(families(f"; version={NATIVE_SINCE}." in content_type)))
+    return encode(registry), content_type
+
+
+def _topologies(topologies: Topologies) -> Iterator[Metric]:
+    labels = ("topology",)
+    info = GaugeMetricFamily(
+        f"{PREFIX}topology_state", "1 for the state that the topology is in.",
+        labels=("topology", "cluster", "environ", "role", "state"),
+    )  # fmt: skip
+    up = GaugeMetricFamily(
+        f"{PREFIX}topology_master_up", "1 if the topology master answers.", labels=labels
+    )
+    flight = GaugeMetricFamily(
+        f"{PREFIX}topology_in_flight_tuples", "Deliveries sent and not processed.", labels=labels
+    )
+    lost = GaugeMetricFamily(
+        f"{PREFIX}topology_lost_tuples", "Deliveries that nobody will replay.", labels=labels
+    )
+    containers = GaugeMetricFamily(
+        f"{PREFIX}topology_containers", "Containers by plan and registered.",
+        labels=("topology", "which"),
+    )  # fmt: skip
+    for each in topologies:
+        info.add_metric((each.name, each.cluster, each.environ, each.role, each.state), 1)
+        up.add_metric((each.name,), float(each.stats is not None))
+        containers.add_metric((each.name, "planned"), each.containers)
+        if each.stats is not None:
+            containers.add_metric((each.name, "up"), len(each.stats.containers))
+            lost.add_metric((each.name,), each.stats.lost)
+            if each.stats.in_flight is not None:
+                flight.add_metric((each.name,), each.stats.in_flight)
+    yield from (info, up, flight, lost, containers)
+
+
+def _components(topologies: Topologies) -> Iterator[Metric]:
+    counters = {
+        name: CounterMetricFamily(
+            f"{PREFIX}component_{metric}", f"{text}, ended processes included.",
+            labels=COMPONENT_LABELS,
+        )
+        for name, metric, text in (
+            ("emitted", "emitted_tuples", "Tuples emitted"),
+            ("executed", "executed_tuples", "Tuples executed, or calls of next_tuple"),
+            ("acked", "acked_tuples", "Tuples acked"),
+            ("failed", "failed_tuples", "Tuples failed"),
+            ("expired", "expired_tuples", "Tuples of a spout not acked in time"),
+            ("errors", "errors", "Exceptions of user code"),
+        )
+    }  # fmt: skip
+    latency = GaugeMetricFamily(
+        f"{PREFIX}component_latency_seconds",
+        "Of tuples: one call (execute), until acked by a bolt (process), or completely (complete).",
+        labels=(*COMPONENT_LABELS, "kind", "quantile"),
+    )
+    for each in topologies:
+        for component, stats in _components_of(each):
+            for name, family in counters.items():
+                family.add_metric((each.name, component), getattr(stats, name))
+            for kind in ("execute", "process", "complete"):
+                found = getattr(stats.latency, kind)
+                for quantile, key in QUANTILES:
+                    value = getattr(found, key)
+                    if value is not None:
+                        labels = (each.name, component, kind, quantile)
+                        latency.add_metric(labels, value / 1000)
+    yield from counters.values()
+    yield latency
+
+
+def _streams(topologies: Topologies) -> Iterator[Metric]:
+    """Where tuples go to, and where they come from."""
+    emitted = CounterMetricFamily(
+        f"{PREFIX}stream_emitted_tuples", "Tuples emitted, by stream.",
+        labels=(*COMPONENT_LABELS, "stream"),
+    )  # fmt: skip
+    executed = CounterMetricFamily(
+        f"{PREFIX}stream_executed_tuples", "Tuples executed by a bolt, by what it reads.",
+        labels=(*COMPONENT_LABELS, "source", "stream"),
+    )  # fmt: skip
+    for each in topologies:
+        for component, stats in _components_of(each):
+            for stream, number in stats.emitted_by_stream.items():
+                emitted.add_metric((each.name, component, stream), number)
+            for name, number in stats.executed_by_input.items():
+                source, _, stream = name.partition("/")
+                executed.add_metric((each.name, component, source, stream), number)
+    yield from (emitted, executed)
+
+
+def _components_of(topology: ExposedTopology) -> Iterable[tuple[str, ComponentStats]]:
+    return topology.stats.components.items() if topology.stats is not None else ()
+
+
+def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
+    age = GaugeMetricFamily(
+        f"{PREFIX}checkpoint_age_seconds", "Since the newest complete one began.",
+        labels=("topology",),
+    )  # fmt: skip
+    size = GaugeMetricFamily(
+        f"{PREFIX}checkpoint_size_bytes", "Of the newest complete one.", labels=("topology",)
+    )
+    failed = GaugeMetricFamily(
+        f"{PREFIX}checkpoint_failures", "Since this topology master serves.", labels=("topology",)
+    )
+    for each in topologies:
+        found = each.stats.checkpoints if each.stats is not None else None
+        if found is not None:
+            failed.add_metric((each.name,), found.failed)
+            for family, value in ((age, found.age_secs), (size, found.size_bytes)):
+                if value is not None:
+                    family.add_metric((each.name,), value)
+    yield from (age, size, failed)
+
+
+def _instances(topologies: Topologies) -> Iterator[Metric]:
+    labelled = [
+        ((each.name, instance.component, instance.instance), instance)
+        for each in topologies
+        for instance in each.instances
+    ]
+    for series in SERIES.values():
+        kind = CounterMetricFamily if series.counts else GaugeMetricFamily
+        family = kind(f"{PREFIX}instance_{series.metric}", series.help, labels=INSTANCE_LABELS)
+        for labels, instance in labelled:
+            family.add_metric(labels, float(series.read(instance)))
+        yield family
+    paused = CounterMetricFamily(
+        f"{PREFIX}instance_paused_seconds", "Held back by back-pressure.", labels=INSTANCE_LABELS
+    )
+    for each in topologies:
+        for pauses in each.stats.paused.values() if each.stats is not None else ():
+            component = pauses.instance.rpartition("[")[0]
+            paused.add_metric((each.name, component, pauses.instance), pauses.paused_secs)
+    yield paused
+
+
+def _user_metrics(topologies: Topologies) -> Metric:
+    family = GaugeMetricFamily(
+        f"{PREFIX}user_metric", "What user code registered, in its last time bucket.",
+        labels=(*COMPONENT_LABELS, "name", "key"),
+    )  # fmt: skip
+    for each in topologies:
+        numbers = [
+            ((each.name, component, name, key), value)
+            for component, stats in _components_of(each)
+            for name, found in sorted(stats.user.items())
+            for key, value in _numbers(found)
+        ]
+        for labels, value in numbers[:USER_METRICS_MAX]:
+            family.add_metric(labels, value)
+    return family
+
+
+def _numbers(found: object) -> Iterable[tuple[str, float]]:
+    """The numbers of a metric, by key; the key of a single one is empty."""
+    several = found.items() if isinstance(found, dict) else (("", found),)
+    for key, value in several:
+        if isinstance(value, int | float) and abs(value) < 1e300 and math.isfinite(value):
+            yield str(key), float(value)

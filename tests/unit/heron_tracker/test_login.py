@@ -1,0 +1,255 @@
+"""The service on the network: real TLS, tokens of two roles, tokens that an issuer has signed."""
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from client_support import Asked
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
+from joserfc import jwt
+from joserfc.jwk import ECKey, KeySet, OctKey
+
+from heron_core.errors import HeronError, UsageError
+from heron_tracker.access import WEBSOCKET, Role, check_options, refusal, role_of_token
+from heron_tracker.open_id import OpenIdIssuer
+from heron_tracker.options import OpenIdOptions, Options
+from heron_tracker.server import check_certificate, listen, uvicorn_config
+
+OPERATOR, READER = "operators-token-of-1", "a-readers-token-of-1"
+NOW = datetime.now(UTC)
+KILL = "/api/v1/topology/words/kill/0"
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header of who sends a token."""
+    return {"authorization": f"Bearer {token}"}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """One that we have signed ourselves for 127.0.0.1, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = generate_private_key(SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(NOW - timedelta(days=1))
+        .not_valid_after(NOW + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, SHA256())
+    )
+    pem, key_pem = folder / "certificate.pem", folder / "key.pem"
+    pem.write_bytes(made.public_bytes(Encoding.PEM))
+    key_pem.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return pem, key_pem
+
+
+def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path, Path]) -> None:
+    pem, key = map(str, certificate)
+    secure: dict[str, Any] = {"host": "0.0.0.0", "certificate": pem, "key": key}
+    for given, line in (
+        ({"host": "0.0.0.0", "token": OPERATOR}, r"give --certificate FILE and --key FILE"),
+        (secure, r"give --token-file FILE .* or --openid-issuer URL"),
+        ({"certificate": pem}, "--certificate and --key go together"),
+    ):
+        with pytest.raises(UsageError, match=line):
+            check_options(Options(**given))
+    check_options(Options(**secure, token=OPERATOR))
+    check_options(Options(**secure, read_token=READER))
+    check_certificate(Options(**secure))
+    with pytest.raises(UsageError, match=r"are no certificate in PEM and its key: No such file"):
+        check_certificate(Options(certificate="none.pem", key=key))
+    with pytest.raises(UsageError, match=r"are no certificate in PEM and its key"):
+        check_certificate(Options(certificate=key, key=key))
+
+
+def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -> None:
+    """A client that knows the certificate gets answers, one that speaks plain HTTP gets none."""
+    pem, key = map(str, certificate)
+    options = Options(token=OPERATOR, certificate=pem, key=key, port=0, first_look_secs=60.0)
+    asked = Asked(options=options)
+    with listen(options) as listener:
+        server = uvicorn.Server(uvicorn_config(asked.application, options))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        port = listener.getsockname()[1]
+        context = ssl.create_default_context(cafile=pem)
+        try:
+            with httpx.Client(verify=context, timeout=60.0) as client:
+                url = f"https://localhost:{port}/topologies"
+                assert client.get(url).status_code == 401
+                assert client.get(url, headers=bearer(OPERATOR)).status_code == 200
+            with pytest.raises(httpx.HTTPError):
+                httpx.get(f"http://localhost:{port}/topologies", timeout=60.0)
+        finally:
+            server.should_exit = True
+            thread.join()
+    asked.close()
+
+
+def test_a_reader_changes_nothing() -> None:
+    options = Options(token=OPERATOR, read_token=READER, first_look_secs=60.0)
+    asked = Asked(options=options)
+    for token, reads, acts in ((OPERATOR, 200, 404), (READER, 200, 403), ("wrong", 401, 401)):
+        assert asked.get("/topologies", **bearer(token)).status == reads
+        # Of a topology that is not there: who may act gets as far as that.
+        assert asked.post("/api/v1/topology/nobody/kill/0", **bearer(token)).status == acts
+    asked.close()
+
+
+def test_a_page_of_a_reader_has_its_websocket() -> None:
+    """What it carries is checked by itself; nobody else's page may open one."""
+    options = Options(token=OPERATOR, read_token=READER)
+
+    def identify(credential: str) -> Role | None:
+        return role_of_token(credential, options)
+
+    reader = {"host": "here", **bearer(READER)}
+    assert refusal(WEBSOCKET, "/socket", reader, options, identify) is None
+    crossed = refusal(WEBSOCKET, "/socket", {**reader, "origin": "http://x"}, options, identify)
+    assert crossed is not None
+    unknown = refusal(WEBSOCKET, "/socket", {"host": "here"}, options, identify)
+    assert unknown is not None
+    assert unknown.status == 401
+
+
+def test_a_browser_logs_in_with_a_form() -> None:
+    """The cookie is for this site alone and no script sees it."""
+    asked = Asked(options=Options(token=OPERATOR, first_look_secs=60.0))
+    refused = asked.get("/topologies", accept="text/html")
+    assert (refused.status, refused.headers["location"]) == (303, "/login")
+    assert "type=password" in asked.get("/login").text
+    form = {"content_type": "application/x-www-form-urlencoded"}
+    assert asked.send("POST", "/login", b"token=no-token-of-anybody", **form).status == 401
+    crossed = asked.send("POST", "/login", b"token=x", **form, origin="http://evil.example")
+    assert crossed.status == 403
+    answer = asked.send("POST", "/login", f"token={OPERATOR}".encode(), **form)
+    cookie = answer.headers["set-cookie"]
+    assert answer.status == 303
+    assert all(each in cookie for each in ("HttpOnly", "SameSite=strict"))
+    assert asked.get("/topologies", cookie=cookie.partition(";")[0]).status == 200
+    assert asked.get("/topologies", cookie="heronpy_login=else").status == 401
+    asked.close()
+
+
+# --- OpenID Connect -------------------------------------------------------------------------------
+
+
+class Issuer:
+    """Signs tokens; its keys are served over HTTP."""
+
+    def __init__(self) -> None:
+        self.key = ECKey.generate_key("P-256", {"kid": "first"}, private=True)
+        self.requests = 0
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.requests += 1
+                body = json.dumps(issuer.answer(self.path)).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                """Nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def answer(self, path: str) -> Mapping[str, Any]:
+        """Its two documents."""
+        if path == "/.well-known/openid-configuration":
+            return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        return KeySet([self.key]).as_dict(private=False)
+
+    def token(self, key: Any = None, algorithm: str = "ES256", **claims: Any) -> str:
+        """Of somebody, for an hour, unless `claims` say else."""
+        key = key or self.key
+        usual = {"iss": self.url, "aud": "heronpy", "exp": int(NOW.timestamp()) + 3600}
+        head = {"alg": algorithm, "kid": key.kid or "first"}
+        return jwt.encode(head, {**usual, **claims}, key, algorithms=[algorithm])
+
+    def close(self) -> None:
+        """End."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    """A small one."""
+    made = Issuer()
+    yield made
+    made.close()
+
+
+def test_tokens_of_an_issuer(issuer: Issuer) -> None:
+    """What it signed for us is taken; what is changed, over or for others is not."""
+    options = OpenIdOptions(issuer=issuer.url, audience="heronpy", operator=("groups", "ops"))
+    now = [0.0]
+    found = OpenIdIssuer(options, lambda: now[0])
+    found.check()
+    good = issuer.token(groups=["dev", "ops"])
+    assert found.role_of(good) is Role.OPERATOR
+    assert found.role_of(issuer.token(groups="dev")) is Role.READER
+    requests = issuer.requests
+    stranger = ECKey.generate_key("P-256", {"kid": "first"}, private=True)
+    shared = OctKey.import_key("a key of thirty-two bytes or more", {"kid": "first"})
+    for bad in (
+        issuer.token(exp=int(NOW.timestamp()) - 3600),
+        issuer.token(aud="other"),
+        issuer.token(iss="https://elsewhere.example"),
+        issuer.token(key=stranger, groups=["ops"]),
+        issuer.token(key=shared, algorithm="HS256", groups=["ops"]),
+        good[:-6] + "AAAAAA",
+        "a.b.c", "..", "", "x" * 50,
+    ):  # fmt: skip
+        assert found.role_of(bad) is None
+    assert issuer.requests == requests, "tokens made up have the issuer asked again"
+    issuer.key = ECKey.generate_key("P-256", {"kid": "second"}, private=True)
+    now[0] = 60.0
+    assert found.role_of(issuer.token(groups=["ops"])) is Role.OPERATOR
+    only = OpenIdOptions(issuer=issuer.url, audience="heronpy", reader=("groups", "dev"))
+    assert OpenIdIssuer(only).role_of(issuer.token(groups=["sales"])) is None
+
+
+def test_the_service_takes_them_beside_its_own_tokens(issuer: Issuer) -> None:
+    open_id = OpenIdOptions(issuer=issuer.url, audience="heronpy", operator=("groups", "ops"))
+    asked = Asked(options=Options(read_token=READER, open_id=open_id, first_look_secs=60.0))
+    reader, nobody = issuer.token(), issuer.token(aud="other")
+    assert [
+        asked.get("/topologies", **bearer(each)).status for each in (reader, READER, nobody)
+    ] == [200, 200, 401]
+    assert asked.post(KILL, **bearer(reader)).status == 403
+    asked.close()
+
+
+def test_an_issuer_that_is_none_is_one_line(issuer: Issuer) -> None:
+    for url in (f"{issuer.url}/other", "http://127.0.0.1:1", "nonsense"):
+        with pytest.raises(HeronError, match=f"--openid-issuer {url} gives no keys"):
+            OpenIdIssuer(OpenIdOptions(issuer=url, audience="heronpy")).check()
