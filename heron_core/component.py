@@ -169,7 +169,7 @@ class EngineBolt(EngineComponent, Protocol):
     @property
     def takes_batches(self) -> bool:
         """Whether it gets tuples whose values are record batches, each with all rows of a message,
-        instead of tuples. Read once, after `initialize`."""
+        instead of tuples. It never changes."""
 
     def tuple_loop(self) -> TupleLoop:
         """What runs tuples through user code one by one and raises what that raises; asked for
