@@ -132,8 +132,8 @@ def test_a_batch_goes_where_its_tuples_would(
         at_once.component.emit_batch(of_rows(some, stream.fields, schema_of(stream)))
     at_once.core.flush()
     by_task: dict[int, list[Any]] = {}
-    for each in at_once.batches():
-        by_task.setdefault(each.head.destination, []).extend(rows(each.frames, stream))
+    for message in at_once.batches():
+        by_task.setdefault(message.head.destination, []).extend(rows(message.frames, stream))
     expected: dict[int, list[Any]] = {}
     for task, row in one_by_one.emitted():
         expected.setdefault(task, []).append(row)
@@ -209,6 +209,7 @@ def test_a_spout_is_told_once_of_all_rows() -> None:
     (root,) = {ids[0] for ids in edges}
     assert made.words_of(Kind.INIT) == [root, reduce(xor, (ids[1] for ids in edges))]
     assert made.core.collector.done_at_once == ["empty"]
+    made.core.set_active(True)
     made.core.deliver(encode_roots(Kind.ACKED, EPOCH, 0, SOURCE, [root]))
     assert made.component.acked == ["batch"]
     made.core.validate()
