@@ -74,13 +74,18 @@ class EventBatches(Events):
 
     outputs = TYPES
 
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Before the clock runs."""
+        super().initialize(config, context)
+        self.numbers = pa.array(range(ROWS), pa.int64())
+
     def next_tuple(self) -> None:
         """Some events."""
         size = min(self.count - self.at, ROWS)
         if not size:
             self.finish()
             return
-        numbers = pa.array(range(self.at, self.at + size), pa.int64())
+        numbers = pc.add(self.numbers.slice(0, size), self.at)
         self.emit_batch(
             {
                 "key": _modulo(pc.multiply(numbers, 7919), KEYS),

@@ -116,6 +116,8 @@ class Collector:
         self, values: Sequence[Any], route: Route, direct_task: int | None
     ) -> list[OutputBuffer]:
         """All buffers of a tuple: the groupings' choice, and the direct task (heronpy adds it)."""
+        if direct_task is None and not route.spec.direct:
+            return [buffer for choose in route.choosers for buffer in choose(values)]
         direct = self._direct(route, direct_task)
         return [*(buffer for choose in route.choosers for buffer in choose(values)), *direct]
 
