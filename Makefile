@@ -10,6 +10,8 @@ PACKAGES := heron_core heron_io heronpy_compat heron_instance stream_manager top
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3
+# Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test test-again test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
 

@@ -36,7 +36,7 @@ NO_ROOT = (0, 0)
 NO_RUN = -1
 """No root: the next tuple of a buffer gets an edge of its own."""
 COMPLETE_ALL_NUMBERS_MIN = 50
-"""Below 25 pairs one by one is as fast (25 pairs: 5 µs)."""
+"""25 pairs: 217 ns a root all at once, 247 one by one; with 10 pairs 326 against 312."""
 
 
 # --- what emit writes to --------------------------------------------------------------------------
