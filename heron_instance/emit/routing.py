@@ -109,8 +109,10 @@ class Route:
     def __init__(self, index: int, spec: StreamSpec, component: str) -> None:
         self.index = index
         self.spec = spec
-        self.checks = spec.types and FieldChecks(component, spec.name, spec.fields, spec.types)
-        """Of the values' types; empty where none are declared."""
+        self.checks: FieldChecks | None = None
+        """Of the values' types; None where none are declared."""
+        if spec.types:
+            self.checks = FieldChecks(component, spec.name, spec.fields, spec.types)
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
