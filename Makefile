@@ -45,7 +45,7 @@ lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, si
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_tidy.py
 
-check: export HERON_SIM_SEEDS ?= 0:20
+check: export HERON_SIM_SEEDS ?= 0:12
 check: lint ## What has to pass before a commit: lint, and the fast tests
 	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 

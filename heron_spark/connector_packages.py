@@ -9,10 +9,14 @@ _PACKAGES = {
     "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13:{spark}",
     "avro": "org.apache.spark:spark-avro_2.13:{spark}",
     "protobuf": "org.apache.spark:spark-protobuf_2.13:{spark}",
-    "delta": "io.delta:delta-spark_2.13:VERSION",
+    "delta": "io.delta:delta-spark_{minor}_2.13:VERSION",
     "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{minor}_2.13:VERSION",
 }
 """Format -> Maven coordinates; VERSION is a number of the connector's own."""
+_OTHERWISE = {
+    "delta": ", or read it with TableSpout and write it with delta_table, which need no jars"
+}
+"""Format -> what does without its package: a new Spark has no connector for Delta for months."""
 
 
 def missing_package(text: str) -> str:
@@ -28,7 +32,8 @@ def missing_package(text: str) -> str:
 
     minor = ".".join(pyspark.__version__.split(".")[:2])
     package = template.format(spark=pyspark.__version__, minor=minor)
-    return (
+    cure = (
         f"Spark's connector for {name} is missing: start the session with "
         f"spark.jars.packages={package}"
     )
+    return f"{cure}{_OTHERWISE.get(name, '')}"

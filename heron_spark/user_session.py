@@ -62,7 +62,10 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
             load_class(each.class_path)
         except Exception as error:
             kind = "spout" if each.is_spout else "bolt"
-            raise TopologyError(f"{kind} {each.name!r}: {format_error(error)}") from None
+            raise TopologyError(
+                f"{kind} {each.name!r}: {format_error(error)}: a component's class is in the main "
+                "module or in one that this program and the executors import"
+            ) from None
     return compile_topology(_with_search_paths(topology))
 
 

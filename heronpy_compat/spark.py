@@ -1,6 +1,6 @@
 """Topologies in a PySpark program's own session: queries, and streams as DataFrames.
 
-    from heronpy_compat.spark import dataframe_of, run, spout_of, start
+    from heronpy_compat.spark import dataframe_of, delta_table, run, spout_of, start
 
 docs/SPARK.md shows how (*If you know PySpark*).
 """
@@ -9,13 +9,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heron_spark.data_source import HeronpySource
     from heron_spark.dataframes import dataframe_of
+    from heron_spark.delta_batches import delta_table
     from heron_spark.in_session import run, start
     from heronpy_compat.connectors.tables import TableSource
 
-__all__ = ["dataframe_of", "run", "spout_of", "start"]
+__all__ = ["HeronpySource", "dataframe_of", "delta_table", "run", "spout_of", "start"]
 
-_HOME = {"dataframe_of": "dataframes", "run": "in_session", "start": "in_session"}
+_HOME = {
+    "HeronpySource": "data_source",
+    "dataframe_of": "dataframes",
+    "delta_table": "delta_batches",
+    "run": "in_session",
+    "start": "in_session",
+}
 
 
 def spout_of(

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import Producer
+from deltalake import DeltaTable
 
 from heronpy_compat.connectors.kafka import KafkaSink
 from heronpy_compat.connectors.transactions import TransactionId
@@ -26,6 +27,7 @@ from tests.process.kafka_group import (
 from tests.process.process_support import GONE_SECS, Place, Running
 
 FILE = Path(__file__).with_name("kafka_copy.py")
+TO_DELTA = FILE.with_name("kafka_to_delta.py")
 DONE = [RECORDS // PARTITIONS] * PARTITIONS
 HALF_DONE = [HALF // PARTITIONS] * PARTITIONS
 
@@ -112,6 +114,23 @@ def test_kill_9_of_readers_writers_and_the_broker_loses_nothing(place: Place, wo
     assert work.broker.texts(work.copy).keys() == texts(range(RECORDS))
     running.end()
     place.nothing_is_left(GONE_SECS)
+
+
+def test_a_topic_is_in_a_delta_table_once_whoever_is_killed(
+    place: Place, work: Work, tmp_path: Path
+) -> None:
+    work.broker.produce(work.numbers, range(RECORDS))
+    table = tmp_path / "table"
+    settings = {**work.settings, "delta.table": table, "topology.restart.limit": 1000}
+    words = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+    running = place.start("run", TO_DELTA, "-N", uuid.uuid4().hex, *words)
+    running.until(lambda: DeltaTable.is_deltatable(str(table)), "it writes", START_SECS)
+    for each in ("numbers[0]", "table[0]"):
+        with suppress(AssertionError, psutil.Error):  # it may be at its end already
+            kill_9(running, each)
+    assert running.wait().code == 0
+    written = DeltaTable(table).to_pyarrow_table()["value"].to_pylist()
+    assert Counter(written) == Counter(map(str, range(RECORDS)))
 
 
 def texts(numbers: range) -> set[str]:

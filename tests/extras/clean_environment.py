@@ -50,9 +50,10 @@ class CleanEnvironment:
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._bin = folder / "venv" / "bin"
+        self.python = str(self._bin / "python")
         self.work = folder / "work"
         self.work.mkdir()
-        self._variables = {
+        self.variables = {
             "PATH": f"{self._bin}:{programs}",
             "HOME": str(folder),
             "HERONPY_HOME": str(folder / "heronpy"),
@@ -75,7 +76,7 @@ class CleanEnvironment:
         done = subprocess.run(
             list(map(str, words)),
             cwd=self.work / folder,
-            env=self._variables,
+            env=self.variables,
             capture_output=True,
             check=False,
             text=True,

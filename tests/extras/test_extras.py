@@ -3,13 +3,16 @@ and without it there is one line that names the extra."""
 
 import json
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 from clean_environment import ROOT, CleanEnvironment, Installed
+from killed_program import KilledProgram
 
 from heron_core.errors import JavaMissing
 from heron_io.java import find_java
+from tests.spark.spark_scheduler_support import standalone
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -158,6 +161,40 @@ def test_lines_become_a_delta_table(installed: Installed) -> None:
     )
     lines = json.loads(delta.run("python", "-c", look).succeeded().out)
     assert sorted(lines) == sorted(LINES.splitlines())
+
+
+def test_a_pyspark_program_is_killed_and_continued_on_every_master(
+    installed: Installed, tmp_path: Path
+) -> None:
+    """word_counts.py as SPARK.md has it: each row is in its Delta table once."""
+    both = installed("spark", "delta")
+    both.save("docs/SPARK.md", "word_counts.py")
+    (tmp_path / "cluster").mkdir()
+    with (
+        tempfile.TemporaryDirectory(prefix="heron-") as scratch,
+        standalone(tmp_path / "cluster", 2, spark_home_of(both)) as cluster,
+    ):
+        small = "--conf spark.cores.max=2 --conf spark.executor.memory=512m"
+        for name, master in (
+            ("local", "local[2]"),
+            ("local-cluster", "local-cluster[2,1,1024]"),
+            ("standalone", f"{cluster.url} {small}"),
+        ):
+            program = KilledProgram(both, name, master, Path(scratch))
+            for _ in range(3):
+                program.add_file()
+            with program.running():
+                program.until_batches(1)
+            program.add_file()
+            with program.running():
+                program.until_batches(4)
+            assert program.written() == program.expected, name
+
+
+def spark_home_of(environment: CleanEnvironment) -> str:
+    """Where that environment has Spark."""
+    look = "from pyspark.find_spark_home import _find_spark_home as find; print(find())"
+    return environment.run("python", "-c", look).succeeded().out.strip()
 
 
 def test_a_topic_is_copied(installed: Installed) -> None:

@@ -105,8 +105,9 @@ def instances_up(stats: TopologyStats | None) -> int:
 class Standalone:
     """A Spark master and workers of its own, each as large as it says it is."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], spark: str) -> None:
         self._folder = folder
+        self._spark = spark
         self._environment = environment
         self.home = Path(environment["HERONPY_HOME"])
         """HERONPY_HOME of what runs on the workers."""
@@ -140,9 +141,7 @@ class Standalone:
         return self.home / "topologies" / name / "logs"
 
     def _java(self, name: str, what: str, *words: object) -> None:
-        import pyspark
-
-        program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        program = Path(self._spark) / "bin" / "spark-class"
         with self._log(name).open("wb") as log:
             self._started.append(
                 subprocess.Popen(
@@ -170,15 +169,16 @@ class Standalone:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int) -> Iterator[Standalone]:
+def standalone(folder: Path, workers: int, home: str | None = None) -> Iterator[Standalone]:
     """A running standalone cluster on this machine, whose workers know nothing of this checkout:
-    they have a home of their own and none of the tests' variables."""
+    they have a home of their own and none of the tests' variables. `home`: another Spark's."""
     temporary = tempfile.mkdtemp(prefix="heron-test-")
     kept = {name: os.environ[name] for name in KEPT_BY_WORKERS if name in os.environ}
     places = {"HERONPY_HOME": str(folder / "home"), "TMPDIR": temporary}
-    classes = ClassArchive(find_java(), spark_home()).reading()
+    classes = "" if home else ClassArchive(find_java(), spark_home()).reading()
     options = {"SPARK_DAEMON_JAVA_OPTS": f"{JVM_OPTIONS} {classes}"}
-    cluster = Standalone(folder, {**kept, **places, **options, **java_home_for_spark(str(folder))})
+    environment = {**kept, **places, **options, **java_home_for_spark(str(folder))}
+    cluster = Standalone(folder, environment, home or spark_home())
     try:
         cluster.start(workers)
         yield cluster

@@ -1,29 +1,22 @@
 """Topologies in a PySpark program's own session, as queries and as DataFrames."""
 
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
+from deltalake import DeltaTable
 
 from heron_core.errors import HeronError, TopologyError, UsageError
-from heron_io.java import java_home_for_spark
-from heron_spark.jvm import COMPILER
 from heron_spark.tables import settings
-from heronpy_compat.spark import dataframe_of, run, spout_of, start
+from heronpy_compat.connectors.segments import SegmentLog, writers_of
+from heronpy_compat.spark import HeronpySource, dataframe_of, delta_table, run, spout_of, start
 from session_topologies import totals
 from tests.process.process_support import EXAMPLES, until
 
 PROGRAM = EXAMPLES / "spark_session" / "word_counts.py"
 SECS = 240.0
-ROOT = Path(__file__).parents[2]
 
 
 def add_lines(folder: Path, number: int) -> None:
@@ -33,53 +26,35 @@ def add_lines(folder: Path, number: int) -> None:
     beside.rename(folder / f"{number}.txt")
 
 
-def killed_program(folder: Path, java: dict[str, str]) -> None:
-    """The example, in its own session with one core, killed when its first batch is done."""
-    scratch = tempfile.mkdtemp(prefix="heron-")  # a socket's path has to be short
-    environment = {
-        **os.environ, **java, "PYTHONPATH": str(ROOT), "TMPDIR": scratch,
-        "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_SUBMIT_ARGS": "--master local[1] --conf spark.ui.enabled=false "
-        f"--driver-java-options '{COMPILER}' pyspark-shell",
-    }  # fmt: skip
-    paths = (folder / each for each in ("in", "out", "checkpoint"))
-    with subprocess.Popen(
-        [sys.executable, PROGRAM, *paths], env=environment, stderr=subprocess.DEVNULL
-    ) as program:
-        children: list[psutil.Process] = []
-        try:
-            done = folder / "checkpoint" / "commits" / "0"
-            until(lambda: done.exists() or program.poll() is not None, "a batch", SECS)
-            assert program.poll() is None
-            children = psutil.Process(program.pid).children(recursive=True)
-        finally:
-            program.kill()
-    _, alive = psutil.wait_procs(children, SECS)
-    assert not alive
-    shutil.rmtree(scratch, ignore_errors=True)
-
-
-def test_the_example_is_killed_and_continued_and_each_row_is_written_once(
+def test_the_example_is_stopped_and_continued_and_each_row_is_written_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "in").mkdir()
-    for number in range(3):
-        add_lines(tmp_path / "in", number)
-    killed_program(tmp_path, java_home_for_spark(str(tmp_path)))
-    add_lines(tmp_path / "in", 3)
+    lines, checkpoint, table = (tmp_path / each for each in ("in", "checkpoint", "out"))
+    lines.mkdir()
+    add_lines(lines, 0)
     monkeypatch.syspath_prepend(str(PROGRAM.parent))
     from word_counts import word_counts
 
-    rows = word_counts(spark, str(tmp_path / "in"))
+    rows = word_counts(spark, str(lines))
     assert rows.schema.simpleString() == "struct<word:string,count:bigint>"
-    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+
+    def writer() -> Any:
+        stream = rows.writeStream.foreachBatch(delta_table(table))
+        return stream.option("checkpointLocation", str(checkpoint))
+
+    query = writer().start()
+    done = checkpoint / "commits" / "0"
+    until(lambda: done.exists() or not query.isActive, "a batch", SECS)
+    query.stop()
+    assert query.exception() is None
+    add_lines(lines, 1)
     with settings(spark, {"spark.sql.streaming.numRecentProgressUpdates": "100"}):  # as it is
-        query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
+        query = writer().trigger(availableNow=True).start()
         query.awaitTermination()
     assert query.lastProgress["observedMetrics"]["count"]["executed"] > 0
-    written = spark.read.parquet(str(tmp_path / "out")).collect()
+    written = DeltaTable(table).to_pyarrow_table().to_pylist()
     assert Counter((each["word"], each["count"]) for each in written) == Counter(
-        (word, count) for word in ("storm", "heron") for count in range(1, 11)
+        (word, count) for word in ("storm", "heron") for count in range(1, 4)
     )
 
 
@@ -105,6 +80,32 @@ def test_two_topologies_at_once_in_the_user_s_session(spark: Any, tmp_path: Path
     assert not rows.isStreaming
     assert {each["key"]: each["total"] for each in rows.collect()} == ended
     assert dict(spark.conf.getAll) == before
+
+
+def test_one_query_writes_for_a_topology_and_another_reads_what_one_has_written(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Both by the data source, which a SparkSpout or SparkSink would meet in the same folder."""
+    folder, table = str(tmp_path / "shared"), tmp_path / "table"
+    (tmp_path / "in").mkdir()
+    add_lines(tmp_path / "in", 0)
+    spark.dataSource.register(HeronpySource)
+    lines = spark.readStream.text(str(tmp_path / "in")).writeStream.format("heronpy")
+    lines = lines.option("path", folder).option("checkpointLocation", str(tmp_path / "of lines"))
+    lines.trigger(availableNow=True).start().awaitTermination()
+    (writer,) = writers_of(folder)
+    log = SegmentLog(folder, writer)
+    assert [list(log.rows(part)) for part in log.segment(0).parts] == [[["storm heron"]]]
+    tap = SegmentLog(folder, "00000")
+    tap.append(["other", "value"], [[1, "from a topology"]], "transaction")
+    stream = spark.readStream.format("heronpy").schema("value string")
+    rows = stream.option("path", folder).load().writeStream.foreachBatch(delta_table(table))
+    rows = rows.option("checkpointLocation", str(tmp_path / "of rows")).trigger(availableNow=True)
+    rows.start().awaitTermination()
+    tap.append(["value"], [["later"]], "another transaction")
+    rows.start().awaitTermination()
+    written = DeltaTable(table).to_pyarrow_table()["value"].to_pylist()
+    assert sorted(written) == ["from a topology", "later", "storm heron"]
 
 
 def test_what_cannot_be_is_said_in_one_line(spark: Any, tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Which folder a topology shares with Spark: asked of the state store, or given by its path."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heron_core.errors import UsageError
+from heron_core.state_tree import topology_path
+from heron_core.topology import ComponentSpec, TopologySpec, topology_from_json
+from heron_core.validation import choices
+from heron_io.state_store.opening import open_store
+from heronpy_compat.connectors.spark import FOLDER
+from scheduler.user_folder import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A folder, and what the topology says of what is in it."""
+
+    folder: str
+    label: str
+    fields: tuple[str, ...] = ()
+    """Of a spout: it needs these columns."""
+    schema: str = ""
+    """Of a sink whose input has declared types."""
+
+
+def shared_with(options: Mapping[str, str], *, is_sink: bool) -> Shared:
+    """What the options of a data source name; UsageError in one line if that is nothing."""
+    path, name = options.get("path"), options.get("topology")
+    if path:
+        if not os.path.isabs(path.removeprefix("file:")):
+            raise UsageError(f"path {path!r}: the folder that is shared has an absolute path")
+        return Shared(path.removeprefix("file:"), f"folder {path}")
+    if not name:
+        raise UsageError(
+            "which topology? Give the option topology, the name of a running one, or path, the "
+            f"folder that its component has as {FOLDER}"
+        )
+    store = open_store(options.get("store") or Home.of_user().store_url)
+    try:
+        found = store.get(topology_path(name))
+    finally:
+        store.close()
+    if found is None:
+        raise UsageError(
+            f"topology {name} does not run: submit it first, or give the option path, the folder "
+            f"that its component has as {FOLDER}, and a schema"
+        )
+    return shared_by(topology_from_json(found), options.get("component"), is_sink=is_sink)
+
+
+def shared_by(topology: TopologySpec, component: str | None, *, is_sink: bool) -> Shared:
+    """The folder of a topology's only sink for Spark, or spout, or of that component."""
+    kind = "bolt" if is_sink else "spout"
+    found = {
+        each.name: each
+        for each in topology.components
+        if each.is_spout is not is_sink and FOLDER in each.config
+    }
+    if not found:
+        needed = "SparkSink" if is_sink else "SparkSpout"
+        raise UsageError(
+            f"topology {topology.name} has no {kind} with {FOLDER} in its config: add a {needed} "
+            "of heronpy_compat.connectors.spark"
+        )
+    if component is None and len(found) > 1:
+        raise UsageError(
+            f"topology {topology.name} has several: give the option component, one of "
+            f"{', '.join(sorted(found))}"
+        )
+    chosen = found.get(component or next(iter(found)))
+    if chosen is None:
+        hint = choices(f"{kind}s for Spark", str(component), found)
+        raise UsageError(f"topology {topology.name} has no {kind} {component!r} for Spark; {hint}")
+    label = f"{kind} {chosen.name!r} of topology {topology.name}"
+    fields = () if is_sink else tuple(each for out in chosen.outputs for each in out.fields)
+    schema = schema_of(topology, chosen) if is_sink else ""
+    return Shared(str(chosen.config[FOLDER]), label, fields, schema)
+
+
+def schema_of(topology: TopologySpec, sink: ComponentSpec) -> str:
+    """What the sink's inputs declare, as SQL has it; empty if they declare nothing."""
+    for each in sink.inputs:
+        stream = topology.by_name[each.component].stream(each.stream)
+        if stream is not None and stream.types:
+            pairs = zip(stream.fields, stream.types, strict=True)
+            return ", ".join(f"`{name}` {kind}" for name, kind in pairs)
+    return ""

@@ -1,0 +1,212 @@
+"""Rows in a folder that two engines reach, in numbered segments: what the one adds, the other reads
+from wherever it stopped, as often as it needs to.
+
+    FOLDER/WRITER/00000007.json         segment 7: its fields, its parts, who has added it
+    FOLDER/WRITER/RANDOM.rows           a part: rows, whole before any segment names it
+    FOLDER/WRITER/.RANDOM.rows.tmp      being written
+
+A writer is an instance of a sink, or a query of Spark's. Its segments have the numbers 0, 1, 2, …;
+one appears whole by a link, which fails if there is one of that number. So it is in the log once,
+whoever repeats what: Spark by the number of a batch, a topology by the id of a transaction.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from heron_core.wire.values import packer, unpack
+from heron_io.atomic_files import remove, sync_folder, write_synced
+
+PART_BYTES = 8
+"""Of chance in a part's name."""
+ROWS_PER_BLOCK = 1000
+"""Rows are packed and read so many at a time."""
+REMEMBERED = 1000
+"""So many segments back a transaction is looked for, and segments without rows are kept: a sink
+repeats a commit of its newest checkpoints only."""
+ORPHAN_SECS = 3600.0
+"""A file that nobody has named for so long belongs to a writer that is gone."""
+_SEGMENT = re.compile(r"(\d{8,})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of rows."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What was added at once."""
+
+    number: int
+    fields: tuple[str, ...]
+    parts: tuple[Part, ...]
+    transaction: str = ""
+
+
+class MissingSegment(Exception):
+    """What is to be read is not there any more; the text is one line."""
+
+
+def writers_of(folder: str) -> list[str]:
+    """Whoever has added something to a folder."""
+    try:
+        found = os.scandir(folder)
+    except FileNotFoundError:
+        return []
+    with found:
+        return sorted(each.name for each in found if each.is_dir() and each.name[0] != ".")
+
+
+class SegmentLog:
+    """The segments of one writer."""
+
+    def __init__(self, folder: str, writer: str) -> None:
+        self.folder = os.path.join(folder, writer)
+        self.writer = writer
+        self._seen: dict[str, int] = {}
+        """Transaction -> its segment, of those up to the last one that was looked at."""
+        self._last_seen = -1
+
+    def numbers(self) -> list[int]:
+        """Of all segments that are there, in order."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return sorted(int(found[1]) for name in names if (found := _SEGMENT.fullmatch(name)))
+
+    def has(self, number: int) -> bool:
+        """Whether a segment is there."""
+        return os.path.exists(self._file(number))
+
+    def segment(self, number: int) -> Segment:
+        """Read a segment's description; MissingSegment if there is none."""
+        try:
+            with open(self._file(number), encoding="utf-8") as file:
+                found = json.load(file)
+        except FileNotFoundError:
+            raise MissingSegment(f"segment {number} in {self.folder} is not there") from None
+        parts = tuple(Part(*each) for each in found["parts"])
+        return Segment(number, tuple(found["fields"]), parts, found["transaction"])
+
+    def rows(self, part: Part) -> Iterator[list[Any]]:
+        """The rows of a part, in order; MissingSegment if another reader has removed it."""
+        path = self._path(part.name)
+        try:
+            with open(path, "rb") as file:
+                for block in msgpack.Unpacker(file, max_buffer_size=0):
+                    yield from unpack(block)
+        except FileNotFoundError:
+            raise MissingSegment(f"{path} is not there: another reader has removed it") from None
+
+    # --- for the writer ---------------------------------------------------------------------------
+
+    def write_part(self, rows: Iterable[Sequence[Any]]) -> Part:
+        """A file of rows that no segment has yet."""
+        os.makedirs(self.folder, exist_ok=True)
+        name, count = f"{secrets.token_hex(PART_BYTES)}.rows", 0
+        pack = packer()
+
+        def blocks() -> Iterator[bytes]:
+            nonlocal count
+            waiting: list[list[Any]] = []
+            for row in rows:
+                waiting.append(list(row))
+                if len(waiting) >= ROWS_PER_BLOCK:
+                    yield msgpack.packb(pack(waiting))
+                    count += len(waiting)
+                    waiting.clear()
+            yield msgpack.packb(pack(waiting))
+            count += len(waiting)
+
+        beside = self._path(f".{name}.tmp")
+        write_synced(beside, blocks())
+        os.rename(beside, self._path(name))
+        return Part(name, count)
+
+    def add(self, segment: Segment) -> bool:
+        """Let a segment be seen; False, with nothing done, if there is one of its number."""
+        os.makedirs(self.folder, exist_ok=True)
+        beside = self._path(f".{secrets.token_hex(PART_BYTES)}.json.tmp")
+        described = {
+            "fields": segment.fields,
+            "parts": [[each.name, each.rows] for each in segment.parts],
+            "transaction": segment.transaction,
+        }
+        write_synced(beside, [json.dumps(described).encode()])
+        try:
+            os.link(beside, self._file(segment.number))
+        except FileExistsError:
+            return False
+        finally:
+            remove(beside)
+        sync_folder(self.folder)
+        return True
+
+    def append(self, fields: Sequence[str], rows: Sequence[Sequence[Any]], transaction: str) -> int:
+        """Add rows as the next segment, unless the transaction is there; returns its number."""
+        self._look()
+        if transaction in self._seen:
+            return self._seen[transaction]
+        number = self._last_seen + 1
+        part = self.write_part(rows)
+        if self.add(Segment(number, tuple(fields), (part,), transaction)):
+            return number
+        self.discard([part])  # a process that was taken for dead has been faster
+        return self.append(fields, rows, transaction)
+
+    def _look(self) -> None:
+        """Learn what has been added since."""
+        new = [each for each in self.numbers()[-REMEMBERED:] if each > self._last_seen]
+        for number in new:
+            self._seen[self.segment(number).transaction] = self._last_seen = number
+        for known in list(self._seen)[:-REMEMBERED]:
+            del self._seen[known]
+
+    def discard(self, parts: Iterable[Part]) -> None:
+        """They are in no segment, and will be in none; or nobody wants them any more."""
+        for each in parts:
+            remove(self._path(each.name))
+
+    def remove_orphans(self, now: float) -> None:
+        """Remove what writers that were killed have left; one that lives may be at work."""
+        named = {part.name for each in self.numbers() for part in self.segment(each).parts}
+        for name in os.listdir(self.folder) if os.path.isdir(self.folder) else ():
+            if name in named or _SEGMENT.fullmatch(name):
+                continue
+            path = self._path(name)
+            try:
+                is_old = now - os.stat(path).st_mtime > ORPHAN_SECS
+            except FileNotFoundError:
+                continue
+            if is_old:
+                remove(path)
+
+    # --- for a reader who is alone ----------------------------------------------------------------
+
+    def remove_until(self, number: int) -> None:
+        """Remove the rows of this segment and of those before it. Its description stays for a
+        while: a writer that repeats a transaction finds it there."""
+        numbers = self.numbers()
+        for each in numbers:
+            if each > number:
+                break
+            self.discard(self.segment(each).parts)
+            if each < numbers[-1] - REMEMBERED:
+                remove(self._file(each))
+
+    def _file(self, number: int) -> str:
+        return self._path(f"{number:08d}.json")
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
