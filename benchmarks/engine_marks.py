@@ -1,6 +1,7 @@
 """What the engine's two racing programs share: variants, their config, marks from reports."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,14 +36,20 @@ def parse(description: str | None, count: int) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def race(topology: str, count: int, config: dict[str, Any], is_tracked: bool) -> Race:
+def race(
+    topology: str,
+    count: int,
+    config: dict[str, Any],
+    is_tracked: bool,
+    words: Sequence[str] = (),
+) -> Race:
     """Run it to its end, printing the marks as they come.
 
     The last tuple is done when the spout hears of the last ack; without acks, when the engine has
     found out that all is processed and calls the bolts' on_finish.
     """
     found = Race()
-    with EngineRun(topology, {COUNT_KEY: count, **config}) as run:
+    with EngineRun(topology, {COUNT_KEY: count, **config}, words=words) as run:
         for report in run.reports():
             if report["kind"] == "first":
                 found.first = workload.mark("first", report["at"])

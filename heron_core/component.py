@@ -37,6 +37,8 @@ class Bindings:
     """
 
     emit: Emit
+    emit_batch: Emit
+    """Emits the rows of a frame (heron_instance.emit.frames), each as a tuple."""
     logger: Any
     """The component's logging.Logger."""
     call_soon: Callable[[Callable[[], None]], None]
@@ -54,7 +56,8 @@ class Bindings:
 
 @dataclass(kw_only=True)
 class SpoutBindings(Bindings):
-    """emit(tup, tup_id, stream, direct_task, need_task_ids)."""
+    """emit(tup, tup_id, stream, direct_task, need_task_ids), emit_batch(frame, tup_id, stream,
+    direct_task)."""
 
     finish: Callable[[], None]
     """The spout has nothing more to emit."""
@@ -64,7 +67,8 @@ class SpoutBindings(Bindings):
 
 @dataclass(kw_only=True)
 class BoltBindings(Bindings):
-    """emit(tup, stream, anchors, direct_task, need_task_ids)."""
+    """emit(tup, stream, anchors, direct_task, need_task_ids), emit_batch(frame, stream, anchors,
+    direct_task); ack and fail of a component that takes batches are those of batches."""
 
     ack: Callable[[Any], None]
     fail: Callable[[Any], None]
@@ -162,6 +166,11 @@ class EngineBolt(EngineComponent, Protocol):
     def values_maker(self) -> ValuesMaker | None:
         """Makes the values of tuples; None: they stay lists. Read once, after `initialize`."""
 
+    @property
+    def takes_batches(self) -> bool:
+        """Whether it gets tuples whose values are record batches, each with all rows of a message,
+        instead of tuples. It never changes."""
+
     def tuple_loop(self) -> TupleLoop:
         """What runs tuples through user code one by one and raises what that raises; asked for
         once, after `initialize`. It takes a tuple only when it is done with the one before."""
@@ -238,6 +247,7 @@ class BoltDefaults(ComponentDefaults):
 
     tuple_class: Any = None
     values_maker: ValuesMaker | None = None
+    takes_batches = False
 
     def process_tick(self, tup: Any) -> None:
         """Ticks mean nothing to it."""

@@ -10,9 +10,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 Fits = Callable[[Any], bool]
+Built = TypeVar("Built")
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|\d+|[<>(),:])")
 _BITS = {
@@ -70,23 +71,66 @@ _PLAIN: dict[str, Fits] = {
 }
 
 
+class TypeBuilder(Protocol[Built]):
+    """What becomes of a type that is written: its parts come first."""
+
+    def plain(self, name: str, numbers: Sequence[int]) -> Built:
+        """A type without parts; `numbers` are those in brackets behind its name."""
+
+    def array(self, item: Built) -> Built:
+        """array<item>"""
+
+    def map(self, key: Built, item: Built) -> Built:
+        """map<key, item>"""
+
+    def struct(self, fields: dict[str, Built]) -> Built:
+        """struct<name: type, …>"""
+
+
 @lru_cache(maxsize=256)
 def fits_of(text: str) -> Fits:
     """Whether a value, which is not None, fits the type that `text` writes; UnknownType."""
-    parser = _Parser(text)
+    return built(text, _FitsBuilder())
+
+
+def built(text: str, builder: TypeBuilder[Built]) -> Built:
+    """What `builder` makes of the type that `text` writes; UnknownType."""
+    parser = _Parser(text, builder)
     found = parser.type(0)
     parser.expect("")
     return found
 
 
-class _Parser:
+class _FitsBuilder:
+    """Makes the check of a value."""
+
+    def plain(self, name: str, numbers: Sequence[int]) -> Fits:
+        return _PLAIN[name]
+
+    def array(self, item: Fits) -> Fits:
+        fits = _nullable(item)
+        return lambda value: _is_list(value) and all(map(fits, value))
+
+    def map(self, key: Fits, item: Fits) -> Fits:
+        fits = _nullable(item)
+        return lambda value: (
+            isinstance(value, Mapping) and all(map(key, value)) and all(map(fits, value.values()))
+        )
+
+    def struct(self, fields: dict[str, Fits]) -> Fits:
+        nullable = {name: _nullable(fits) for name, fits in fields.items()}
+        return lambda value: _fits_struct(value, nullable)
+
+
+class _Parser(Generic[Built]):
     """Recursive descent over the tokens of one type."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, builder: TypeBuilder[Built]) -> None:
         self._text = text
         self._tokens = _tokens(text)
+        self._builder = builder
 
-    def type(self, depth: int) -> Fits:
+    def type(self, depth: int) -> Built:
         """One type."""
         name = self._take().lower()
         if depth > NESTING_MAX:
@@ -100,9 +144,8 @@ class _Parser:
         if name not in _PLAIN:
             known = ", ".join([*_PLAIN, "array<…>", "map<…>", "struct<…>"])
             raise UnknownType(f"{self._text!r} is no type; the types are {known}")
-        if name == "decimal" and self._next == "(":
-            self._numbers()
-        return _PLAIN[name]
+        numbers = self._numbers() if name == "decimal" and self._next == "(" else []
+        return self._builder.plain(name, numbers)
 
     def expect(self, token: str) -> None:
         """Take that token, "" being the end."""
@@ -116,42 +159,44 @@ class _Parser:
     def _take(self) -> str:
         return self._tokens.pop() if self._tokens else ""
 
-    def _numbers(self) -> None:
+    def _numbers(self) -> list[int]:
         """(precision, scale)"""
+        numbers = []
         self.expect("(")
         while self._next not in (")", ""):
-            self._take()
+            token = self._take()
+            if token.isdigit():
+                numbers.append(int(token))
         self.expect(")")
+        return numbers
 
-    def _array(self, depth: int) -> Fits:
+    def _array(self, depth: int) -> Built:
         self.expect("<")
-        item = _nullable(self.type(depth + 1))
+        item = self.type(depth + 1)
         self.expect(">")
-        return lambda value: _is_list(value) and all(map(item, value))
+        return self._builder.array(item)
 
-    def _map(self, depth: int) -> Fits:
+    def _map(self, depth: int) -> Built:
         self.expect("<")
         key = self.type(depth + 1)
         self.expect(",")
-        item = _nullable(self.type(depth + 1))
+        item = self.type(depth + 1)
         self.expect(">")
-        return lambda value: (
-            isinstance(value, Mapping) and all(map(key, value)) and all(map(item, value.values()))
-        )
+        return self._builder.map(key, item)
 
-    def _struct(self, depth: int) -> Fits:
-        fields: dict[str, Fits] = {}
+    def _struct(self, depth: int) -> Built:
+        fields: dict[str, Built] = {}
         separator = "<"
         while True:
             self.expect(separator)
             name = self._take()
             self.expect(":")
-            fields[name] = _nullable(self.type(depth + 1))
+            fields[name] = self.type(depth + 1)
             separator = ","
             if self._next != ",":
                 break
         self.expect(">")
-        return lambda value: _fits_struct(value, fields)
+        return self._builder.struct(fields)
 
 
 def _tokens(text: str) -> list[str]:

@@ -19,12 +19,14 @@ __all__ = [
     "SharedAnchorState",
     "TupleBuffer",
     "bolt_emit",
+    "each_its",
     "fold_acks",
     "fold_into_trees",
     "fold_runs",
     "made_rows",
     "own_anchors",
     "plain_packer",
+    "run_anchors",
     "spout_emit",
     "whole_batch",
 ]
@@ -65,12 +67,14 @@ if TYPE_CHECKING:
         SharedAnchorState,
         TupleBuffer,
         bolt_emit,
+        each_its,
         fold_acks,
         fold_into_trees,
         fold_runs,
         made_rows,
         own_anchors,
         plain_packer,
+        run_anchors,
         spout_emit,
         whole_batch,
     )
@@ -79,11 +83,13 @@ else:
     SharedAnchorState = _module.SharedAnchorState
     TupleBuffer = _module.TupleBuffer
     bolt_emit = _module.bolt_emit
+    each_its = _module.each_its
     fold_acks = _module.fold_acks
     fold_into_trees = _module.fold_into_trees
     fold_runs = _module.fold_runs
     made_rows = _module.made_rows
     own_anchors = _module.own_anchors
     plain_packer = _module.plain_packer
+    run_anchors = _module.run_anchors
     spout_emit = _module.spout_emit
     whole_batch = _module.whole_batch

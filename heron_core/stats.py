@@ -178,7 +178,6 @@ class InstanceStats:
     """How long its present process has worked."""
     waited_secs: float = 0.0
     """For so long of that it was held by back-pressure, in the middle of a batch."""
-    emitted_by_stream: Mapping[str, float] = field(default_factory=dict)
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
 

@@ -36,7 +36,9 @@ NEVER_RAN = -1
 IDLE_WAIT_SECS = 30.0
 """How long a batch waits for a component that works on in threads; Storm's message timeout."""
 LOOK_AGAIN_SECS = 0.001
-_ENGINE_CALLS = ("emit", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later")
+_ENGINE_CALLS = (
+    "emit", "emit_batch", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later",
+)  # fmt: skip
 """Attributes of a component that are the engine's, and no part of its state."""
 
 

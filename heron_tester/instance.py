@@ -97,12 +97,13 @@ class Instance:
         self.task = task
         self.incarnation = incarnation
         self.name = shared.packing.instances[task].component
-        self.is_spout = shared.topology.by_name[self.name].is_spout
+        spec = shared.topology.by_name[self.name]
+        self.is_spout = spec.is_spout
         self.is_dead = False
         self.is_real = False
         """It lives in real time, and so do its timers."""
         self.watch = Watch(
-            self.name, task, self.is_spout, shared.clock, shared.journal, shared.faults
+            self.name, task, self.is_spout, shared.clock, shared.journal, shared.faults, spec
         )
         self._callbacks = callbacks
         self.takes_checkpoints = keys.takes_checkpoints(keys.with_defaults(shared.topology.config))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from heron_core.topology import DEFAULT_STREAM
+from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heron_tester.clock import VirtualClock
 from heron_tester.faults import CRASH, DROP, RAISE, Fault, Faults, Killed
 from heron_tester.records import Emitted, Journal, LogLine, Problem, Received, Settled, snapshot
@@ -35,6 +35,7 @@ class Watch:
         clock: VirtualClock,
         journal: Journal,
         faults: Faults,
+        spec: ComponentSpec,
     ) -> None:
         self.has_raised = False
         self.is_called = False
@@ -46,6 +47,7 @@ class Watch:
         self._name = name
         self._task = task
         self._is_spout = is_spout
+        self._spec = spec
         self._clock = clock
         self._journal = journal
         self._faults = faults
@@ -112,17 +114,22 @@ class Watch:
             component.fail(tup)
 
     def _received(self, tup: Any) -> None:
-        self._journal.received.append(
-            Received(
-                snapshot(tup.values or ()), self._name, self._task, tup.component, tup.stream,
-                tup.task, self._clock.time(),
-            )
-        )  # fmt: skip
+        """A tuple, or each row of a batch."""
+        is_batch = hasattr(tup.values, "num_rows")
+        for values in rows_of(tup.values) if is_batch else (tup.values or (),):
+            self._journal.received.append(
+                Received(
+                    snapshot(values), self._name, self._task, tup.component, tup.stream,
+                    tup.task, self._clock.time(),
+                )
+            )  # fmt: skip
 
     # --- emit, ack and fail -------------------------------------------------------------------
 
     def around(self, name: str, call: Call) -> Call:
         """For heron_instance.runtime.factory: what user code calls as emit, ack or fail."""
+        if name == "emit_batch":
+            return (self._spout_emit_batch if self._is_spout else self._bolt_emit_batch)(call)
         if name != "emit":
             return partial(self._settling, call, name == "ack")
         self.emit = (self._spout_emit if self._is_spout else self._bolt_emit)(call)
@@ -162,6 +169,44 @@ class Watch:
             return tasks
 
         return watched
+
+    def _bolt_emit_batch(self, emit_batch: Call) -> Call:
+        def watched(
+            frame: Any,
+            stream: str = DEFAULT_STREAM,
+            anchors: Sequence[Any] | None = None,
+            direct_task: int | None = None,
+        ) -> None:
+            emit_batch(frame, stream, anchors, direct_task)
+            for values in self._rows(frame, stream):
+                self._emitted(values, stream, tuple(anchors or ()), None, direct_task)
+
+        return watched
+
+    def _spout_emit_batch(self, emit_batch: Call) -> Call:
+        def watched(
+            frame: Any,
+            tup_id: Any = None,
+            stream: str = DEFAULT_STREAM,
+            direct_task: int | None = None,
+        ) -> None:
+            done, before = self.done_at_once, len(self.done_at_once)
+            emit_batch(frame, tup_id, stream, direct_task)
+            for values in self._rows(frame, stream):
+                self._emitted(values, stream, (), tup_id, direct_task)
+            if len(done) > before:
+                self.outcome(tup_id, True)
+
+        return watched
+
+    def _rows(self, frame: Any, stream: str) -> list[list[Any]]:
+        """The tuples of a frame that was emitted."""
+        from heron_instance.emit.frames import record_batches  # it needs pyarrow
+
+        spec = self._spec.stream(stream)
+        assert spec is not None, "the emit before has looked for it"
+        batches = record_batches(frame, spec, self._name)
+        return [values for batch in batches for values in rows_of(batch)]
 
     def _emitted(
         self,
@@ -210,6 +255,13 @@ class Watch:
                 self.error_line("log", text)
         elif not self._journal.ends_with(error):
             self.raised("log", error)
+
+
+def rows_of(record_batch: Any) -> list[list[Any]]:
+    """The tuples of a record batch."""
+    from heron_core.wire import columns  # it needs pyarrow
+
+    return columns.rows_of(record_batch)
 
 
 def users_id(tup_id: Any) -> Any:

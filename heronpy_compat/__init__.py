@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heronpy_compat.api.api_constants import TopologyReliabilityMode
+    from heronpy_compat.api.bolt.batch_bolt import BatchBolt
     from heronpy_compat.api.bolt.bolt import Bolt
     from heronpy_compat.api.component.component_spec import GlobalStreamId, HeronComponentSpec
     from heronpy_compat.api.custom_grouping import ICustomGrouping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AssignableMetrics",
+    "BatchBolt",
     "Bolt",
     "CountMetric",
     "GlobalStreamId",
@@ -65,6 +67,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BatchBolt": "bolt.batch_bolt",
     "Bolt": "bolt.bolt",
     "GlobalStreamId": "component.component_spec",
     "Grouping": "stream",

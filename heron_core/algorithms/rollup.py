@@ -370,7 +370,6 @@ class RollUp:
             clock=self._clock(task),
             busy_secs=float(snapshot["busy_secs"]) if snapshot else 0.0,
             waited_secs=float(snapshot.get("waited_secs", 0.0)) if snapshot else 0.0,
-            emitted_by_stream=snapshot["emitted"] if snapshot else {},
             fixed_state=bool(snapshot.get("fixed_state")) if snapshot else False,
         )
 

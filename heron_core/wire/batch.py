@@ -2,6 +2,7 @@
 
     DATA    [header, body] + [ids if TRACKED] + [streams if MIXED] + [extras if MULTI_ROOT]
             or, if RUNS: [header, body, ids, sizes]
+            or, if COLUMNS: [header, columns] + [ids, sizes if TRACKED] + [extras if MULTI_ROOT]
     FANOUT  the same with [targets] after the header: destination is a container, `targets` the
             u32 task ids in it; ids are one block of (root, edge) pairs for each target in turn
 
@@ -11,6 +12,8 @@ streams: u16 index of the stream for each tuple, the header's stream is then 0. 
 counts for each of them.
 sizes: u32 for each pair of the ids, how many tuples in a row share it: their edge is acked when all
 of them are. Without RUNS each tuple has a pair of its own.
+columns: the tuples as an Arrow record batch (heron_core.wire.columns). Its runs may have several
+roots: the positions of its extras count runs.
 The stream index counts the source component's output streams in order of declaration.
 
 A stream manager checks lengths and looks at the ids; only the receiving instance decodes. What is
@@ -34,7 +37,7 @@ STREAM_BYTES = 2
 
 # Plain numbers: `&` with a Flag takes a microsecond, and each batch is checked.
 _TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
-_BEGINS, _RUNS = int(Flag.BEGINS), int(Flag.RUNS)
+_BEGINS, _RUNS, COLUMNS = int(Flag.BEGINS), int(Flag.RUNS), int(Flag.COLUMNS)
 _TRACKED_RUNS = _TRACKED | _RUNS
 _BATCHES = _DATA, _FANOUT = int(Kind.DATA), int(Kind.FANOUT)
 
@@ -43,7 +46,7 @@ class Batch(NamedTuple):
     """The parts of a DATA message, all of which fit together."""
 
     body: bytes
-    """The values, still packed (heron_core.wire.values.unpack)."""
+    """The values, still packed (heron_core.wire.values.unpack, or columns.read for COLUMNS)."""
     ids: "array[int] | None"
     """root, edge, … of each tuple, or of each run; None if the batch is not tracked."""
     run_sizes: "array[int] | None"
@@ -51,7 +54,8 @@ class Batch(NamedTuple):
     streams: "array[int] | None"
     """Stream index of each tuple; None: the header's holds for all."""
     extras: "array[int] | None"
-    """position, root, … of the further roots of tuples with several; None without any."""
+    """position, root, … of the further roots of tuples (of runs, for COLUMNS) with several; None
+    without any."""
 
 
 # --- encode ---------------------------------------------------------------------------------------
@@ -96,11 +100,39 @@ def encode_batch(
     return frames
 
 
+def encode_columns(
+    epoch: int,
+    source: int,
+    destination: int,
+    record_batch: bytes,
+    rows: int,
+    stream: int,
+    ids: Sequence[int] | None = None,
+    run_sizes: Sequence[int] = (),
+    extras: Sequence[int] = (),
+) -> Frames:
+    """The DATA message of a record batch with so many rows; `ids` is None if nothing is tracked."""
+    flags = COLUMNS
+    frames: Frames = [b"", record_batch]
+    if ids is not None:
+        flags |= _TRACKED_RUNS
+        frames += (array("Q", ids).tobytes(), array("I", run_sizes).tobytes())
+        if extras:
+            flags |= _MULTI_ROOT
+            frames.append(array("Q", extras).tobytes())
+    frames[0] = header(_DATA, epoch, source, destination, rows, stream, flags)
+    return frames
+
+
 # --- check ----------------------------------------------------------------------------------------
+
+_COLUMN_PARTS = {COLUMNS: 2, COLUMNS | _TRACKED_RUNS: 4, COLUMNS | _TRACKED_RUNS | _MULTI_ROOT: 5}
 
 
 def _parts(flags: int) -> int:
     """How many frames a DATA message with these flags has; -1 for flags that make no sense."""
+    if flags & COLUMNS:
+        return _COLUMN_PARTS.get(flags, -1)
     if flags & _RUNS:
         return 4 if flags == _TRACKED_RUNS else -1
     tracked = bool(flags & _TRACKED)
@@ -109,7 +141,7 @@ def _parts(flags: int) -> int:
     return 2 + tracked + bool(flags & _MIXED) + bool(flags & _MULTI_ROOT)
 
 
-_PARTS = [_parts(flags) for flags in range(32)]
+_PARTS = [_parts(flags) for flags in range(64)]
 
 
 def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
@@ -122,10 +154,10 @@ def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
         raise ProtocolError(f"a batch of kind {head.kind}")
     if flags >= len(_PARTS) or len(frames) != _PARTS[flags] + fanned_out:
         raise ProtocolError(f"a batch of {len(frames)} frames with flags {flags:#x}")
-    if flags == _TRACKED_RUNS and not targets:
+    if flags & (_RUNS | COLUMNS) and targets:
+        raise ProtocolError("a fan-out with runs or columns")
+    if flags & _RUNS:
         _check_runs(head, frames)
-    elif flags & _RUNS:
-        raise ProtocolError("a fan-out with runs")
     elif flags & _TRACKED and (
         len(frames[2 + fanned_out]) != head.items * PAIR_BYTES * (targets or 1)
     ):

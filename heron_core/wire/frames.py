@@ -32,7 +32,7 @@ from typing import NamedTuple
 from heron_core.errors import ProtocolError
 
 MAGIC = 0x48
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<BBBBHHIIII")
 _OURS = bytes([MAGIC, VERSION])
 _AFTER_VERSION = struct.Struct("<xxBBHHIIII")
@@ -78,7 +78,11 @@ class Flag(IntFlag):
     BEGINS = 8
     """The ids are also the beginnings of the trees, as INIT would name them."""
     RUNS = 16
-    """Neighbours of one root share an edge. Never with FANOUT, nor with a flag but TRACKED."""
+    """Neighbours of one root share an edge. Never with FANOUT, nor with a flag but TRACKED, or
+    COLUMNS."""
+    COLUMNS = 32
+    """The body is an Arrow record batch. Never with FANOUT, MIXED or BEGINS; with TRACKED there are
+    RUNS, and MULTI_ROOT counts runs instead of tuples."""
 
 
 class Header(NamedTuple):

@@ -10,7 +10,8 @@ of its own edge and the edges of all that was emitted anchored to it (storm: Ack
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
 from heron_core.hot_path import NO_RUN
@@ -21,6 +22,10 @@ from heron_instance.emit.output_buffers import Outbox, OutputBuffer
 from heron_instance.emit.routing import Route, Router
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.options import Options
+from heronpy_compat.connectors.packages import needed
+
+if TYPE_CHECKING:
+    from heron_instance.emit.column_output import ColumnOutput, Emission
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
@@ -46,6 +51,17 @@ class Collector:
         """This one takes the place of another one in the same process: its numbers go on."""
         for name, route in self.router.routes.items():
             route.emits[0] = before.router.routes[name].emits[0]
+
+    @cached_property
+    def columns(self) -> "ColumnOutput":
+        """What emits record batches; ComponentError without pyarrow."""
+        needed("pyarrow", f"{self.component}: emit_batch")
+        # Late: it needs pyarrow, which takes 0.1 s.
+        from heron_instance.emit.column_output import ColumnOutput
+
+        return ColumnOutput(
+            self.router, self.outbox, self.options.message_bytes_max, self.next_edge
+        )
 
     def packed(self, tup: Sequence[Any], route: Route) -> bytes:
         """The values as bytes; TypeError, RuntimeError or ComponentError if they cannot go."""
@@ -100,16 +116,19 @@ class Collector:
         self, values: Sequence[Any], route: Route, direct_task: int | None
     ) -> list[OutputBuffer]:
         """All buffers of a tuple: the groupings' choice, and the direct task (heronpy adds it)."""
-        if route.spec.direct and direct_task is None:
-            raise RuntimeError(
-                f"{self.component}.{route.spec.name} is a direct stream: emit with direct_task"
-            )
-        buffers = [buffer for choose in route.choosers for buffer in choose(values)]
-        if direct_task is not None:
-            buffers.append(self._direct_buffer(route, direct_task))
-        return buffers
+        if direct_task is None and not route.spec.direct:
+            return [buffer for choose in route.choosers for buffer in choose(values)]
+        direct = self._direct(route, direct_task)
+        return [*(buffer for choose in route.choosers for buffer in choose(values)), *direct]
 
-    def _direct_buffer(self, route: Route, task: object) -> OutputBuffer:
+    def _direct(self, route: Route, task: object) -> list[OutputBuffer]:
+        """The buffer to the task that an emit names, if it names one."""
+        if task is None:
+            if route.spec.direct:
+                raise RuntimeError(
+                    f"{self.component}.{route.spec.name} is a direct stream: emit with direct_task"
+                )
+            return []
         if isinstance(task, bool) or not isinstance(task, int):
             raise TypeError(f"{self.component}: direct_task must be a task id, not {task!r}")
         if task not in route.reachable:
@@ -117,7 +136,12 @@ class Collector:
                 f"{self.component}.{route.spec.name}: task {task} does not read this stream "
                 f"(its readers: {sorted(route.reachable)})"
             )
-        return self.router.buffer_to(task)
+        return [self.router.buffer_to(task)]
+
+    def emission_of(self, frame: Any, route: Route, direct_task: int | None) -> "Emission":
+        """As `buffers_for`, of a frame: which rows of it go into which buffers."""
+        direct = tasks_of(self._direct(route, direct_task))
+        return self.columns.emission(frame, route, direct)
 
     def put(
         self, buffers: Sequence[OutputBuffer], route: Route, data: bytes, roots: Sequence[int]
@@ -215,8 +239,8 @@ class BoltCollector(Collector):
         buffers = self.buffers_for(values, route, direct_task)
         anchor_states = _anchors(anchors) if self.outbox.tracked and anchors else {}
         total = self.put(buffers, route, self.packed(values, route), list(anchor_states))
-        for root, anchor_state in anchor_states.items():
-            anchor_state[anchor_state.index(root) + 1] ^= total
+        for anchor_state, at in anchor_states.values():
+            anchor_state[at] ^= total
         self.outbox.flush_if_full()
         return tasks_of(buffers) if need_task_ids else None
 
@@ -228,6 +252,36 @@ class BoltCollector(Collector):
             outbox, general, self._pack, self.next_edge, route.pick(), route.width,
             options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, user, thread,
         )  # fmt: skip
+
+    def emit_batch(
+        self,
+        frame: Any,
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emit the rows of a frame, each a tuple, with one edge for each destination."""
+        route = self.route_of(stream)
+        emission = self.emission_of(frame, route, direct_task)
+        anchor_states = _anchors(anchors) if self.outbox.tracked and anchors else {}
+        total = self.columns.put(emission, route, list(anchor_states))
+        for anchor_state, at in anchor_states.values():
+            anchor_state[at] ^= total
+        self.outbox.flush_if_full()
+
+    def ack_batch(self, tup: Any) -> None:
+        """As `ack`, of a tuple whose values are a record batch: it counts for all of its rows."""
+        if tup.roots is None or tup.roots:
+            self.outbox.acks_counted += tup.values.num_rows - 1
+        self.ack(tup)
+
+    def fail_batch(self, tup: Any) -> None:
+        """As `fail`, of a tuple whose values are a record batch."""
+        failed, for_good = self.failed, self.failed_for_good
+        self.fail(tup)
+        further = tup.values.num_rows - 1
+        self.failed += further * (self.failed - failed)
+        self.failed_for_good += further * (self.failed_for_good - for_good)
 
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told."""
@@ -246,13 +300,14 @@ class BoltCollector(Collector):
         self.failed += 1
 
 
-def _anchors(anchors: Sequence[Any]) -> dict[int, list[int]]:
-    """root -> the one anchor state that takes the new edges; a root of two anchors counts once."""
-    found: dict[int, list[int]] = {}
+def _anchors(anchors: Sequence[Any]) -> dict[int, tuple[list[int], int]]:
+    """root -> where its new edges are counted: in one anchor state, at a position; a root of two
+    anchors counts once."""
+    found: dict[int, tuple[list[int], int]] = {}
     for anchor in anchors:
         anchor_state: list[int] = anchor.roots or []
-        for root in anchor_state[::2]:
-            found.setdefault(root, anchor_state)
+        for at in range(0, len(anchor_state), 2):
+            found.setdefault(anchor_state[at], (anchor_state, at + 1))
     return found
 
 
@@ -327,13 +382,38 @@ class SpoutCollector(Collector):
         self.outbox.flush_if_full()
         return tasks_of(buffers) if need_task_ids else None
 
-    def _put_root(
-        self, buffers: list[OutputBuffer], route: Route, data: bytes, tup_id: Any
+    def emit_batch(
+        self,
+        frame: Any,
+        tup_id: Any = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
     ) -> None:
+        """Emit the rows of a frame, each a tuple; all of them have one root."""
+        route = self.route_of(stream)
+        emission = self.emission_of(frame, route, direct_task)
+        if tup_id is None or not self.outbox.tracked or not emission.slices:
+            if tup_id is not None:
+                self.done_at_once.append(tup_id)
+            self.columns.put(emission, route, ())
+        else:
+            root = self._begun(tup_id)
+            total = self.columns.put(emission, route, (root,))
+            # A stream with declared types has no fast path, so no ids begin trees here.
+            self.outbox.inits.extend((root, total))
+        self.outbox.flush_if_full()
+
+    def _begun(self, tup_id: Any) -> int:
         root = self._next_root()
         self.pending[root] = tup_id
         if self._stamps_all:
             self.started[root] = self._clock()
+        return root
+
+    def _put_root(
+        self, buffers: list[OutputBuffer], route: Route, data: bytes, tup_id: Any
+    ) -> None:
+        root = self._begun(tup_id)
         outbox = self.outbox
         if not outbox.ids_begin_trees:
             total = self.put(buffers, route, data, (root,))

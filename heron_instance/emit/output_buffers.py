@@ -65,6 +65,11 @@ class OutputBuffer(TupleBuffer):
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
 
     @property
+    def tuples(self) -> int:
+        """How many it holds."""
+        return len(self.parts)
+
+    @property
     def is_plain(self) -> bool:
         """Whether its tuples may share edges: they have one target, one stream, one root each."""
         return not self.targets and self.streams is None and not self.extras
@@ -88,6 +93,35 @@ class OutputBuffer(TupleBuffer):
         """How many tuples share each pair."""
         starts = self.starts
         return array("I", map(sub, chain(islice(starts, 1, None), (len(self.parts),)), starts))
+
+    def encoded(self, epoch: int, source: int, tracked: bool, begins: bool) -> list[Frames]:
+        """The messages of what it holds: one."""
+        return [
+            encode_batch(
+                epoch,
+                source,
+                self.destination,
+                self.parts,
+                self.stream,
+                begins,
+                self.targets,
+                self.blocks if tracked else None,
+                self.run_sizes() if tracked and self.has_runs else None,
+                self.streams,
+                self.extras,
+            )
+        ]
+
+    def clear(self) -> None:
+        """It holds nothing."""
+        self.parts.clear()
+        for block in self.blocks:
+            block.clear()
+        if self.streams:
+            self.streams.clear()
+        self.extras.clear()
+        self.starts.clear()
+        self.run = NO_RUN
 
 
 class Outbox(BufferRoom):
@@ -153,7 +187,7 @@ class Outbox(BufferRoom):
     @property
     def deliveries(self) -> int:
         """Deliveries so far, those still buffered included."""
-        return self.sent + sum(len(buffer.parts) * len(buffer.blocks) for buffer in self.buffers)
+        return self.sent + sum(buffer.tuples * len(buffer.blocks) for buffer in self.buffers)
 
     @property
     def empty(self) -> bool:
@@ -274,14 +308,15 @@ class Outbox(BufferRoom):
             self.late += 1
             self.acks_counted -= 1
         elif anchor_state and not anchor_state.left:
-            root, value = anchor_state
-            self.acks[root] = self.acks.get(root, 0) ^ value
-            anchor_state.clear()
+            self._ack_all(anchor_state)
 
     def _settle_other(self, anchor_state: list[int]) -> None:
         if not anchor_state:
             self.late += 1
             self.acks_counted -= 1
+        self._ack_all(anchor_state)
+
+    def _ack_all(self, anchor_state: list[int]) -> None:
         for at in range(0, len(anchor_state), 2):
             self.acks[anchor_state[at]] = self.acks.get(anchor_state[at], 0) ^ anchor_state[at + 1]
         anchor_state.clear()
@@ -289,7 +324,7 @@ class Outbox(BufferRoom):
     def discard(self) -> None:
         """Forget what is buffered: nobody would take it any more."""
         for buffer in self.buffers:
-            _empty(buffer)
+            buffer.clear()
         for pending in (self.inits, self.acked, self.fails):
             pending.clear()
         self.acks, self.whole_batches = {}, {}
@@ -302,40 +337,24 @@ class Outbox(BufferRoom):
     def flush_buffer(self, buffer: OutputBuffer) -> None:
         """Send what one buffer holds."""
         self.admit()
-        self._send([*self._init_messages(), self._batch(buffer)])
+        self._send([*self._init_messages(), *self._batch(buffer)])
 
     def _batches(self) -> list[Frames]:
         """What the buffers hold, which is sent next; in front of it the beginnings of its trees."""
         filled = [buffer for buffer in self.buffers if buffer.parts]
-        return [*self._init_messages(), *map(self._batch, filled)]
+        return [*self._init_messages(), *chain.from_iterable(map(self._batch, filled))]
 
-    def _batch(self, buffer: OutputBuffer) -> Frames:
-        """The message of a buffer, which is empty then."""
-        frames = self._encoded(buffer)
-        count = len(buffer.parts)
+    def _batch(self, buffer: OutputBuffer) -> list[Frames]:
+        """The messages of a buffer, which is empty then."""
+        messages = buffer.encoded(self.epoch, self.task, self.tracked, self.ids_begin_trees)
+        count = buffer.tuples
         if buffer.emits is not None:
             buffer.emits[0] += count
         # Counted before the buffer is emptied: `deliveries` may be read by another thread, and may
         # say too many for a moment but never too few.
         self.sent += count * len(buffer.blocks)
-        _empty(buffer)
-        return frames
-
-    def _encoded(self, buffer: OutputBuffer) -> Frames:
-        tracked = self.tracked
-        return encode_batch(
-            self.epoch,
-            self.task,
-            buffer.destination,
-            buffer.parts,
-            buffer.stream,
-            self.ids_begin_trees,
-            buffer.targets,
-            buffer.blocks if tracked else None,
-            buffer.run_sizes() if tracked and buffer.has_runs else None,
-            buffer.streams,
-            buffer.extras,
-        )
+        buffer.clear()
+        return messages
 
     def _init_messages(self) -> list[Frames]:
         if not self.inits:
@@ -360,17 +379,6 @@ class Outbox(BufferRoom):
             *(encode_pairs(Kind.ACK, epoch, task, *each) for each in acks.items()),
             *(encode_roots(Kind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
         ]
-
-
-def _empty(buffer: OutputBuffer) -> None:
-    buffer.parts.clear()
-    for block in buffer.blocks:
-        block.clear()
-    if buffer.streams:
-        buffer.streams.clear()
-    buffer.extras.clear()
-    buffer.starts.clear()
-    buffer.run = NO_RUN
 
 
 def _add_by_owner(owners: dict[int, list[int]], acks: dict[int, int]) -> None:

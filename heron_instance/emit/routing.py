@@ -20,6 +20,8 @@ from heron_instance.emit.output_buffers import Outbox, OutputBuffer, find_confli
 from heronpy_compat.loading.class_loading import load_grouping
 
 Choose = Callable[[Sequence[Any]], Sequence[OutputBuffer]]
+MakeBuffer = Callable[[int, int], OutputBuffer]
+"""Takes the task and the stream's index."""
 Aim = Callable[[list[int]], None]
 """Takes the tasks of the consumer, sorted."""
 
@@ -56,6 +58,47 @@ class KeyedBuffers(dict[Any, OutputBuffer]):
             raise ComponentError(f"{self._where}: {error}") from None
 
 
+class ByFields:
+    """Chooses the buffer of a tuple by its values at some positions."""
+
+    def __init__(self, positions: list[int], keyed: KeyedBuffers) -> None:
+        self.positions = positions
+        self.keyed = keyed
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
+        return (self.keyed.buffer_of([values[position] for position in self.positions]),)
+
+
+class ByPartialKey:
+    """Two candidates by the key, the one sent less to is taken (Storm PartialKeyGrouping)."""
+
+    def __init__(self, positions: list[int], keyed: KeyedBuffers) -> None:
+        self.positions = positions
+        self.keyed = keyed
+        self.sent: dict[OutputBuffer, int] = {}
+
+    def aim(self, buffers: Sequence[OutputBuffer]) -> None:
+        """These are the buffers from now on."""
+        self.keyed.aim(buffers)
+        self.sent.clear()
+        self.sent.update(dict.fromkeys(buffers, 0))
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
+        return (self.less_used(self.candidates([values[each] for each in self.positions])),)
+
+    def candidates(self, key: Sequence[Any]) -> tuple[OutputBuffer, OutputBuffer]:
+        """Where the tuples of a key may go."""
+        return self.keyed.buffer_of(key), self.keyed.buffer_of(["second choice", *key])
+
+    def less_used(self, candidates: tuple[OutputBuffer, OutputBuffer]) -> OutputBuffer:
+        """The one for the next tuple, which is counted."""
+        buffer, other = candidates
+        if self.sent[other] < self.sent[buffer]:
+            buffer = other
+        self.sent[buffer] += 1
+        return buffer
+
+
 def _no_next_buffer() -> OutputBuffer:
     raise AssertionError("a keyed route has no next buffer")
 
@@ -66,11 +109,15 @@ class Route:
     def __init__(self, index: int, spec: StreamSpec, component: str) -> None:
         self.index = index
         self.spec = spec
-        self.checks = spec.types and FieldChecks(component, spec.name, spec.fields, spec.types)
-        """Of the values' types; empty where none are declared."""
+        self.checks: FieldChecks | None = None
+        """Of the values' types; None where none are declared."""
+        if spec.types:
+            self.checks = FieldChecks(component, spec.name, spec.fields, spec.types)
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
+        self.kinds: list[GroupingKind] = []
+        """The grouping of each chooser."""
         self.next_buffer: Callable[[], OutputBuffer] | None = None
         """Set when the one consumer is shuffled: the buffer for the next tuple."""
         self.keyed: tuple[int, KeyedBuffers] | None = None
@@ -112,6 +159,8 @@ class Router:
         self._single: dict[int, OutputBuffer] = {}
         self._fanout: dict[tuple[int, ...], OutputBuffer] = {}
         """(container, task, …) -> buffer"""
+        self._columns: dict[tuple[int, int], OutputBuffer] = {}
+        """(task, stream index) -> its buffer of record batches"""
         self._aims: list[tuple[Route, str, Aim]] = []
         """What has to know the tasks of a consumer, by the route that leads there."""
         self.component = topology.by_name[packing.instances[task].component]
@@ -132,7 +181,10 @@ class Router:
                         if task in packing.instances}  # fmt: skip
         self._fanout.clear()
         self._aim()
-        used = {id(each) for each in (*self._single.values(), *self._fanout.values())}
+        self._columns = {(task, index): each for (task, index), each in self._columns.items()
+                         if task in packing.instances}  # fmt: skip
+        lists = (self._single.values(), self._fanout.values(), self._columns.values())
+        used = {id(each) for each in chain.from_iterable(lists)}
         self._outbox.buffers[:] = [
             each for each in self._outbox.buffers if each.parts or id(each) in used
         ]
@@ -144,7 +196,7 @@ class Router:
             tasks = self._packing.tasks_of[consumer]
             route.reachable.update(tasks)
             aim(tasks)
-        if self._fanout:
+        if self._fanout or self._columns:
             find_conflicting(self._outbox.buffers)
         self._allow_fast_path()
 
@@ -153,10 +205,28 @@ class Router:
         buffer = self._single.get(task)
         if buffer is None:
             buffer = self._single[task] = self._outbox.add_buffer(OutputBuffer(task))
-            if self._fanout:
+            if self._fanout or self._columns:
                 find_conflicting(self._outbox.buffers)
             if self.routes:  # a direct emit leads where no grouping does
                 self._tell_streams(buffer)
+        return buffer
+
+    def columns_to(self, task: int, route: Route, make: MakeBuffer) -> OutputBuffer:
+        """The buffer of record batches to one task, made when first asked for.
+
+        Tuples and batches for one task keep their order: each buffer flushes the other before it
+        takes something. (So the stream's tuples may not take the fast path, and do not: it declares
+        types.)
+        """
+        buffer = self._columns.get((task, route.index))
+        if buffer is None:
+            buffer = self._columns[task, route.index] = make(task, route.index)
+            others = [each for each in self._outbox.buffers
+                      if task in (each.targets or (each.destination,))]  # fmt: skip
+            for other in others:
+                other.conflicting.append(buffer)
+            buffer.conflicting = others
+            self._outbox.add_buffer(buffer)
         return buffer
 
     def _tell_streams(self, buffer: OutputBuffer) -> None:
@@ -173,6 +243,7 @@ class Router:
         for consumer, each in topology.consumers.get((self.component.name, spec.name), ()):
             choose, aim = self._chooser(route, consumer, each)
             route.choosers.append(choose)
+            route.kinds.append(each.grouping.kind)
             self._aims.append((route, consumer.name, aim))
         return route
 
@@ -235,35 +306,17 @@ class Router:
         keyed = KeyedBuffers([], self._where(route, consumer, fields))
         if len(positions) == 1:
             route.keyed = (positions[0], keyed)
-
-        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
-            return (keyed.buffer_of([values[position] for position in positions]),)
-
-        return choose, lambda tasks: keyed.aim([self.buffer_to(task) for task in tasks])
+        return ByFields(positions, keyed), lambda tasks: keyed.aim(self._buffers_to(tasks))
 
     def _by_partial_key(
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
     ) -> tuple[Choose, Aim]:
-        """Two candidates by the key, the one sent less to is taken (Storm PartialKeyGrouping)."""
         positions = [route.spec.fields.index(field) for field in fields]
-        first = KeyedBuffers([], self._where(route, consumer, fields))
-        sent: dict[OutputBuffer, int] = {}
+        chooser = ByPartialKey(positions, KeyedBuffers([], self._where(route, consumer, fields)))
+        return chooser, lambda tasks: chooser.aim(self._buffers_to(tasks))
 
-        def aim(tasks: list[int]) -> None:
-            buffers = [self.buffer_to(task) for task in tasks]
-            first.aim(buffers)
-            sent.clear()
-            sent.update(dict.fromkeys(buffers, 0))
-
-        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
-            key = [values[position] for position in positions]
-            buffer, other = first.buffer_of(key), first.buffer_of(["second choice", *key])
-            if sent[other] < sent[buffer]:
-                buffer = other
-            sent[buffer] += 1
-            return (buffer,)
-
-        return choose, aim
+    def _buffers_to(self, tasks: list[int]) -> list[OutputBuffer]:
+        return [self.buffer_to(task) for task in tasks]
 
     def _all(self, tasks: list[int]) -> list[OutputBuffer]:
         """One buffer a container: fanned out where the container has several of the tasks."""

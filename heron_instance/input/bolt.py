@@ -1,9 +1,10 @@
 """Drives a bolt: each tuple of each batch through `process`, ticks between them, acks behind."""
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import count, islice
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME
@@ -12,7 +13,7 @@ from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_core.wire.batch import Batch, decode_batch, roots_of
+from heron_core.wire.batch import COLUMNS, Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
@@ -27,6 +28,9 @@ from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 from heronpy_compat.adapters.tuple_layout import TupleLayout
 from heronpy_compat.api.tuple import Schema
+
+if TYPE_CHECKING:
+    from heron_instance.input.record_batches import BatchReader
 
 Decode = Callable[[bytes], list[list[Any]]]
 Process = Callable[[EngineTuple], None]
@@ -82,6 +86,7 @@ class BoltDriver(ComponentDriver):
         self._tuple: type[EngineTuple] = component.tuple_class or tuple_class(
             _schema_of(topology, packing, outbox.task)
         )
+        self._takes_batches: bool = component.takes_batches
         self._values_maker: ValuesMaker | None = component.values_maker
         self._keys = count(collector.next_edge() >> 1)
         """For tuples that share an edge: they need something that tells them apart."""
@@ -139,7 +144,9 @@ class BoltDriver(ComponentDriver):
             self._fail_batch(head, frames)
             return
         try:
-            values = self._decode(batch.body)
+            values = self._values(head, batch)
+        except ProtocolError:
+            raise
         except Exception:
             self.user_error("unpacking the values of a batch")
             self.metrics.executed += head.items
@@ -204,17 +211,42 @@ class BoltDriver(ComponentDriver):
         """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
         self.outbox.fails.extend(roots_of(head, frames))
 
-    def _run_batch(
-        self, head: Header, batch: Batch, values: list[list[Any]], started: float
-    ) -> None:
+    def _run_batch(self, head: Header, batch: Batch, values: list[Any], started: float) -> None:
         anchor_states: list[AnchorState] = []
-        if batch.streams is not None or batch.extras is not None:
+        if self._takes_batches:
+            rows = self._batches.tuples(self._tuple, batch, values, self._keys, started)
+        elif batch.streams is not None or batch.extras is not None:
             rows = self._general(head, batch, values, started)
         else:
             rows, anchor_states = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
         self._count(rows, anchor_states, started)
         self._inputs.count(head, batch)
+        if self._takes_batches:  # each of them is many
+            further = head.items - len(rows)
+            self.metrics.executed += further
+            self.metrics.execute.number += further
+
+    def _values(self, head: Header, batch: Batch) -> list[Any]:
+        """The rows of a message, or what makes the batches of them where the component takes those.
+
+        ProtocolError for what is no body of this message; any exception of user code's, or of what
+        does not fit its declared types."""
+        is_columns = bool(head.flags & COLUMNS)
+        if not self._takes_batches and not is_columns:
+            return self._decode(batch.body)
+        component, streams = self._source_of(head)
+        if not self._takes_batches:
+            return self._batches.rows(head, batch, component, streams[head.stream])
+        values = None if is_columns else self._decode(batch.body)
+        return self._batches.pieces(head, batch, component, streams, values)
+
+    @cached_property
+    def _batches(self) -> "BatchReader":
+        # Late: it needs pyarrow, which takes 0.1 s.
+        from heron_instance.input.record_batches import BatchReader
+
+        return BatchReader(self._topology, self.outbox.task)
 
     def _rows(
         self, head: Header, batch: Batch, values: list[list[Any]], started: float
@@ -343,14 +375,20 @@ class BoltDriver(ComponentDriver):
     def _origin(self, head: Header, values: list[list[Any]]) -> tuple[str, str]:
         """Source component and the header's stream of a batch; ProtocolError if it is of neither,
         or the body no list of its tuples."""
-        try:
-            component, names = self._sources[head.source]
-            stream = names[head.stream]
-        except (KeyError, IndexError) as error:
-            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+        component, names = self._source_of(head)
+        stream = names[head.stream]
         if type(values) is not list or head.items != len(values):
             raise ProtocolError(f"a body that is no list of {head.items} tuples")
         return component, stream
+
+    def _source_of(self, head: Header) -> tuple[str, list[str]]:
+        """Source component of a batch and its streams, the header's among them."""
+        try:
+            component, names = self._sources[head.source]
+            names[head.stream]
+        except (KeyError, IndexError) as error:
+            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+        return component, names
 
     def _general(
         self, head: Header, batch: Batch, values: list[list[Any]], now: float
@@ -360,8 +398,10 @@ class BoltDriver(ComponentDriver):
         names = self._sources[head.source][1]
         try:
             if self._values_maker is None:
-                return general_rows(self._tuple, head, batch, values, component, names, now)
-            rows = general_rows(TupleLayout, head, batch, values, component, names, now)
+                return general_rows(
+                    self._tuple, head, batch, values, component, names, now, self._keys
+                )
+            rows = general_rows(TupleLayout, head, batch, values, component, names, now, self._keys)
             return self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
             raise ProtocolError(f"a malformed batch: {error!r}") from error
@@ -400,7 +440,7 @@ class BoltDriver(ComponentDriver):
         self.failed_in(f"process of a tuple from {tup.component}.{tup.stream}")
         if self._handle is not None:
             return
-        self.collector.fail(tup)
+        (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
         if self.options.exits_on_exception:
             self.leave(
                 "process raised, and topology.bolt.on.exception is exit: "

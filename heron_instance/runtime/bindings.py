@@ -79,6 +79,7 @@ def spout_bindings(
     """The bindings of a spout, without task hooks."""
     return SpoutBindings(
         emit=environment.wrap("emit", collector.emit),
+        emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         finish=calls.finish,
         emit_watermark=calls.emit_watermark,
         logger=environment.logger,
@@ -93,12 +94,13 @@ def spout_bindings(
 def bolt_bindings(
     collector: BoltCollector, environment: Environment, calls: DriverCalls
 ) -> BoltBindings:
-    """The bindings of a bolt, without task hooks."""
+    """The bindings of a bolt that takes tuples, without task hooks."""
     emit = collector.emit
     if not collector.router.component.outputs:
         emit = dropping_emit(emit, collector.component, environment.logger.warning)
     return BoltBindings(
         emit=environment.wrap("emit", emit),
+        emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         ack=environment.wrap("ack", collector.ack),
         fail=environment.wrap("fail", collector.fail),
         logger=environment.logger,
@@ -108,6 +110,14 @@ def bolt_bindings(
         record_error=calls.record_error,
         leave=calls.leave,
     )
+
+
+def take_batches(
+    bindings: BoltBindings, collector: BoltCollector, environment: Environment
+) -> None:
+    """Ack and fail are called with batches."""
+    bindings.ack = environment.wrap("ack", collector.ack_batch)
+    bindings.fail = environment.wrap("fail", collector.fail_batch)
 
 
 def hook_spout(
@@ -120,10 +130,12 @@ def hook_spout(
     collector.stamp_every_root()
     emit = environment.wrap("emit", collector.emit)
     bindings.emit = hooks.around_emit(emit, stream_position=1)
+    bindings.emit_batch = hooks.around_emit(bindings.emit_batch, stream_position=1)
 
 
 def hook_bolt(bindings: BoltBindings, hooks: TaskHooks) -> None:
     """Put task hooks around a bolt's emit, ack and fail."""
     bindings.emit = hooks.around_emit(bindings.emit, stream_position=0)
+    bindings.emit_batch = hooks.around_emit(bindings.emit_batch, stream_position=0)
     bindings.ack = hooks.around_ack(bindings.ack)
     bindings.fail = hooks.around_fail(bindings.fail)

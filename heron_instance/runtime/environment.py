@@ -60,7 +60,8 @@ class Environment:
     """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
     construct: Construct = construct
     wrap: Wrap = _identity
-    """Given "emit", "ack" or "fail" and what does it, returns what user code is to call."""
+    """Given "emit", "emit_batch", "ack" or "fail" and what does it, returns what user code is to
+    call."""
 
     may_send: MaySend = _always
     """Whether `admit` would return at once."""

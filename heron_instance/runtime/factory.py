@@ -30,6 +30,7 @@ from heron_instance.runtime.bindings import (
     hook_bolt,
     hook_spout,
     spout_bindings,
+    take_batches,
 )
 from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
@@ -168,6 +169,9 @@ def _bolt(setting: _Setting) -> Instance:
     calls = DriverCalls(environment.logger)
     bindings = bolt_bindings(collector, environment, calls)
     component = cast(EngineBolt, environment.construct(setting.spec, bindings))
+    if component.takes_batches:
+        take_batches(bindings, collector, environment)
+        component.bind(bindings)
     hooks = _initialize(component, setting)
     if hooks is not None:
         hook_bolt(bindings, hooks)

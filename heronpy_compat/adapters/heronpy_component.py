@@ -18,6 +18,7 @@ from heron_core.component import (
 )
 from heron_core.topology import ComponentSpec
 from heronpy_compat.adapters.component_state import keyed, provide
+from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.component.base_component import BaseComponent
 
 Method = Callable[..., Any]
@@ -100,7 +101,7 @@ class HeronpyComponent(ComponentDefaults):
 class HeronpySpout(HeronpyComponent, SpoutDefaults):
     """A spout of heronpy's API, or a plain class with next_tuple()."""
 
-    bound = ("emit",)
+    bound = ("emit", "emit_batch")
 
     @property
     def next_tuple(self) -> Callable[[], None]:
@@ -135,7 +136,12 @@ class HeronpySpout(HeronpyComponent, SpoutDefaults):
 class HeronpyBolt(HeronpyComponent, BoltDefaults):
     """A bolt of heronpy's API, or a plain class with process(tup)."""
 
-    bound = ("emit", "ack", "fail")
+    bound = ("emit", "emit_batch", "ack", "fail")
+
+    @property
+    def takes_batches(self) -> bool:  # type: ignore[override]
+        """Of a BatchBolt."""
+        return isinstance(self.users_object, BatchBolt)
 
     @property
     def process(self) -> Callable[[Any], None]:
@@ -179,6 +185,8 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
         return loop
 
     def _keyed_process(self) -> Callable[[Any], None]:
+        if self.takes_batches:  # whose rows have keys of their own
+            return self.process
         return keyed(self.process, self.state, self._inputs, _fields_of)
 
 
@@ -204,6 +212,8 @@ def _auto_loop(user: Any, process: Method, auto_ack: bool, auto_anchor: bool) ->
 
     if auto_anchor:
         user.emit = _auto_anchored(user.emit, current)
+        if hasattr(user, "emit_batch"):
+            user.emit_batch = _auto_anchored_batch(user.emit_batch, current)
     return loop
 
 
@@ -217,6 +227,19 @@ def _auto_anchored(emit: Method, current: list[Any]) -> Method:
     ) -> Any:
         chosen = current if anchors is None else anchors
         return emit(tup, stream, chosen, direct_task, need_task_ids)
+
+    return anchored
+
+
+def _auto_anchored_batch(emit_batch: Method, current: list[Any]) -> Method:
+    def anchored(
+        frame: Any,
+        stream: str = "default",
+        anchors: Any = None,
+        direct_task: int | None = None,
+    ) -> Any:
+        chosen = current if anchors is None else anchors
+        return emit_batch(frame, stream, chosen, direct_task)
 
     return anchored
 

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import logging
 from array import array
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from random import Random
@@ -30,6 +31,8 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
+from heron_core.wire.batch import encode_columns
+from heron_core.wire.columns import of_rows, schema_of, serialized
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_barrier, encode_watermark
@@ -44,6 +47,8 @@ SPOUT, SPLIT, EVERY = 1, 2, 3
 SIBLING = 4
 """Further on are those of the same component in container 2."""
 NOTHING = Resource(0.0, 0, 0)
+TYPED = StreamSpec("typed", ("value", "number"), types=("string", "bigint"))
+"""Its batches may be columns."""
 
 quiet = logging.getLogger("fuzz")
 quiet.addHandler(logging.NullHandler())
@@ -98,12 +103,13 @@ def topology(**config: Any) -> TopologySpec:
     """Two spouts, two bolts with a shuffle of both streams, two that get everything of those."""
     here = __name__
     two = (StreamSpec("default", ("value", "number")), StreamSpec("extra", ("value", "number")))
+    read = (*two, TYPED)
     shuffle, everything = GroupingSpec(GroupingKind.SHUFFLE), GroupingSpec(GroupingKind.ALL)
-    inputs = tuple(InputSpec("source", each.name, shuffle) for each in two)
+    inputs = tuple(InputSpec("source", each.name, shuffle) for each in read)
     return TopologySpec(
         "fuzzed",
         (
-            ComponentSpec("source", True, f"{here}.Source", 2, two),
+            ComponentSpec("source", True, f"{here}.Source", 2, read),
             ComponentSpec("split", False, f"{here}.Split", 2, two[:1], inputs),
             ComponentSpec(
                 "every", False, f"{here}.Split", 4, two[:1],
@@ -207,6 +213,7 @@ def frames_to_managers() -> tuple[Frames, ...]:
     found += every.sent
     cause = messages.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
+    found += [_columns(), _columns([(SPOUT << 44) + 1, 1, 0, 0]), _columns(MANY_ROOTS, EXTRAS)]
     found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
     found += [
         encode_barrier(EPOCH, task, 0, checkpoint)
@@ -221,6 +228,16 @@ def frames_to_managers() -> tuple[Frames, ...]:
     found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
     found += [merge(found[:2]), merge(found)]
     return tuple(found)
+
+
+MANY_ROOTS = [(SPOUT << 44) + 1, 1, (SPOUT << 44) + 2, 2]
+EXTRAS = [1, (SPOUT << 44) + 3]
+
+
+def _columns(ids: list[int] | None = None, extras: Sequence[int] = ()) -> Frames:
+    """A batch of columns, of two runs if it is tracked."""
+    rows = of_rows([[word, at] for at, word in enumerate("abc")], TYPED.fields, schema_of(TYPED))
+    return encode_columns(EPOCH, SPOUT, SPLIT, serialized(rows), 3, 2, ids, [2, 1], extras)
 
 
 def _plain_batch(flags: Flag) -> Frames:

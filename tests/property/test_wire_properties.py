@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_core.errors import ProtocolError
+from heron_core.topology import StreamSpec
 from heron_core.wire import packets
 from heron_core.wire.batch import (
     Batch,
@@ -18,14 +19,17 @@ from heron_core.wire.batch import (
     check_fanout,
     decode_batch,
     encode_batch,
+    encode_columns,
     roots_of,
     split_fanout,
     targets_of,
 )
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
+from heron_core.wire.frames import Flag, Frames, Header, Kind, header_of
 from heron_core.wire.values import packer, unpack
 
 EPOCH, SOURCE, DESTINATION = 3, 5, 7
+STREAM = StreamSpec("default", ("number",), types=("bigint",))
 ITEMS_MAX = 6
 TARGETS_MAX = 3
 
@@ -47,9 +51,17 @@ class Sent:
     run_sizes: "array[int] | None" = None
     streams: list[int] | None = None
     extras: list[int] = field(default_factory=list)
+    is_columns: bool = False
 
     def encoded(self) -> Frames:
         """As it travels."""
+        if self.is_columns:
+            schema = schema_of(STREAM)
+            return encode_columns(
+                EPOCH, SOURCE, DESTINATION, serialized(of_rows(self.values, STREAM.fields, schema)),
+                len(self.values), self.stream, self.ids[0] if self.ids else None,
+                self.run_sizes or (), self.extras,
+            )  # fmt: skip
         pack = packer()
         parts = [pack(each) for each in self.values]
         return encode_batch(
@@ -74,7 +86,13 @@ def found(frames: Frames) -> tuple[object, ...]:
     head = header_of(frames)
     batch: Batch = decode_batch(head, frames)
     lists = (None if each is None else list(each) for each in batch[1:])
-    return (unpack(batch.body), *lists, head.stream)
+    return (_values(head, batch.body), *lists, head.stream)
+
+
+def _values(head: Header, body: bytes) -> object:
+    if head.flags & Flag.COLUMNS:
+        return rows_of(read(body, schema_of(STREAM), head.items))
+    return unpack(body)
 
 
 def _ids(draw: st.DrawFn, pairs: int) -> list[int]:
@@ -91,11 +109,15 @@ def batches(draw: st.DrawFn) -> Sent:
     """Batches with every combination of what may follow their body."""
     count = draw(st.integers(1, ITEMS_MAX))
     sent = Sent([[at] for at in range(count)], draw(u16))
-    if draw(st.booleans()) and draw(st.booleans()):
+    sent.is_columns = draw(st.booleans()) and draw(st.booleans())
+    if draw(st.booleans()) and (sent.is_columns or draw(st.booleans())):
         cuts = sorted(draw(st.sets(st.integers(1, count - 1)))) if count > 1 else []
         edges = [0, *cuts, count]
         sent.run_sizes = array("I", [b - a for a, b in pairwise(edges)])
         sent.ids = [_ids(draw, len(sent.run_sizes))]
+        sent.extras = _extras(draw, sent.ids[0]) if sent.is_columns else []
+        return sent
+    if sent.is_columns:
         return sent
     sent.targets = draw(st.lists(u32, max_size=TARGETS_MAX, unique=True))
     if draw(st.booleans()):
@@ -108,11 +130,17 @@ def batches(draw: st.DrawFn) -> Sent:
             for _ in sent.targets[1:]
         ]
         sent.begins = draw(flags)
-        rooted = [at for at in range(count) if sent.ids[0][2 * at]]
-        if draw(flags) and rooted:
-            further = st.lists(st.tuples(st.sampled_from(rooted), u64), min_size=1, max_size=4)
-            sent.extras = [number for pair in draw(further) for number in pair]
+        sent.extras = _extras(draw, sent.ids[0])
     return sent
+
+
+def _extras(draw: st.DrawFn, ids: list[int]) -> list[int]:
+    """position, root, … of further roots, if there is a first one."""
+    rooted = [at for at in range(len(ids) // 2) if ids[2 * at]]
+    if not draw(flags) or not rooted:
+        return []
+    further = st.lists(st.tuples(st.sampled_from(rooted), u64), min_size=1, max_size=4)
+    return [number for pair in draw(further) for number in pair]
 
 
 @settings(max_examples=300, derandomize=True)
@@ -182,7 +210,9 @@ def _received(frames: Frames) -> None:
     """All that a stream manager and an instance do with a message before it has any effect."""
     head = header_of(frames)
     if head.kind == Kind.DATA:
-        decode_batch(head, frames)
+        batch = decode_batch(head, frames)
+        if head.flags & Flag.COLUMNS:
+            read(batch.body, schema_of(STREAM), head.items)
         beginnings(head, frames)
         roots_of(head, frames)
     elif head.kind == Kind.FANOUT:

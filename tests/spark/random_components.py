@@ -10,7 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from heronpy_compat import Bolt, Spout, Stream
+import pyarrow.compute as pc
+
+from heronpy_compat import BatchBolt, Bolt, Spout, Stream
 from heronpy_compat.api.state.keyed_state import (
     list_state,
     map_state,
@@ -21,6 +23,9 @@ from heronpy_compat.windows import KeyedProcessBolt, KeyedWindowBolt, Session, S
 
 DEFAULT, ODD, CHOSEN = "default", "odd", "chosen"
 FIELDS = ["number", "key", "time_ms"]
+TYPES = {"number": "bigint", "key": "int", "time_ms": "bigint"}
+ROWS = 5
+"""Of a spout's batch, at most."""
 KEYS = 7
 MODULUS = 1000
 STEP_MS = 100
@@ -33,6 +38,15 @@ FULL_RANGE_MS = (MODULUS + 2) * STEP_MS
 def key_of(number: int) -> int:
     """By what the keyed bolts group."""
     return number % KEYS
+
+
+def columns_of(numbers: list[int]) -> dict[str, list[int]]:
+    """The values of the fields of some numbers."""
+    return {
+        "number": numbers,
+        "key": list(map(key_of, numbers)),
+        "time_ms": list(map(time_of, numbers)),
+    }
 
 
 def time_of(number: int) -> int:
@@ -110,6 +124,42 @@ class Numbers(Emitting, Spout):
         self.send(number, tup_id=number)
 
 
+class EmittingColumns(Emitting):
+    """The same by batches; whoever reads them may take tuples."""
+
+    outputs = [Stream(TYPES), Stream(TYPES, ODD), Stream(TYPES, CHOSEN, direct=True)]
+
+    def send_batch(self, numbers: list[int], **how: Any) -> None:
+        """On every stream."""
+        self.emit_batch(columns_of(numbers), **how)
+        self.emit_batch(columns_of([each for each in numbers if each % 2]), stream=ODD, **how)
+        for tasks in self.readers:
+            for index, task in enumerate(tasks):
+                some = columns_of([each for each in numbers if each % len(tasks) == index])
+                self.emit_batch(some, stream=CHOSEN, direct_task=task, **how)
+
+    def take_batch(self, batch: Any) -> list[int]:
+        """Note the tuples of a batch; their numbers."""
+        source, numbers = self.current_tuple, batch["number"].to_pylist()
+        self.got.update((source.component, source.stream, each) for each in numbers)
+        return numbers
+
+
+class NumbersByColumns(EmittingColumns, Numbers):
+    """Some at once, and now and then one alone as a tuple."""
+
+    def next_tuple(self) -> None:
+        if not self.left:
+            self.finish()
+            return
+        count = self.left[0] % ROWS + 1
+        numbers, self.left = self.left[:count], self.left[count:]
+        if count == 1:
+            self.send(numbers[0], tup_id=numbers[0])
+        else:
+            self.send_batch(numbers, tup_id=numbers[0])
+
+
 class Mixing(Emitting, Bolt):
     """Emits an affine image of what it gets."""
 
@@ -121,6 +171,21 @@ class Mixing(Emitting, Bolt):
         number = self.take(tup)
         self.send((number * self.factor + self.shift) % MODULUS, anchors=[tup])
         self.ack(tup)
+
+    def on_finish(self) -> None:
+        self.leave_results()
+
+
+class MixingColumns(EmittingColumns, BatchBolt):
+    """The same of columns."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.prepare(config, context)
+        self.factor, self.shift = config["test.factor"], config["test.shift"]
+
+    def process_batch(self, batch: Any) -> None:
+        numbers = self.take_batch(batch)
+        self.send_batch([(each * self.factor + self.shift) % MODULUS for each in numbers])
 
     def on_finish(self) -> None:
         self.leave_results()
@@ -152,6 +217,33 @@ class Remembering(Emitting, Bolt):
             times = sorted(self.times.for_key(key).items())
             self.made.append([key, count, numbers, times, self.largest.for_key(key).get()])
         self.leave_results()
+
+
+class RememberingColumns(EmittingColumns, BatchBolt):
+    """The same of columns: each key once for a batch."""
+
+    count = value_state(default=0)
+    numbers = list_state()
+    times = map_state()
+    largest = reducing_state(max)
+    on_finish = Remembering.on_finish
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.prepare(config, context)
+
+    def process_batch(self, batch: Any) -> None:
+        self.take_batch(batch)
+        made: list[int] = []
+        for key in batch["key"].unique().to_pylist():
+            numbers = batch["number"].filter(pc.equal(batch["key"], key)).to_pylist()
+            count, times = self.count.for_key(key), self.times.for_key(key)
+            made += [mixed(key, count.get() + each) for each in range(1, len(numbers) + 1)]
+            count.put(count.get() + len(numbers))
+            self.numbers.for_key(key).add_all(numbers)
+            for number, seen in Counter(numbers).items():
+                times.put(number, times.get(number, 0) + seen)
+            self.largest.for_key(key).add(max(numbers))
+        self.send_batch(made)
 
 
 class Timing(Emitting, KeyedProcessBolt):
@@ -249,3 +341,9 @@ CLASSES: dict[str, type[Any]] = {
     "sliding": Windowing,
     "session": Windowing,
 }
+COLUMNAR: dict[str, type[Any]] = {
+    "spout": NumbersByColumns,
+    "mix": MixingColumns,
+    "state": RememberingColumns,
+}
+"""Of the kinds that can be columnar as well."""

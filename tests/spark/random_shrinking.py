@@ -58,6 +58,8 @@ def _simpler(node: Node) -> Iterator[Node]:
     if len(node.reads) > 1:
         for at in range(len(node.reads)):
             yield replace(node, reads=node.reads[:at] + node.reads[at + 1 :])
+    if node.columnar:
+        yield replace(node, columnar=False)
     if node.par > 1:
         yield replace(node, par=1)
     if node.kind != "mix":

@@ -26,6 +26,7 @@ if HERE not in sys.path:
 from random_components import (  # noqa: E402 (by the name that the engines import it by)
     CHOSEN,
     CLASSES,
+    COLUMNAR,
     DEFAULT,
     DISORDER_MS,
     FULL_RANGE_MS,
@@ -40,6 +41,9 @@ from random_components import (  # noqa: E402 (by the name that the engines impo
 
 NUMBERS = 40
 PARTS = 6
+COLUMNAR_PARTS = 2
+"""Of these; each process that meets columns has to load Arrow."""
+COLUMNAR_SHARE = 0.6
 DEPTH_MAX = 4
 LOAD_MAX = 2000
 """Deliveries to one bolt: `all` and `custom` multiply from level to level."""
@@ -80,6 +84,8 @@ class Node:
     """Between two watermarks."""
     numbers: int = NUMBERS
     """Of a spout: how many its tasks share."""
+    columnar: bool = False
+    """It works on batches instead of tuples, whatever those do that it reads."""
 
 
 # --- drawing and expecting -----------------------------------------------------------------------
@@ -88,7 +94,27 @@ class Node:
 def parts_of(seed: int) -> list[list[Node]]:
     """The topologies of a seed."""
     rng = Random(seed)
-    return [_part(rng, f"part{number}") for number in range(PARTS)]
+    parts = [_part(rng, f"part{number}") for number in range(PARTS)]
+    return [_with_columns(rng, part) for part in parts[:COLUMNAR_PARTS]] + parts[COLUMNAR_PARTS:]
+
+
+def _with_columns(rng: Random, part: Sequence[Node]) -> list[Node]:
+    """Some of the components work on batches; these are less in order than tuples."""
+    columnar = {
+        node.name
+        for node in part
+        if (node.kind if node.reads else "spout") in COLUMNAR and rng.random() < COLUMNAR_SHARE
+    }
+    return [
+        replace(
+            node,
+            columnar=node.name in columnar,
+            lag_ms=FULL_RANGE_MS
+            if columnar & {each.source for each in node.reads}
+            else node.lag_ms,
+        )
+        for node in part
+    ]
 
 
 def _part(rng: Random, name: str) -> list[Node]:
@@ -333,12 +359,14 @@ def _add(made: TopologyBuilder, part: Sequence[Node]) -> None:
     for node in part:
         config = {**_config(node), "test.readers": _readers(part, node.name)}
         if not node.reads:
-            specs[node.name] = made.add_spout(node.name, Numbers, node.par, config)
+            spout = COLUMNAR["spout"] if node.columnar else Numbers
+            specs[node.name] = made.add_spout(node.name, spout, node.par, config)
             continue
         inputs = {
             specs[each.source][each.stream]: _grouping(each.kind, node) for each in node.reads
         }
-        specs[node.name] = made.add_bolt(node.name, CLASSES[node.kind], node.par, inputs, config)
+        bolt = (COLUMNAR if node.columnar else CLASSES)[node.kind]
+        specs[node.name] = made.add_bolt(node.name, bolt, node.par, inputs, config)
 
 
 def _config(node: Node) -> dict[str, Any]:

@@ -72,6 +72,21 @@ class BaseBolt(BaseComponent):
         """
         return self.delegate.emit(tup, stream, anchors, direct_task, need_task_ids)
 
+    def emit_batch(
+        self,
+        frame: Any,
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emit the rows of a frame, each a tuple of `stream`, which has to declare types.
+
+        `frame` is a RecordBatch or Table of pyarrow, a DataFrame of pandas or polars, or a dict of
+        columns; its columns are found by their names. The rest is as with `emit` (COLUMNS.md).
+        heronpy has none.
+        """
+        self.delegate.emit_batch(frame, stream, anchors, direct_task)
+
     @staticmethod
     def is_tick(tup: Any) -> bool:
         """Whether `tup` is a tick of `topology.tick.tuple.freq.secs`."""

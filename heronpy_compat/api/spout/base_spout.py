@@ -51,3 +51,18 @@ class BaseSpout(BaseComponent):
         `need_task_ids` asks for the list of task ids that got it.
         """
         return self.delegate.emit(tup, tup_id, stream, direct_task, need_task_ids)
+
+    def emit_batch(
+        self,
+        frame: Any,
+        tup_id: Any = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emit the rows of a frame, each a tuple of `stream`, which has to declare types.
+
+        `frame` is a RecordBatch or Table of pyarrow, a DataFrame of pandas or polars, or a dict of
+        columns; its columns are found by their names. With a `tup_id` all of them are tracked as
+        one: `ack(tup_id)` is called when every row is processed (COLUMNS.md). heronpy has none.
+        """
+        self.delegate.emit_batch(frame, tup_id, stream, direct_task)

@@ -130,7 +130,8 @@ JSON: dict[str, Any] = {
             "stuck_secs": 0.0,
             **COUNTERS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0,
-            "busy_secs": 0.0, "waited_secs": 0.0, "emitted_by_stream": {}, "executed_by_input": {}, "fixed_state": False,
+            "busy_secs": 0.0, "waited_secs": 0.0, "fixed_state": False,
+            "emitted_by_stream": {}, "executed_by_input": {},
         }
     ],
 }  # fmt: skip

@@ -177,14 +177,16 @@ def topology_of(
     outputs: Sequence[StreamSpec],
     inputs: Sequence[InputSpec],
     config: dict[str, Any],
+    types: tuple[str, ...] = (),
 ) -> TopologySpec:
-    """`kind` is the component under test, task 1; "readers" are tasks 2 to 5, "other" is task 6."""
+    """`kind` is the component under test, task 1; "readers" are tasks 2 to 5, "other" is task 6,
+    whose streams declare `types`."""
     spout = issubclass(kind, Spout)
     path = f"{kind.__module__}.{kind.__qualname__}"
     feeds = () if spout else (InputSpec("other", "default", SHUFFLE),)
     tested = ComponentSpec("tested", spout, path, 1, tuple(outputs), feeds)
-    stream = StreamSpec("default", ("value",))
-    more = StreamSpec("more", ("value",))
+    stream = StreamSpec("default", ("value",), types=types)
+    more = StreamSpec("more", ("value",), types=types)
     others = (
         ComponentSpec("readers", False, path, READERS, (), tuple(inputs)),
         ComponentSpec("other", not spout, path, 1, (stream, more), ()),
@@ -219,11 +221,12 @@ def make(
     seed: int = 1,
     config: dict[str, Any] | None = None,
     constructed: Construct = construct,
+    types: tuple[str, ...] = (),
 ) -> Made:
     """The instance of task 1."""
     mode = keys.ATLEAST_ONCE if tracked else keys.ATMOST_ONCE
     whole = {keys.RELIABILITY_MODE: mode, **(config or {})}
-    topology = topology_of(kind, outputs, inputs, whole)
+    topology = topology_of(kind, outputs, inputs, whole, types)
     made: Made
 
     def clock() -> float:

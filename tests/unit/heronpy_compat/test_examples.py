@@ -351,3 +351,17 @@ def test_the_sessions_of_aircraft_are_those_of_a_plain_scan(fresh_imports: None)
         rows = list(example.departures(6000))
         assert longest.sessions == plain_sessions(rows, example.GAP_MS)
         assert max(longest.sessions) >= 3
+
+
+def test_columns_count_what_tuples_count(tmp_path: Path, fresh_imports: None) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("storm heron storm\n\n heron, storm?\n" * 9 + "once")
+    config = {"word_count.files": str(text), "word_count.lines": 4, "word_count.top": 100}
+    found = []
+    for name in ("word_count", "columnar_word_count"):
+        with TopologyTester(str(EXAMPLES / f"{name}.py"), config=config) as tester:
+            tester.run_spouts()
+            tester.finish()
+            stream = "top" if name == "word_count" else "default"
+            found.append(dict(tester.values("count", stream=stream)))
+    assert found[0] == found[1] == {"storm": 27, "heron": 18, "once": 1}

@@ -1,0 +1,125 @@
+"""Tuples of one stream as an Arrow record batch: its schema, its bytes on the wire, rows and back.
+
+The schema does not travel: both ends know it by the types that the stream declares. A record batch
+is read where it lies, without copying. All of this needs pyarrow, which is an extra, so whoever
+uses this module imports it late.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from heron_core.errors import ProtocolError
+from heron_core.field_types import built
+from heron_core.topology import StreamSpec
+
+MICROSECONDS = "us"
+DECIMAL = (10, 0)
+"""Precision and scale of `decimal`, as in SQL."""
+_PLAIN: dict[str, pa.DataType] = {
+    "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
+    "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(),
+    "string": pa.string(), "boolean": pa.bool_(), "binary": pa.binary(), "date": pa.date32(),
+    "float": pa.float32(), "real": pa.float32(), "double": pa.float64(),
+    "timestamp": pa.timestamp(MICROSECONDS, "UTC"), "timestamp_ntz": pa.timestamp(MICROSECONDS),
+}  # fmt: skip
+
+
+class _ArrowBuilder:
+    """Makes the Arrow type of a declared one."""
+
+    def plain(self, name: str, numbers: Sequence[int]) -> pa.DataType:
+        if name != "decimal":
+            return _PLAIN[name]
+        return pa.decimal128(*(*numbers, *DECIMAL[len(numbers) :]))
+
+    def array(self, item: pa.DataType) -> pa.DataType:
+        return pa.list_(item)
+
+    def map(self, key: pa.DataType, item: pa.DataType) -> pa.DataType:
+        return pa.map_(key, item)
+
+    def struct(self, fields: dict[str, pa.DataType]) -> pa.DataType:
+        return pa.struct(list(fields.items()))
+
+
+@lru_cache(maxsize=256)
+def schema_of(stream: StreamSpec) -> pa.Schema:
+    """The Arrow schema of a stream with declared types."""
+    types = [built(text, _ArrowBuilder()) for text in stream.types]
+    return pa.schema(list(zip(stream.fields, types, strict=True)))
+
+
+def serialized(record_batch: pa.RecordBatch) -> bytes:
+    """The body of a COLUMNS message: one message of Arrow's IPC, without the schema."""
+    data: bytes = record_batch.serialize().to_pybytes()
+    return data
+
+
+def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """The record batch of a body, which stays where it is; ProtocolError if it is none of these
+    columns with so many rows."""
+    try:
+        found = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        found.validate(full=True)
+    except (pa.ArrowException, EOFError, OSError, ValueError) as error:
+        raise ProtocolError(f"a body that is no record batch: {first_line(error)}") from None
+    if found.num_rows != rows:
+        raise ProtocolError(f"a record batch of {found.num_rows} rows for {rows} tuples")
+    return found
+
+
+def merged(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Record batches of one schema as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+
+
+def values_of(column: Any) -> list[Any]:
+    """A column as the values of tuples."""
+    how = {"maps_as_pydicts": "strict"} if pa.types.is_nested(column.type) else {}
+    values: list[Any] = column.to_pylist(**how)
+    return values
+
+
+def rows_of(record_batch: pa.RecordBatch) -> list[list[Any]]:
+    """The values of each tuple."""
+    columns = [values_of(column) for column in record_batch.columns]
+    return list(map(list, zip(*columns, strict=True)))
+
+
+def of_rows(
+    rows: Sequence[Sequence[Any]], fields: Sequence[str], schema: pa.Schema | None
+) -> pa.RecordBatch:
+    """Tuples as a record batch; of a stream without declared types Arrow infers them.
+
+    TypeError that names the field whose values do not fit.
+    """
+    columns = list(zip(*rows, strict=True))
+    arrays = [
+        _column(name, values, None if schema is None else schema.field(at).type)
+        for at, (name, values) in enumerate(zip(fields, columns, strict=True))
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema or pa.schema(_fields(fields, arrays)))
+
+
+def _fields(fields: Sequence[str], arrays: Sequence[pa.Array]) -> list[pa.Field]:
+    return [pa.field(name, each.type) for name, each in zip(fields, arrays, strict=True)]
+
+
+def _column(name: str, values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        wanted = "of one type, and none is declared" if kind is None else kind
+        raise TypeError(
+            f"the values of field {name!r} are no column ({wanted}): {first_line(error)}"
+        ) from None
+
+
+def first_line(error: Exception) -> str:
+    """What an error of Arrow says, in one line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

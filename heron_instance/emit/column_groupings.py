@@ -1,0 +1,126 @@
+"""Groupings of whole batches: which rows go to which tasks, the same as tuple by tuple.
+
+The choice is left to the choosers of routing.py. What is grouped by columns asks them once for each
+distinct key of a batch. A partial key has to look at each row besides, since each choice depends on
+the ones before, and so does a custom grouping, whose code takes one tuple at a time. What does not
+depend on values takes slices of the batch as they are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heron_core.topology import GroupingKind
+from heron_core.wire.columns import rows_of, values_of
+from heron_instance.emit.output_buffers import OutputBuffer
+from heron_instance.emit.routing import ByFields, ByPartialKey, Choose, KeyedBuffers
+
+Shares = Iterable[tuple[Sequence[int], pa.RecordBatch]]
+"""Tasks, and the rows that each of them gets."""
+Share = Callable[[pa.RecordBatch], Shares]
+
+SLICE_BYTES = 1024 * 1024
+"""Of a message: what an instance has in hand at most, so the next one waits until it is done."""
+FILTERED_MAX = 8
+"""Up to so many tasks their rows are filtered one by one; beyond, all are sorted once."""
+
+
+def share_of(choose: Choose, kind: GroupingKind) -> Share:
+    """How the batches of a stream are shared out over a consumer."""
+    if isinstance(choose, ByFields):
+        return lambda batch: _by_fields(choose, batch)
+    if isinstance(choose, ByPartialKey):
+        return lambda batch: _by_partial_key(choose, batch)
+    if kind is GroupingKind.CUSTOM:
+        return lambda batch: _by_rows(choose, batch)
+    return lambda batch: [(_tasks(choose(())), each) for each in slices(batch)]
+
+
+def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces that are no larger than a message."""
+    rows: int = batch.num_rows
+    step = max(1, rows * SLICE_BYTES // max(1, batch.nbytes))
+    return (batch.slice(start, step) for start in range(0, rows, step))
+
+
+def _by_fields(choose: ByFields, batch: pa.RecordBatch) -> Shares:
+    keys, rows = _distinct([batch.column(each) for each in choose.positions])
+    tasks = [buffer.destination for buffer in _buffers_of(choose.keyed, keys)]
+    return [((task,), part) for task, part in _split(batch, _taken(tasks, rows))]
+
+
+def _buffers_of(keyed: KeyedBuffers, keys: list[tuple[object, ...]]) -> list[OutputBuffer]:
+    """By a dict as long as keys can be hashed by Python: an unknown one is hashed once."""
+    if not keys or len(keys[0]) > 1:
+        return [keyed.buffer_of(key) for key in keys]
+    try:
+        return [keyed[key] for (key,) in keys]
+    except TypeError:  # a list, say
+        return [keyed.buffer_of(key) for key in keys]
+
+
+def _by_partial_key(choose: ByPartialKey, batch: pa.RecordBatch) -> Shares:
+    keys, rows = _distinct([batch.column(each) for each in choose.positions])
+    candidates = [choose.candidates(key) for key in keys]
+    chosen = [choose.less_used(candidates[at]).destination for at in rows.to_pylist()]
+    return [((task,), part) for task, part in _split(batch, pa.array(chosen, pa.int64()))]
+
+
+def _by_rows(choose: Choose, batch: pa.RecordBatch) -> Shares:
+    found: dict[int, list[int]] = {}
+    for at, values in enumerate(rows_of(batch)):
+        for task in _tasks(choose(values)):
+            found.setdefault(task, []).append(at)
+    return [((task,), batch.take(pa.array(rows))) for task, rows in found.items()]
+
+
+def _tasks(buffers: Sequence[OutputBuffer]) -> list[int]:
+    return [task for buffer in buffers for task in buffer.targets or (buffer.destination,)]
+
+
+def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[object, ...]], pa.Array]:
+    """The distinct keys of some columns, and for each row the index of its key."""
+    keys: list[tuple[object, ...]] = [()]
+    rows: pa.Array | None = None
+    for column in columns:
+        values, indices = _encoded(column)
+        if rows is None:
+            keys, rows = [(value,) for value in values], indices
+            continue
+        pairs = pc.add(pc.multiply(rows, len(values)), indices)
+        found = pairs.dictionary_encode()
+        keys = [
+            (*keys[pair // len(values)], values[pair % len(values)])
+            for pair in found.dictionary.to_pylist()
+        ]
+        rows = found.indices.cast(pa.int64())
+    return keys, rows
+
+
+def _encoded(column: pa.Array) -> tuple[list[object], pa.Array]:
+    """The distinct values of a column, and for each row the index of its value."""
+    if pa.types.is_nested(column.type):  # Arrow has no dictionary of those
+        return values_of(column), pa.array(range(len(column)), pa.int64())
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return values_of(encoded.dictionary), encoded.indices.cast(pa.int64())
+
+
+def _taken(tasks: list[int], rows: pa.Array) -> pa.Array:
+    return pa.array(tasks, pa.int64()).take(rows)
+
+
+def _split(batch: pa.RecordBatch, tasks: pa.Array) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each task, in their order."""
+    counts = {each["values"]: each["counts"] for each in tasks.value_counts().to_pylist()}
+    if len(counts) == 1:
+        yield next(iter(counts)), batch
+    elif len(counts) <= FILTERED_MAX:
+        for task in counts:
+            yield task, batch.filter(pc.equal(tasks, task))
+    else:
+        ordered = batch.take(pc.sort_indices(tasks))  # it keeps the order of equal ones
+        start = 0
+        for task, count in sorted(counts.items()):
+            yield task, ordered.slice(start, count)
+            start += count

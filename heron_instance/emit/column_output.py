@@ -1,0 +1,177 @@
+"""Batches on their way out: emitted frames become slices for each destination, and messages.
+
+Small slices for one destination are merged into one message; large ones are cut, so that a message
+is never much larger than SLICE_BYTES. A slice is a run: its rows share one root and one edge.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from heron_core.errors import ComponentError
+from heron_core.wire.batch import encode_columns
+from heron_core.wire.columns import merged, serialized
+from heron_core.wire.frames import Frames
+from heron_instance.emit.column_groupings import SLICE_BYTES, Share, share_of, slices
+from heron_instance.emit.frames import record_batches
+from heron_instance.emit.output_buffers import Outbox, OutputBuffer
+from heron_instance.emit.routing import Route, Router
+
+RUNS_MAX = 4096
+"""Of a message: each is a pair of ids, and a root that its receiver has to find."""
+
+
+class ColumnBuffer(OutputBuffer):
+    """Slices of one stream for one task: each part is one, with a pair of ids of its own."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, destination: int, stream: int) -> None:
+        super().__init__(destination)
+        self.stream = stream
+        self.rows = 0
+
+    @property
+    def tuples(self) -> int:
+        """See OutputBuffer."""
+        return self.rows
+
+    def validate(self, tracked: bool) -> None:
+        """See OutputBuffer."""
+        rows = [each.num_rows for each in self.parts_of_columns]
+        assert sum(rows) == self.rows, f"{self.rows} rows in slices of {rows}"
+        pairs = 2 * len(rows) if tracked else 0
+        assert len(self.ids) == pairs, f"{len(self.ids)} ids of {len(rows)} slices"
+
+    @property
+    def parts_of_columns(self) -> list[Any]:
+        """The slices."""
+        return self.parts
+
+    def clear(self) -> None:
+        """See OutputBuffer."""
+        super().clear()
+        self.rows = 0
+
+    def encoded(self, epoch: int, source: int, tracked: bool, begins: bool) -> list[Frames]:
+        """See OutputBuffer."""
+        return [self._message(epoch, source, tracked, *each) for each in self._ranges()]
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        """Which slices are one message: from, to."""
+        first = size = 0
+        for at, part in enumerate(self.parts_of_columns):
+            size += part.nbytes
+            if at > first and (size > SLICE_BYTES or at - first == RUNS_MAX):
+                yield first, at
+                first, size = at, part.nbytes
+        yield first, len(self.parts)
+
+    def _message(self, epoch: int, source: int, tracked: bool, first: int, end: int) -> Frames:
+        parts = self.parts_of_columns[first:end]
+        sizes = [each.num_rows for each in parts]
+        extras = [
+            number
+            for position, root in zip(self.extras[::2], self.extras[1::2], strict=True)
+            if first <= position < end
+            for number in (position - first, root)
+        ]
+        body = serialized(merged(parts))
+        ids = self.ids[2 * first : 2 * end] if tracked else None
+        rows, stream = sum(sizes), self.stream
+        return encode_columns(
+            epoch, source, self.destination, body, rows, stream, ids, sizes, extras
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """What one emit of a batch comes to."""
+
+    rows: int
+    slices: list[tuple[ColumnBuffer, pa.RecordBatch]]
+    """Where its rows go: none, if nobody reads the stream."""
+
+
+class ColumnOutput:
+    """What one task emits as batches."""
+
+    def __init__(
+        self,
+        router: Router,
+        outbox: Outbox,
+        message_bytes_max: int,
+        next_edge: Callable[[], int],
+    ) -> None:
+        self._router = router
+        self._outbox = outbox
+        self._message_bytes_max = message_bytes_max
+        self._next_edge = next_edge
+        self._shares: dict[int, list[Share]] = {}
+        """stream index -> how each of its consumers shares a batch out"""
+
+    def emission(self, frame: Any, route: Route, direct: Sequence[int]) -> Emission:
+        """Which rows of a frame go into which buffers, by the groupings and to the `direct` tasks;
+        TypeError for a frame that does not fit."""
+        where = f"{self._router.component.name}.{route.spec.name}"
+        found: list[tuple[ColumnBuffer, pa.RecordBatch]] = []
+        batches = record_batches(frame, route.spec, where)
+        for batch in batches:
+            for share in self._shares_of(route):
+                for tasks, rows in share(batch):
+                    found += self._into(tasks, rows, route, where)
+            found += self._into(direct, batch, route, where)
+        return Emission(sum(each.num_rows for each in batches), found)
+
+    def _shares_of(self, route: Route) -> list[Share]:
+        known = self._shares.get(route.index)
+        if known is None:
+            pairs = zip(route.choosers, route.kinds, strict=True)
+            known = self._shares[route.index] = [share_of(*each) for each in pairs]
+        return known
+
+    def _into(
+        self, tasks: Sequence[int], rows: pa.RecordBatch, route: Route, where: str
+    ) -> Iterator[tuple[ColumnBuffer, pa.RecordBatch]]:
+        for part in slices(rows) if tasks else ():
+            if part.nbytes > self._message_bytes_max:
+                raise ComponentError(
+                    f"{where}: a row of {part.nbytes} bytes is over the limit of "
+                    f"{self._message_bytes_max} (topology.message.bytes.max)"
+                )
+            for task in tasks:
+                buffer = self._router.columns_to(task, route, ColumnBuffer)
+                assert isinstance(buffer, ColumnBuffer)
+                yield buffer, part
+
+    def put(self, emission: Emission, route: Route, roots: Sequence[int]) -> int:
+        """Append the slices to their buffers; returns the xor of the edges they were given.
+
+        As with tuples, all of it is there before anything leaves.
+        """
+        outbox = self._outbox
+        buffers = {id(buffer): buffer for buffer, _ in emission.slices}.values()
+        for other in {id(each): each for buffer in buffers for each in buffer.conflicting}.values():
+            if other.parts:
+                outbox.flush_acks()  # a report of what was processed rides on this message
+                outbox.flush_buffer(other)
+        total = 0
+        for buffer, part in emission.slices:
+            if outbox.tracked:
+                total ^= self._anchored(buffer, roots)
+            buffer.parts.append(part)
+            buffer.rows += part.num_rows
+            outbox.room -= part.nbytes + outbox.overhead
+        route.emits[0] += emission.rows
+        return total
+
+    def _anchored(self, buffer: ColumnBuffer, roots: Sequence[int]) -> int:
+        """Give a slice an edge, which counts for each of its roots."""
+        edge = self._next_edge() if roots else 0
+        buffer.extras.extend(
+            number for further in roots[1:] for number in (len(buffer.parts), further)
+        )
+        buffer.ids += (roots[0] if roots else 0, edge)
+        return edge

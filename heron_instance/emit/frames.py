@@ -1,0 +1,105 @@
+"""What user code emits as a batch -> Arrow record batches of the columns that the stream declares.
+
+A RecordBatch or Table of pyarrow, a DataFrame of pandas or polars or anything else that speaks
+Arrow's C interface, and a dict of columns. Columns are found by their names; others are left out.
+A column of another type is cast only if each value keeps what it is, as the check of tuples has it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from heron_core.topology import StreamSpec
+from heron_core.validation import choices
+from heron_core.wire.columns import first_line, schema_of
+
+_KINDS = (
+    (types.is_boolean, "boolean"),
+    (types.is_integer, "integer"),
+    (types.is_floating, "float"),
+    (types.is_decimal, "decimal"),
+    (types.is_date, "date"),
+    (types.is_timestamp, "timestamp"),
+    (types.is_map, "map"),
+    (types.is_struct, "struct"),
+)
+_TEXT = ("string", "large_string", "string_view")
+_BYTES = ("binary", "large_binary", "binary_view")
+_FROM: dict[str, frozenset[str]] = {
+    "float": frozenset({"float", "integer"}),
+    "decimal": frozenset({"decimal", "integer"}),
+}
+"""Kinds of columns that a declared kind takes besides its own."""
+
+
+def record_batches(frame: Any, stream: StreamSpec, where: str) -> list[pa.RecordBatch]:
+    """The frame's rows with the declared columns; TypeError for what does not fit, which names
+    `where`, the field, what is declared and what came."""
+    if not stream.types:
+        example = ", ".join(f'"{field}": "string"' for field in stream.fields)
+        raise TypeError(
+            f"{where} declares no types of its fields, so it takes no batches: outputs = "
+            f"{{{example}}}"
+        )
+    schema = schema_of(stream)
+    table = _table(frame, where)
+    if table.schema.equals(schema):
+        return _with_rows(table)
+    columns = [_column(table, at, stream, where) for at in range(len(stream.fields))]
+    return _with_rows(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _with_rows(table: pa.Table) -> list[pa.RecordBatch]:
+    return [each for each in table.to_batches() if each.num_rows]
+
+
+def _table(frame: Any, where: str) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    try:
+        if isinstance(frame, Mapping):
+            return pa.table(dict(frame))
+        if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
+            return pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TypeError(f"{where}: the frame is no table: {first_line(error)}") from None
+    raise TypeError(
+        f"{where}: emit_batch takes a RecordBatch, a Table, a DataFrame of pandas or polars, or a "
+        f"dict of columns, not a {type(frame).__name__}"
+    )
+
+
+def _column(table: pa.Table, at: int, stream: StreamSpec, where: str) -> pa.ChunkedArray:
+    name, text, wanted = stream.fields[at], stream.types[at], schema_of(stream).field(at).type
+    names = table.column_names
+    if names.count(name) != 1:
+        what = "has no column" if name not in names else "has more than one column"
+        raise TypeError(f"{where}: the frame {what} {name!r}; {choices('columns', name, names)}")
+    column = table.column(name)
+    if column.type == wanted:
+        return column
+    label = f"{where}: field {name!r} is declared as {text}, but the frame has"
+    given, kind = _kind(column.type), _kind(wanted)
+    if given not in ("null", kind) and given not in _FROM.get(kind, ()):
+        raise TypeError(f"{label} {column.type}")
+    try:
+        return column.cast(wanted)
+    except (pa.ArrowException, ValueError) as error:
+        raise TypeError(f"{label} {column.type}: {first_line(error)}") from None
+
+
+def _kind(kind: pa.DataType) -> str:
+    """What types have in common whose values are the same in Python."""
+    if types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if str(kind) in _TEXT:
+        return "string"
+    if str(kind) in _BYTES:
+        return "binary"
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return "array"
+    return next((name for is_it, name in _KINDS if is_it(kind)), str(kind))
