@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 3
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -25,11 +25,15 @@ test: $(TESTED) ## The whole test suite
 	$(PYTEST)
 
 test-again: $(TESTED) ## The tests that failed last, one after the other
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests tests/cluster
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests tests/cluster tests/browser
 
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) tests/cluster
+
+test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
+	@$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m pytest tests/browser
 
 test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
 	$(BIN)/python -m pytest tests/extras

@@ -2,9 +2,10 @@
 
 It needs Cython and setuptools (requirements-native.txt), a C compiler and Python's headers. Without
 FOLDER the extension goes beside its source, where heron_core/native.py finds it. FLAGS are the C
-compiler's.
+compiler's. HERONPY_SANITIZE=1 adds the checks of gcc's sanitizers (docs/HACKING.md).
 """
 
+import os
 import shutil
 import sys
 import sysconfig
@@ -17,6 +18,9 @@ PACKAGE = Path(__file__).parent / "heron_core"
 NAME = EXTENSION.rpartition(".")[2]
 SOURCES = ("hot_path.py", "hot_path.pxd", "hot_path.h")
 FLAGS = ("-O3", "-g0", "-Wno-array-bounds")
+SANITIZE = "HERONPY_SANITIZE"
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+SANITIZER_FLAGS = (*SANITIZERS, "-fno-omit-frame-pointer", "-g")
 
 
 def file_name() -> str:
@@ -52,7 +56,13 @@ def _compile(scratch: Path, flags: tuple[str, ...]) -> Path:
     from Cython.Build import cythonize  # isort: skip
 
     source = scratch / PACKAGE.name / f"{NAME}.py"
-    extension = Extension(EXTENSION, [str(source)], extra_compile_args=list(flags))
+    checks, linked = (SANITIZER_FLAGS, SANITIZERS) if os.environ.get(SANITIZE) == "1" else ((), ())
+    extension = Extension(
+        EXTENSION,
+        [str(source)],
+        extra_compile_args=[*flags, *checks],
+        extra_link_args=list(linked),
+    )
     extensions = cythonize([extension], language_level=3, quiet=True)
     command = Distribution({"ext_modules": extensions}).get_command_obj("build_ext")
     command.build_lib, command.build_temp = str(scratch), str(scratch / "objects")

@@ -15,6 +15,10 @@ from heron_core.errors import UsageError
 from heron_tracker.options import BODY_BYTES_MAX, Options
 
 READING = frozenset({"GET", "HEAD"})
+WEBSOCKET = "WEBSOCKET"
+"""Instead of a method: another site's page can open one, and what it carries is checked later."""
+ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
+"""Headers by which a browser says whose page has made a request."""
 TOKEN_CHARACTERS_MIN = 16
 
 

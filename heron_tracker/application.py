@@ -1,7 +1,7 @@
 """The routes put together: who may pass, errors in the words of whoever is spoken to, metrics."""
 
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from html import escape
 from typing import Any
 
@@ -12,10 +12,11 @@ from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
-from heron_tracker.access import Refusal, refusal
+from heron_tracker.access import ABOUT_THE_SITE, WEBSOCKET, Refusal, refusal
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
+from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.service import Service
 from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
 
@@ -39,7 +40,18 @@ def application(service: Service, options: Options) -> Application:
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
-    return Guard(app, options)
+
+    def refused_action(headers: Mapping[str, str]) -> str:
+        found = refusal("POST", as_from_a_page(headers), options)
+        return "" if found is None else found.text
+
+    return Guard(WithPages(app, service, refused_action), options)
+
+
+def as_from_a_page(headers: Mapping[str, str]) -> dict[str, str]:
+    """Of the request for a page: a link on another site may have led there, but what is clicked on
+    it comes over its own websocket."""
+    return {name: value for name, value in headers.items() if name not in ABOUT_THE_SITE}
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -104,16 +116,20 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
             return
         began = time.perf_counter()
         scope.setdefault("state", {})["began"] = began
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refused = refusal(scope["method"], headers, self._options)
+        refused = refusal(scope.get("method", WEBSOCKET), headers, self._options)
         if refused is None:
             await self._app(scope, _Limited(receive), send)
+            return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
             return
         await self._refuse(refused, scope, receive, send, began)
 

@@ -6,6 +6,8 @@ HEADER_BYTES_MAX = 16 * 1024
 """Of a request's line and headers: the longest query of metrics is a tenth of it."""
 BODY_BYTES_MAX = 64 * 1024
 """Of a request: a rebalance that names a hundred components has 5 KiB."""
+MESSAGE_BYTES_MAX = 64 * 1024
+"""From a page over its websocket: a form with a hundred fields has 10 KiB."""
 CONNECTIONS_MAX = 200
 """At once; further ones are answered 503. Fifty open pages and ten scrapers are below it."""
 STACKS_AT_ONCE = 2

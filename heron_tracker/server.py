@@ -14,7 +14,13 @@ from heron_tracker.access import check_options
 from heron_tracker.application import application
 from heron_tracker.collector import Collector
 from heron_tracker.history_store import HistoryStore, history_file
-from heron_tracker.options import CONNECTIONS_MAX, HEADER_BYTES_MAX, Options
+from heron_tracker.options import (
+    CONNECTIONS_MAX,
+    HEADER_BYTES_MAX,
+    MESSAGE_BYTES_MAX,
+    Options,
+)
+from heron_tracker.pages.notes import are_installed
 from heron_tracker.reader import Reader
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot
@@ -32,8 +38,19 @@ def serve(options: Options, store_url: str, folder: str, ready: Callable[[str], 
     """Serve until a signal; `folder`: of the history; `ready` is called with the address when
     requests are taken. HeronError if the address cannot be had."""
     check_options(options)
-    listener = listen(options)
-    with listener, open_store(store_url) as store:
+    with listen(options) as listener:
+        serve_on(listener, options, store_url, folder, ready)
+
+
+def serve_on(
+    listener: socket.socket,
+    options: Options,
+    store_url: str,
+    folder: str,
+    ready: Callable[[str], None] = lambda address: None,
+) -> None:
+    """The same on a socket that listens already."""
+    with open_store(store_url) as store:
         reader = Reader(store, options.answer_secs)
         history = HistoryStore(history_file(folder, store_url))
 
@@ -80,8 +97,9 @@ def run(service: Service, options: Options, listener: socket.socket) -> None:
         application(service, replace(options, port=port)),
         log_level="warning",
         access_log=False,
-        lifespan="off",
-        ws="none",
+        lifespan="on",
+        ws="websockets-sansio" if are_installed() else "none",
+        ws_max_size=MESSAGE_BYTES_MAX,
         http="h11",
         loop="asyncio",
         limit_concurrency=CONNECTIONS_MAX,

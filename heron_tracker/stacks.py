@@ -5,7 +5,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from heron_core.stats import InstanceStats
@@ -16,6 +19,10 @@ from heron_tracker.snapshot import TopologySnapshot
 PY_SPY = "py-spy"
 STACK_SECS = 10.0
 """It takes a tenth of a second."""
+SAMPLES_PER_SEC = 50
+"""Each stops the process for less than a millisecond."""
+RECORD_SECS_MAX = 60
+FOLDED_CHARACTERS_MAX = 4 * 1024 * 1024
 NOT_INSTALLED = "py-spy is not installed where the service runs: `pip install py-spy`"
 NOT_ALLOWED = (
     "the kernel does not let py-spy look into process {pid}: run the service as root, or "
@@ -36,25 +43,53 @@ def pid_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str,
 
 def stack_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str, Any]:
     """Heron's answer to the question for a stack; Unavailable says how to get one."""
+    pid = _pid_here(snapshot, instance, "dump")
+    with _one_of_few() as program:
+        return _taken([program, "dump", "--pid", str(pid)], pid, STACK_SECS)
+
+
+def folded_stacks(snapshot: TopologySnapshot, instance: InstanceStats, secs: int) -> str:
+    """Its stacks over so many seconds, a line for each with the number of samples; Unavailable says
+    how to get them."""
+    pid = _pid_here(snapshot, instance, "record")
+    with _one_of_few() as program, tempfile.TemporaryDirectory(prefix="heronpy-") as folder:
+        file = os.path.join(folder, "stacks")
+        command = [program, "record", "--pid", str(pid), "--duration", str(secs)]
+        command += ["--rate", str(SAMPLES_PER_SEC), "--format", "raw", "--output", file]
+        _taken(command, pid, secs + STACK_SECS)
+        with open(file, encoding="utf-8", errors="replace") as stacks:
+            return stacks.read(FOLDED_CHARACTERS_MAX)
+
+
+def _pid_here(snapshot: TopologySnapshot, instance: InstanceStats, command: str) -> int:
+    """Its process id; Unavailable if it is on another machine."""
     pid = int(pid_answer(snapshot, instance)["stdout"])
     host = snapshot.host_of(instance.container)
     if host != socket.gethostname():
-        raise Unavailable(f"{instance.instance} runs on {host}: `py-spy dump --pid {pid}` there")
+        raise Unavailable(
+            f"{instance.instance} runs on {host}: `py-spy {command} --pid {pid}` there"
+        )
+    return pid
+
+
+@contextmanager
+def _one_of_few() -> Iterator[str]:
+    """py-spy's path, while not too many of them run; Unavailable otherwise."""
     program = shutil.which(PY_SPY, path=_search_path())
     if program is None:
         raise Unavailable(NOT_INSTALLED)
     if not _free.acquire(blocking=False):
         raise Unavailable(f"{STACKS_AT_ONCE} stacks are being taken: try again")
     try:
-        return _taken([program, "dump", "--pid", str(pid)], pid)
+        yield program
     finally:
         _free.release()
 
 
-def _taken(command: list[str], pid: int) -> dict[str, Any]:
+def _taken(command: list[str], pid: int, secs: float) -> dict[str, Any]:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=STACK_SECS, check=False,
+            command, capture_output=True, text=True, timeout=secs, check=False,
             stdin=subprocess.DEVNULL, errors="replace",
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

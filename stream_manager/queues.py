@@ -9,6 +9,18 @@ left (options.at_once_bytes), is handed what is there at once. As long as it wor
 comes for it waits, until that is enough to be worth a message (options.pipelined_bytes): so many
 small messages become few large ones, and an instance that works off large ones never waits for the
 next.
+
+Five limits answer two questions:
+
+    how much may be handed and not yet processed?
+        options.window_bytes      1 MiB: what a dying instance may take along, whatever its speed
+        HANDED_SECS_MAX           the same in time, for one that is slow
+        UNKNOWN_TUPLES_MAX        the same before its first report, when its speed is not known
+    how much is worth a message?
+        options.pipelined_bytes   64 KiB, for one that is busy
+        options.at_once_bytes     anything, for one that is quick and has less than this left
+
+None stands for another: bytes bound the memory and time the delay, of tuples of any size and speed.
 """
 
 from collections import deque

@@ -16,6 +16,7 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {}
 """Circles that are being removed -> what removes them. One that is gone has to leave this list."""
 
 SLEEPING_TESTS: dict[str, str] = {
+    "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",

@@ -16,6 +16,7 @@ from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
+from heron_core.errors import UsageError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.topology import TopologySpec
 
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
 )
 @insecure_option
 @with_spark_options
+@click.option(
+    "--ui",
+    is_flag=True,
+    help="Serve the pages of `heronpy ui` beside the run, and print their address.",
+)
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def run_command(
@@ -61,6 +67,7 @@ def run_command(
     insecure: bool,
     spark: SparkOptions,
     saved: SavepointOptions,
+    ui: bool,
     program: bool,
     arguments: tuple[str, ...],
 ) -> int:
@@ -79,6 +86,7 @@ def run_command(
     heronpy run                     in a project with one topology
     heronpy run -n wordcount -e prod
     heronpy run topology.py --from-savepoint FOLDER
+    heronpy run topology.py --ui
     heronpy run topology.py --engine spark --checkpoint words.checkpoint
     heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
     """
@@ -99,6 +107,8 @@ def run_command(
         return 0
     if spark.compiles:
         saved.refuse("--engine spark")
+        if ui:
+            raise UsageError("--ui is not for --engine spark: its topologies have no master to ask")
         from heron_spark.backend import run_here
 
         return ending_code(*run_here(spec, spark.options(seconds or None)))
@@ -108,6 +118,10 @@ def run_command(
     savepoint = saved.read(spec, packing, Home.of_user(), spark.is_local)
     with ExitStack() as stack:
         url, folders = stack.enter_context(_state(zookeeper, insecure))
+        if ui:
+            from heron_cli.run_ui import service_beside
+
+            stack.enter_context(service_beside(url))
         run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name), savepoint)
         return run.until_end(seconds or None, until_done)
 

@@ -1,4 +1,4 @@
-"""`heronpy ui`: the service with Heron's and Storm's REST, metrics, history and problems."""
+"""`heronpy ui`: the service with the pages, Heron's and Storm's REST, metrics and history."""
 
 import os
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_core.errors import HeronError, UsageError
 from heron_tracker.access import token_of
 from heron_tracker.options import Options
+from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 from scheduler.user_folder import Home
 
 Serve = Callable[[Options, str, str, Callable[[str], None]], None]
@@ -40,10 +41,10 @@ _DEFAULTS = Options()
 )
 @with_store_options
 def ui_command(port: int, host: str, token_file: str | None, store_options: StoreOptions) -> None:
-    """Serve the numbers of all running topologies, until Ctrl-C.
+    """Show all running topologies in a browser, until Ctrl-C.
 
-    It takes the requests of Heron's tracker and of Storm's UI, and those of Prometheus at
-    /metrics; /api/problems says what holds each topology back. docs/UI.md has all of them.
+    The pages say what holds each topology back. The service also takes the requests of Heron's
+    tracker and of Storm's UI, and those of Prometheus at /metrics; docs/UI.md has all of them.
 
     \b
     heronpy ui
@@ -81,3 +82,5 @@ def _token(path: str) -> str:
 
 def _ready(address: str) -> None:
     click.echo(f"serving at {address} (its routes: {address}/docs); Ctrl-C ends it")
+    if not are_installed():
+        click.echo(f"without pages: {NOT_INSTALLED}", err=True)

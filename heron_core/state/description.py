@@ -25,6 +25,10 @@ FORMAT = 1
 """Of descriptions; one that is higher was written by a later version."""
 
 
+_NOT_SHOWN = (Kind.DEADLINES, Kind.WATERMARK)
+"""They belong to other states."""
+
+
 @dataclass(frozen=True, slots=True)
 class SavedState:
     """A state by its name."""
@@ -102,7 +106,7 @@ class Contents:
     @property
     def states(self) -> tuple[SavedState, ...]:
         """They as a user knows them."""
-        shown = (each for each in self.tables if each.kind is not Kind.DEADLINES)
+        shown = (each for each in self.tables if each.kind not in _NOT_SHOWN)
         return tuple(SavedState(each.name, each.kind.value) for each in shown)
 
     @property

@@ -15,6 +15,8 @@ S = TypeVar("S")
 
 _DEADLINES = "deadlines of "
 _TIMERS = "timers by "
+_WINDOWS = TableId("windows", Kind.WINDOWS, nested=True)
+_WATERMARK = TableId("watermark of windows", Kind.WATERMARK, nested=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ class NamedStates:
 
     def _timer_table(self, domain: TimeDomain) -> Table:
         return self.backend.table(TableId(_TIMERS + domain, Kind.TIMERS, nested=True))
+
+    def window_tables(self) -> tuple[Table, Table]:
+        """(what a window bolt keeps of each key, its watermark)"""
+        return self.backend.table(_WINDOWS), self.backend.table(_WATERMARK)
 
     def restored(self) -> None:
         """The backend has another state now."""

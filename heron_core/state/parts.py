@@ -17,7 +17,7 @@ import msgpack
 from heron_core.errors import StateError
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.keys import owner, shown_key
-from heron_core.state.protocol import Kind, StateBackend, TableId
+from heron_core.state.protocol import Absent, Kind, StateBackend, Table, TableId
 
 _MAGIC = b"HPARTS\x01"
 _LENGTH_BYTES = 4
@@ -147,6 +147,9 @@ def _take_keys(
     component: str,
 ) -> None:
     source, target = former.table(table_id), backend.table(table_id)
+    if table_id.kind is Kind.WATERMARK:
+        _take_least(source, target)
+        return
     for key in source.all_keys():
         if table_id.kind is Kind.PLAIN:
             raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
@@ -159,6 +162,12 @@ def _take_keys(
         if owner(key, now.tasks) == now.index:
             for sub, value in source.items(key):
                 target.put(key, value, sub)
+
+
+def _take_least(source: Table, target: Table) -> None:
+    for key in source.all_keys():
+        found, theirs = target.get(key), source.get(key)
+        target.put(key, theirs if isinstance(found, Absent) else min(found, theirs))
 
 
 def not_divisible(component: str, before: int, now: int, example: str = "") -> StateError:

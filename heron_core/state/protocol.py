@@ -36,6 +36,10 @@ class Kind(StrEnum):
     """When the entries of another state expire."""
     TIMERS = "timers"
     """When a key is to be called; each time is a `sub` of it."""
+    WINDOWS = "windows"
+    """What a window bolt keeps of a key."""
+    WATERMARK = "watermark"
+    """How far a task is in event time: of several tasks', the least is safe for all their keys."""
 
     @property
     def is_nested(self) -> bool:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable
+from textwrap import shorten
 from typing import Any
 
 from heron_core.errors import UsageError
@@ -17,13 +18,23 @@ PACKAGES = {
     "az": "adlfs",
     "hdfs": "pyarrow",
     "viewfs": "pyarrow",
+    "webhdfs": "requests",
     "sftp": "paramiko",
     "ssh": "paramiko",
     "smb": "smbprotocol",
 }
 """What fsspec needs for a protocol besides itself."""
+_NATIVE_LIBRARIES = ("libjvm", "libhdfs")
+"""What pyarrow opens for hdfs://; it names every place where it has looked, in a hundred lines."""
+_HADOOP = (
+    "Java and Hadoop's client library: set JAVA_HOME, HADOOP_HOME (of a Hadoop with"
+    " lib/native/libhdfs.so) and CLASSPATH, to what `hadoop classpath --glob` prints; or use webhdfs://"
+)
+REASON_MAX = 300
+"""So many characters of what a package says stay one line."""
 _APPEAR_WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
-"""Object stores: what is written appears when it is complete, and to rename is to copy."""
+"""Object stores: what is written appears when it is complete, and to rename is to copy. They have
+no folders to make: that would make a bucket of whatever name is in the URL."""
 
 
 class FsspecAccess:
@@ -38,10 +49,10 @@ class FsspecAccess:
 
     def write(self, path: str, parts: Iterable[bytes]) -> None:
         """See FileAccess."""
-        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
         if not self._renames:
             self._files.pipe_file(path, b"".join(parts))
             return
+        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
         beside = f"{path}.{uuid.uuid4().hex}.part"
         try:
             with self._files.open(beside, "wb") as file:
@@ -67,11 +78,13 @@ class FsspecAccess:
 
     def upload(self, local: str, path: str) -> None:
         """See FileAccess."""
+        if not self._renames:
+            self._files.put_file(local, path)
+            return
         self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-        beside = f"{path}.{uuid.uuid4().hex}.part" if self._renames else path
+        beside = f"{path}.{uuid.uuid4().hex}.part"
         self._files.put_file(local, beside)
-        if beside != path:
-            self._rename(beside, path)
+        self._rename(beside, path)
 
     def download(self, path: str, local: str) -> None:
         """See FileAccess."""
@@ -128,9 +141,15 @@ def open_file_system(url: str) -> CheckpointFiles:
     except ValueError as error:
         raise UsageError(f"{url!r} is no checkpoint store: {error}") from None
     except Exception as error:
-        text = " ".join(str(error).split())
-        raise UsageError(f"the checkpoint store {url} cannot be reached: {text}") from error
+        raise UsageError(_cannot_be_reached(url, str(error))) from error
     return CheckpointFiles(FsspecAccess(file_system), folder)
+
+
+def _cannot_be_reached(url: str, reason: str) -> str:
+    if any(library in reason for library in _NATIVE_LIBRARIES):
+        return f"the checkpoint store {url} needs {_HADOOP}"
+    text = shorten(reason, REASON_MAX, placeholder=" ...")
+    return f"the checkpoint store {url} cannot be reached: {text}"
 
 
 def _needs(url: str, package: str, install: str) -> str:

@@ -5,20 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heron_core import config as keys
-from heron_core.errors import ComponentError, StateError
+from heron_core.errors import ComponentError
 from heron_core.state.codec import StateCodec
 from heron_core.state.current_key import CurrentKey
-from heron_core.state.keys import key_of
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.named_states import NamedStates
 from heron_core.state.protocol import StateBackend
-from heron_core.topology import ComponentSpec, InputSpec
+from heron_core.topology import ComponentSpec, GroupingKind, InputSpec
 from heronpy_compat.api.state.component_state import ComponentState
+from heronpy_compat.api.state.key_of_tuple import FieldsOf, GroupedFields, KeyOfTuple
 from heronpy_compat.api.state.keyed_state import declared_states
 
 Process = Callable[[Any], None]
-FieldsOf = Callable[[Any], Sequence[str]]
-"""A tuple -> the names of its fields."""
 
 
 def component_state(
@@ -29,7 +27,15 @@ def component_state(
     merged = keys.with_defaults(config)
     codec = StateCodec(spec.name, pickles=keys.flag(merged, keys.VALUES_PICKLE))
     current = CurrentKey(spec.name, _fields_of_keys(spec.inputs))
-    return ComponentState(NamedStates(_backend(merged, codec, label), current, _now))
+    named = NamedStates(_backend(merged, codec, label), current, _now)
+    return ComponentState(named, _grouped_by(spec.inputs))
+
+
+def _grouped_by(inputs: Sequence[InputSpec]) -> GroupedFields:
+    """The fields of each input; nothing if not all of a key come to one task."""
+    if any(each.grouping.kind is not GroupingKind.FIELDS for each in inputs):
+        return {}
+    return {(each.component, each.stream): each.grouping.fields for each in inputs}
 
 
 def _backend(config: Mapping[str, Any], codec: StateCodec, label: str) -> StateBackend:
@@ -82,7 +88,12 @@ def keyed(
     if not isinstance(state, ComponentState) or not state.named.is_keyed:
         return process
     current = state.named.current
-    current.of_tuples(_KeyOfTuple(current.component, inputs, fields_of))
+    grouped = {
+        (each.component, each.stream): each.grouping.fields
+        for each in inputs
+        if each.grouping.fields
+    }
+    current.of_tuples(KeyOfTuple(current.component, grouped, fields_of))
 
     def process_keyed(tup: Any) -> None:
         current.tuple = tup
@@ -92,34 +103,3 @@ def keyed(
             current.tuple = None
 
     return process_keyed
-
-
-class _KeyOfTuple:
-    """A tuple -> the values of the fields that its stream is grouped by, as a key."""
-
-    def __init__(self, component: str, inputs: Sequence[InputSpec], fields_of: FieldsOf) -> None:
-        self._component = component
-        self._grouped = {
-            (each.component, each.stream): each.grouping.fields
-            for each in inputs
-            if each.grouping.fields
-        }
-        self._fields_of = fields_of
-        self._positions: dict[tuple[str, str], list[int]] = {}
-
-    def __call__(self, tup: Any) -> Any:
-        source = (tup.component, tup.stream)
-        positions = self._positions.get(source)
-        if positions is None:
-            positions = self._positions[source] = self._positions_in(tup, source)
-        values = tup.values
-        return key_of([values[position] for position in positions])
-
-    def _positions_in(self, tup: Any, source: tuple[str, str]) -> list[int]:
-        if source not in self._grouped:
-            raise StateError(
-                f"{self._component}: tuples of {'.'.join(source)} have no key, for they are not"
-                " grouped by fields: group them by Grouping.fields(...), or use for_key(key)"
-            )
-        names = list(self._fields_of(tup))
-        return [names.index(name) for name in self._grouped[source]]

@@ -32,8 +32,8 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     """The machine room of a bank: instances, stream manager, master, containers, all of them; then
     more and fewer instances that count, while one dies beside them. And in the end an upgrade, by a
-    savepoint, to a topology with one more instance that counts. What is read from a file and
-    written into others is the same to the last byte."""
+    savepoint, to a topology with one more instance that counts, and one more that has windows. What
+    is read from a file and written into others is the same to the last byte."""
     (place.path / "lines.txt").write_text(TEXT)
     folders = ("-o", f"exact.folder={place.path}", "-o", f"file.folder={place.path / 'out'}")
     arguments = (TOPOLOGY, "--containers", 2, *folders)
@@ -87,6 +87,8 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     upgrade(place, running, arguments)
     assert len(list(place.path.glob("counted-*"))) == 3
     assert counted(place.path) == emitted(place.path)
+    in_windows = json.loads((place.path / "in_windows").read_text())
+    assert {int(key): 2 * number for key, number in in_windows.items()} == emitted(place.path)
     parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
     assert "".join(each.read_text() for each in parts) == TEXT
     place.nothing_is_left()

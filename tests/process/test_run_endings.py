@@ -4,10 +4,19 @@ import re
 import signal
 import time
 
+import httpx
 import pytest
 
 from heron_core.exit_codes import INCOMPLETE
-from tests.process.process_support import GONE_SECS, TOPOLOGIES, Finished, Master, Place, Running
+from tests.process.process_support import (
+    DEADLINE_SECS,
+    GONE_SECS,
+    TOPOLOGIES,
+    Finished,
+    Master,
+    Place,
+    Running,
+)
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 FAILING = TOPOLOGIES / "failing.py"
@@ -36,9 +45,14 @@ def test_a_run_that_ends_by_itself_leaves_nothing(place: Place) -> None:
         place.nothing_is_left()
 
 
-def test_ctrl_c_lets_arrive_what_is_in_flight(place: Place) -> None:
-    """Ctrl-C once: spouts stop, bolts finish what they have, components are closed, code 130."""
-    running = started(place)
+def test_ctrl_c_lets_arrive_what_is_in_flight_and_ends_the_pages(place: Place) -> None:
+    """Ctrl-C once: spouts stop, bolts finish what they have, components are closed, code 130; the
+    service of --ui shows the run until then."""
+    running = started(place, "--ui")
+    address = re.search(r"pages at (\S+)", running.err)
+    assert address is not None
+    shown = f"{address[1]}/topologies/info?topology=Forever"
+    running.until(lambda: httpx.get(shown, timeout=DEADLINE_SECS).is_success, "it is shown")
     running.signal(signal.SIGINT)
     finished = end_without_traceback(running)
     assert finished.code == 130

@@ -5,11 +5,11 @@ upper. An event is kept until the watermark says that nothing can come any more 
 one that is itself older than the watermark is late.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.algorithms.event_windows.panes import hashable
+from heron_core.algorithms.event_windows.panes import Changes, Packed, hashable
 from heron_core.algorithms.event_windows.timers import Timers
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK, Dropped, Late
 from heron_core.errors import ComponentError, TopologyError
@@ -19,6 +19,10 @@ KEPT_MAX = 1_000_000
 
 Kept = dict[int, tuple[int, Any]]
 """Number of an event -> its timestamp and its value, of one key and side."""
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,23 @@ class Pair:
 class IntervalJoin:
     """Every call returns what came of it, in order."""
 
-    def __init__(self, lower_ms: int, upper_ms: int, kept_max: int = KEPT_MAX) -> None:
+    def __init__(
+        self,
+        lower_ms: int,
+        upper_ms: int,
+        kept_max: int = KEPT_MAX,
+        pack: Callable[[Any], Any] = _same,
+    ) -> None:
+        """`pack`: a value as it is saved, and as it is when it was restored."""
         for bound in (lower_ms, upper_ms):
             if type(bound) is not int:
                 raise TopologyError(f"the bounds of a join are whole milliseconds, not {bound!r}")
         if lower_ms > upper_ms:
             raise TopologyError(f"the bounds of a join: {lower_ms} ms is more than {upper_ms} ms")
         self._lower_ms, self._upper_ms, self._kept_max = lower_ms, upper_ms, kept_max
+        self._pack = pack
         self._keys: dict[Hashable, tuple[Kept, Kept]] = {}
+        self._changed: set[Hashable] | None = None
         self._timers = Timers()
         self._numbers = 0
         self.kept = 0
@@ -69,6 +82,8 @@ class IntervalJoin:
 
     def _keep(self, key: Hashable, is_right: bool, timestamp_ms: int, value: Any) -> None:
         self._numbers += 1
+        if self._changed is not None:
+            self._changed.add(key)
         kept = self._keys.setdefault(key, ({}, {}))
         kept[is_right][self._numbers] = (timestamp_ms, value)
         self.kept += 1
@@ -91,6 +106,8 @@ class IntervalJoin:
             for key, is_right, number in due:
                 dropped.append(Dropped(self._keys[key][is_right].pop(number)[1]))
                 self.kept -= 1
+                if self._changed is not None:
+                    self._changed.add(key)
                 if not any(self._keys[key]):
                     del self._keys[key]
 
@@ -109,26 +126,38 @@ class IntervalJoin:
         """The end of the input."""
         return self.advance_watermark(END_OF_TIME)
 
-    def snapshot(self) -> dict[str, Any]:
-        """Everything that it remembers; plain data if keys and values are."""
-        events = [
-            [key, is_right, number, timestamp_ms, value]
-            for key, sides in self._keys.items()
-            for is_right, side in enumerate(sides)
+    def changes(self) -> Changes:
+        """What waits of each key that has changed since the last call, the first time of all; plain
+        data if keys and values are."""
+        changed = self._keys if self._changed is None else self._changed
+        found = {key: self._packed(key) if key in self._keys else None for key in changed}
+        made = Changes(self._changed is None, found)
+        self._changed = set()
+        return made
+
+    def forget_changes(self) -> None:
+        """What `changes` gave was not saved: all of it is to be saved the next time."""
+        self._changed = None
+
+    def _packed(self, key: Hashable) -> Packed:
+        return [
+            [is_right, number, timestamp_ms, self._pack(value)]
+            for is_right, side in enumerate(self._keys[key])
             for number, (timestamp_ms, value) in side.items()
         ]
-        return {"watermark_ms": self.watermark_ms, "events": sorted(events, key=_number)}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Be as the join that gave `snapshot` was."""
+    def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
+        """Keep what `changes` gave of these keys, of one join or of several; `watermark_ms` is that
+        of the slowest."""
         self._keys.clear()
         self._timers.clear()
-        self.kept, self.watermark_ms = 0, snapshot["watermark_ms"]
-        for key, is_right, number, timestamp_ms, value in snapshot["events"]:
-            self._numbers = number - 1
-            self._keep(hashable(key), bool(is_right), timestamp_ms, value)
+        self.kept, self.watermark_ms = 0, watermark_ms
+        for key, events in keys:
+            for is_right, _, timestamp_ms, value in sorted(events, key=_number):
+                self._keep(hashable(key), bool(is_right), timestamp_ms, value)
+        self._changed = set()
 
 
 def _number(event: list[Any]) -> int:
-    found: int = event[2]
+    found: int = event[1]
     return found

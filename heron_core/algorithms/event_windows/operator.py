@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, checked_ms
-from heron_core.algorithms.event_windows.panes import KeyState, Pane, hashable
+from heron_core.algorithms.event_windows.panes import Changes, KeyState, Packed, Pane, hashable
 from heron_core.algorithms.event_windows.timers import Timers
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import (
@@ -72,6 +72,11 @@ class WindowOperator:
         self.open_windows = 0
         """Of all keys."""
         self.watermark_ms = NO_WATERMARK
+        self._shown_until_ms = NO_WATERMARK
+        """No window is shown that ends behind it: the watermark, or that of an operator which was
+        further and left some of its windows here."""
+        self._changed: set[Hashable] | None = None
+        """Keys that have changed since `changes`; None: all of them."""
 
     # --- events -------------------------------------------------------------------------------
 
@@ -90,7 +95,7 @@ class WindowOperator:
         state = self._state(key)
         for cell in live:
             self._add_to_cell(key, state, cell, value)
-        if not self._trigger.is_early and self.watermark_ms <= timestamp_ms:
+        if not self._trigger.is_early and self._shown_until_ms <= timestamp_ms:
             return []  # all of its windows are open, and shown when they are complete
         outputs: list[Output] = []
         for window in self._assigner.windows(timestamp_ms):
@@ -166,7 +171,8 @@ class WindowOperator:
         self._time_timers.add(due_ms, (key, pane.window))
 
     def _firing(self, pane: Pane) -> Firing:
-        return Firing.LATE if pane.window.end_ms <= self.watermark_ms else Firing.EARLY
+        is_late = pane.is_shown or pane.window.end_ms <= self.watermark_ms
+        return Firing.LATE if is_late else Firing.EARLY
 
     # --- time ---------------------------------------------------------------------------------
 
@@ -177,6 +183,7 @@ class WindowOperator:
         if watermark_ms <= self.watermark_ms:
             return outputs
         self.watermark_ms = watermark_ms
+        self._shown_until_ms = max(self._shown_until_ms, watermark_ms)
         self._show_until(watermark_ms, outputs)
         return outputs
 
@@ -242,6 +249,8 @@ class WindowOperator:
         self, key: Hashable, state: KeyState, pane: Pane, firing: Firing, outputs: list[Output]
     ) -> None:
         pane.unseen = 0
+        if self._changed is not None:
+            self._changed.add(key)
         if pane.due_ms is not None:
             self._time_timers.remove(pane.due_ms, (key, pane.window))
             pane.due_ms = None
@@ -276,6 +285,8 @@ class WindowOperator:
 
     def _drop(self, key: Hashable, pane: Pane, outputs: list[Output]) -> None:
         state = self._keys[key]
+        if self._changed is not None:
+            self._changed.add(key)
         if pane.unseen:
             self._fire(key, state, pane, Firing.LATE, outputs)
         self._close(key, state, pane.window)
@@ -298,6 +309,8 @@ class WindowOperator:
         state = self._keys.get(key)
         if state is None:
             state = self._keys[key] = KeyState()
+        if self._changed is not None:
+            self._changed.add(key)
         return state
 
     def _forget_empty(self, key: Hashable, state: KeyState) -> None:
@@ -313,12 +326,13 @@ class WindowOperator:
             )
         self._opened += 1
         pane = state.panes[window] = Pane(window, self._opened)
-        self._register(key, window)
+        self._register(key, pane)
         return pane
 
-    def _register(self, key: Hashable, window: TimeWindow) -> None:
+    def _register(self, key: Hashable, pane: Pane) -> None:
+        window = pane.window
         self.open_windows += 1
-        if window.end_ms > self.watermark_ms:
+        if window.end_ms > self.watermark_ms and not pane.is_shown:
             self._event_timers.add(window.end_ms, (_FIRE, key, window))
         self._event_timers.add(self._drop_ms(window.end_ms), (_DROP, key, window))
 
@@ -333,34 +347,45 @@ class WindowOperator:
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    def snapshot(self) -> dict[str, Any]:
-        """Everything that it remembers as plain data; keys have to be plain data themselves."""
-        pack = self._aggregate.pack
-        keys = [
-            [
-                key,
-                [pane.packed() for pane in state.panes.values()],
-                [[*cell, pack(accumulator)] for cell, accumulator in state.cells.items()],
-            ]
-            for key, state in self._keys.items()
-        ]
-        return {"watermark_ms": self.watermark_ms, "opened": self._opened, "keys": keys}
+    def changes(self) -> Changes:
+        """What is kept of each key that has changed since the last call, the first time of all;
+        keys have to be plain data themselves."""
+        changed = self._keys if self._changed is None else self._changed
+        found = {key: self._packed(key) if key in self._keys else None for key in changed}
+        made = Changes(self._changed is None, found)
+        self._changed = set()
+        return made
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Be as the operator that gave `snapshot` was; it was made with the same arguments."""
+    def forget_changes(self) -> None:
+        """What `changes` gave was not saved: all of it is to be saved the next time."""
+        self._changed = None
+
+    def _packed(self, key: Hashable) -> Packed:
+        state, pack = self._keys[key], self._aggregate.pack
+        panes = [pane.packed(self.watermark_ms) for pane in state.panes.values()]
+        cells = [[*cell, pack(accumulator)] for cell, accumulator in state.cells.items()]
+        return [panes, cells]
+
+    def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
+        """Keep what `changes` gave of these keys, of one operator or of several that were made with
+        the same arguments; `watermark_ms` is that of the slowest."""
         for timers in (self._event_timers, self._time_timers):
             timers.clear()
         self._keys.clear()
+        self._changed = set()
         self.open_windows = 0
-        self.watermark_ms, self._opened = snapshot["watermark_ms"], snapshot["opened"]
-        for key, panes, cells in snapshot["keys"]:
+        self.watermark_ms = self._shown_until_ms = watermark_ms
+        for key, (panes, cells) in keys:
             self._restore_key(hashable(key), map(Pane.unpacked, panes), cells)
 
     def _restore_key(self, key: Hashable, panes: Iterable[Pane], cells: Iterable[Any]) -> None:
-        state = self._state(key)
+        state = self._keys[key] = KeyState()
         for pane in panes:
             state.panes[pane.window] = pane
-            self._register(key, pane.window)
+            self._opened = max(self._opened, pane.number)
+            if pane.is_shown:
+                self._shown_until_ms = max(self._shown_until_ms, pane.window.end_ms)
+            self._register(key, pane)
             if pane.due_ms is not None:
                 self._show_at(key, pane, pane.due_ms)
         for start, end, packed in cells:

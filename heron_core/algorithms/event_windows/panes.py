@@ -1,8 +1,8 @@
 """What an operator remembers: for each key its open windows and their accumulators."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from heron_core.algorithms.event_windows.values import TimeWindow
 
@@ -22,15 +22,27 @@ class Pane:
     firings: int = 0
     due_ms: int | None = None
     """The processing time at which its unseen events are shown."""
+    is_shown: bool = False
+    """Its result on time was shown by an operator that was further: what comes now is late."""
 
-    def packed(self) -> Packed:
+    def packed(self, watermark_ms: int) -> Packed:
         """As plain data."""
-        return [*self.window, self.number, self.unseen, self.firings, self.due_ms]
+        is_shown = self.is_shown or self.window.end_ms <= watermark_ms
+        return [*self.window, self.number, self.unseen, self.firings, self.due_ms, is_shown]
 
     @staticmethod
     def unpacked(packed: Packed) -> "Pane":
         """Of what `packed` gave."""
         return Pane(TimeWindow(packed[0], packed[1]), *packed[2:])
+
+
+class Changes(NamedTuple):
+    """What an operator is to have saved."""
+
+    is_all: bool
+    """Whether that is all it keeps: what was saved before is gone."""
+    keys: Mapping[Hashable, Packed | None]
+    """None: nothing is kept of the key any more."""
 
 
 @dataclass(slots=True)

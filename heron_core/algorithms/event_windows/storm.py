@@ -11,9 +11,9 @@ by more than the lag, so that with two streams of different pace it leaves out w
 it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import TopologyError
@@ -58,6 +58,27 @@ class _Queued:
     timestamp_ms: int
     item: Any
     is_seen: bool = False
+    shown_ms: int = NO_WATERMARK
+    """The windows up to this end were shown by another task, which had it before."""
+
+
+class Held(NamedTuple):
+    """An item as it is saved."""
+
+    item: Any
+    timestamp_ms: int
+    is_seen: bool
+    shown_ms: int
+    is_expired: bool
+
+
+class Position(NamedTuple):
+    """How far windows are, besides what they hold."""
+
+    since_window: int = 0
+    next_end_ms: int | None = None
+    last_end_ms: int | None = None
+    latest_end_ms: int = NO_WATERMARK
 
 
 Step = Activation | Expired
@@ -122,6 +143,39 @@ class StormWindows:
         """Forget what is held."""
         self._queue = []
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether a tuple is in the same windows whatever other tuples there are."""
+        return not self._length.is_count and not self._slide.is_count
+
+    def saved(self) -> tuple[Position, list[Held]]:
+        """What is to be saved."""
+        ends = (self._since_window, self._next_end_ms, self._last_end_ms, self.latest_end_ms)
+        expired = [Held(each, NO_WATERMARK, True, NO_WATERMARK, True) for each in self._expired]
+        queue = [
+            Held(each.item, each.timestamp_ms, each.is_seen, each.shown_ms, False)
+            for each in self._queue
+        ]
+        return Position(*ends), expired + queue
+
+    def restore(self, saved: Sequence[tuple[Position, Held]]) -> None:
+        """Go on with what tasks have saved, in this order; those that were further have shown
+        windows that are still to come here."""
+        positions = {position for position, _ in saved} or {Position()}
+        first, are_equal = next(iter(positions)), len(positions) == 1
+        self._since_window, self._last_end_ms = first.since_window, first.last_end_ms
+        # Tasks that are not equally far: as with the first watermark.
+        self._next_end_ms = first.next_end_ms if are_equal else None
+        self.latest_end_ms = min(each.latest_end_ms for each in positions)
+        self._expired = [each.item for _, each in saved if each.is_expired]
+        self._queue = [
+            _Queued(
+                each.timestamp_ms, each.item, each.is_seen,
+                each.shown_ms if are_equal else max(each.shown_ms, position.latest_end_ms),
+            )
+            for position, each in saved if not each.is_expired
+        ]  # fmt: skip
+
     def _advance_ends(self, watermark_ms: int, steps: list[Step]) -> None:
         if self._next_end_ms is None:
             self._next_end_ms = self._aligned_end(None, watermark_ms)
@@ -172,6 +226,9 @@ class StormWindows:
         if not inside:
             return False
         self.latest_end_ms = max(self.latest_end_ms, end_ms)
+        inside = [each for each in inside if each.shown_ms < end_ms]
+        if not inside:
+            return True
         new = [each.item for each in inside if not each.is_seen]
         for each in inside:
             each.is_seen = True

@@ -21,6 +21,12 @@ from heronpy_compat.api.bolt.event_time import (
     field_of,
     request_ticks,
 )
+from heronpy_compat.api.bolt.saved_windows import (
+    GroupingKey,
+    key_of_fields,
+    restore_windows,
+    save_windows,
+)
 from heronpy_compat.api.bolt.window_runner import (
     AnchoredAggregate,
     WindowRunner,
@@ -30,9 +36,6 @@ from heronpy_compat.api.bolt.window_runner import (
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.api.topology_context import TopologyContext
-
-SAVED_WINDOWS = "windows"
-"""The key of the state under which the open windows are saved."""
 
 
 class EventWindowBolt(Bolt, StatefulComponent):
@@ -61,14 +64,18 @@ class EventWindowBolt(Bolt, StatefulComponent):
 
     def pre_save(self, checkpoint_id: Any) -> None:
         """Save the open windows."""
-        self.saved_state.put(SAVED_WINDOWS, self.runner.operator.snapshot())
+        save_windows(self.saved_state, self.runner.operator, self.grouping_key())
 
     def restore_windows(self) -> None:
         """Open those that the state has; at the end of `initialize`."""
         state = getattr(self, "saved_state", None)
-        saved = None if state is None else state.get(SAVED_WINDOWS)
-        if saved is not None:
-            self.runner.operator.restore(saved)
+        if state is not None:
+            restore_windows(state, self.runner.operator, self.grouping_key())
+
+    def grouping_key(self) -> GroupingKey | None:
+        """How to find the key by which the input is grouped in that of a window; None if it is not
+        in it."""
+        return None
 
     def process_tick(self, tup: Any) -> None:
         """Time has passed."""
@@ -183,6 +190,12 @@ class KeyedWindowBolt(EventWindowBolt):
 
     def _timestamp(self, tup: Any) -> Any:
         return self.timestamp(tup)
+
+    def grouping_key(self) -> GroupingKey | None:
+        """Of the key fields; a `key` of one's own may be anything."""
+        if type(self).key is not KeyedWindowBolt.key:
+            return None
+        return key_of_fields(self.saved_state, self.key_fields)
 
     def key(self, tup: Any) -> Hashable:
         """The key of an event: the values of `key_fields`, as a tuple."""

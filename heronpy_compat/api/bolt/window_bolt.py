@@ -20,7 +20,7 @@ from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
 from heron_core.algorithms.event_windows.operator import WindowOperator
-from heron_core.algorithms.event_windows.values import Result
+from heron_core.algorithms.event_windows.values import Firing, Result
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.bolt.event_time import (
@@ -30,22 +30,28 @@ from heronpy_compat.api.bolt.event_time import (
     field_of,
     request_ticks,
 )
+from heronpy_compat.api.bolt.saved_tuples import (
+    SAVED_TUPLES,
+    Kept,
+    KeyOf,
+    restore_event_windows,
+    restored_tuples,
+    save_event_windows,
+    save_tuples,
+    tuples_to_show,
+)
 from heronpy_compat.api.bolt.window_runner import (
     AnchoredAggregate,
     WindowRunner,
     late_stream_problem,
 )
+from heronpy_compat.api.state.component_state import ComponentState
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.api.topology_context import TopologyContext
 
 WindowContext = namedtuple("WindowContext", ("start", "end"))
 WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1970."
-
-SAVED_TUPLES = "tuples"
-"""The key of the state under which the tuples of the open window are saved."""
-SAVED_WINDOWS = "windows"
-"""The key for the open windows of event time."""
 
 
 class _WindowBolt(Bolt, StatefulComponent):
@@ -81,10 +87,26 @@ class _WindowBolt(Bolt, StatefulComponent):
 
     def pre_save(self, checkpoint_id: Any) -> None:
         """Save the tuples of the open window, or of all open ones."""
+        key_of = self.key_of_tuple()
         if self._runner is None:
-            self.saved_state.put(SAVED_TUPLES, list(self.current_tuples))
+            whole = list(self.current_tuples)
+            save_tuples(self.saved_state, self._kept(), key_of, whole)
         else:
-            self.saved_state.put(SAVED_WINDOWS, self._runner.operator.snapshot())
+            save_event_windows(self.saved_state, self._runner.operator, key_of)
+
+    def key_of_tuple(self) -> KeyOf:
+        """How to find the key by which a tuple was grouped; None if keys do not tell which instance
+        has it."""
+        state = self.saved_state
+        return state.key_of_tuple() if isinstance(state, ComponentState) else None
+
+    def _kept(self) -> list[Kept]:
+        """What `current_tuples` has."""
+        raise NotImplementedError
+
+    def _taken(self, kept: Kept) -> Any:
+        """As `current_tuples` has it."""
+        raise NotImplementedError
 
     def clock_state(self) -> ClockState | None:
         """How far it is in event time (the engine asks for it, from any thread)."""
@@ -114,9 +136,10 @@ class _WindowBolt(Bolt, StatefulComponent):
         self, config: dict[str, Any], context: TopologyContext, windows: Assigner, slide_secs: int
     ) -> None:
         """The rest of `initialize`, by the one time or by the other."""
-        self.current_tuples = self._restored()
+        self.current_tuples = deque()
         if config.get(keys.TIMESTAMP_FIELD) is None:
             self._request_ticks(config, context, slide_secs)
+            self.restore_windows()
             return
         name = _name(self, context)
         settings = EventTimeSettings.of(config)
@@ -130,9 +153,22 @@ class _WindowBolt(Bolt, StatefulComponent):
         self._numbers = count()
         self._runner = WindowRunner(self, operator, clock, settings, self._show)
         request_ticks(context, settings)
+        self.restore_windows()
+
+    def restore_windows(self) -> None:
+        """Hold what the state has; part of `initialize`."""
         state = getattr(self, "saved_state", None)
-        if state is not None and state.get(SAVED_WINDOWS) is not None:
-            operator.restore(state.get(SAVED_WINDOWS))
+        if state is None:
+            return
+        if self._runner is not None:
+            restore_event_windows(state, self._runner.operator, self.key_of_tuple())
+            return
+        whole = state.get(SAVED_TUPLES)
+        if whole is not None:
+            self.current_tuples = deque(whole)
+        else:
+            kept = restored_tuples(state, self.key_of_tuple())
+            self.current_tuples = deque(map(self._taken, kept))
 
     def _process_event(self, runner: WindowRunner, tup: Any) -> None:
         runner.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
@@ -140,7 +176,12 @@ class _WindowBolt(Bolt, StatefulComponent):
     def _show(self, result: Result, anchors: list[Any]) -> None:
         start, end = (each // MILLISECONDS for each in result.window)
         events, _ = result.value
-        self.processWindow(WindowContext(start, end), [tup for _, _, tup in events])
+        if result.firing is Firing.ON_TIME:
+            tuples = tuples_to_show(events, result.window.end_ms)
+        else:
+            tuples = [event[2] for event in events]
+        if tuples:
+            self.processWindow(WindowContext(start, end), tuples)
 
     def _request_ticks(
         self, config: dict[str, Any], context: TopologyContext, interval_secs: int
@@ -158,10 +199,6 @@ class _WindowBolt(Bolt, StatefulComponent):
                 keys.MESSAGE_TIMEOUT_SECS,
                 timeout,
             )
-
-    def _restored(self) -> deque[Any]:
-        state = getattr(self, "saved_state", None)
-        return deque(state.get(SAVED_TUPLES) or ()) if state is not None else deque()
 
     def _seconds(self, config: dict[str, Any], context: TopologyContext, key: str) -> int:
         """The value of `key`; ComponentError naming component and key if it is none."""
@@ -232,10 +269,20 @@ class SlidingWindowBolt(_WindowBolt):
                 f" ({self.window_duration})"
             )
         windows = Sliding(self.window_duration * MILLISECONDS, self.slide_interval * MILLISECONDS)
+        self._unseen = 0
         self._begin(config, context, windows, self.slide_interval)
-        # `current_tuples` are (tuple, when it arrived), the oldest first.
+
+    def restore_windows(self) -> None:
+        """`current_tuples` are (tuple, when it arrived), the oldest first."""
+        super().restore_windows()
         self._unseen = len(self.current_tuples)
         """How many of the newest no window has held yet: a late tick must not skip them."""
+
+    def _kept(self) -> list[Kept]:
+        return [Kept(arrived, tup) for tup, arrived in self.current_tuples]
+
+    def _taken(self, kept: Kept) -> Any:
+        return kept.tuple, kept.rank
 
     def process(self, tup: Any) -> None:
         """Hold the tuple until it is too old."""
@@ -295,6 +342,12 @@ class TumblingWindowBolt(_WindowBolt):
         self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
         windows = Tumbling(self.window_duration * MILLISECONDS)
         self._begin(config, context, windows, self.window_duration)
+
+    def _kept(self) -> list[Kept]:
+        return [Kept(number, tup) for number, tup in enumerate(self.current_tuples)]
+
+    def _taken(self, kept: Kept) -> Any:
+        return kept.tuple
 
     def process(self, tup: Any) -> None:
         """Hold the tuple until the window ends."""

@@ -16,7 +16,15 @@ from heronpy_compat.api.bolt.event_time import (
     field_of,
     request_ticks,
 )
+from heronpy_compat.api.bolt.saved_tuples import (
+    KeyOf,
+    restore_storm_windows,
+    save_storm_windows,
+)
 from heronpy_compat.api.bolt.window_runner import give_up_late, late_stream_problem
+from heronpy_compat.api.state.component_state import ComponentState
+from heronpy_compat.api.state.state import State
+from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.api.topology_context import TopologyContext
 
 
@@ -47,7 +55,7 @@ class TupleWindow:
         return self._step.end_ms
 
 
-class WindowedBolt(Bolt):
+class WindowedBolt(Bolt, StatefulComponent):
     """Calls `execute` with each window that holds something.
 
         class Average(WindowedBolt):
@@ -68,6 +76,10 @@ class WindowedBolt(Bolt):
 
     window_clock: Callable[[], float] = staticmethod(time.time)
     """Seconds since 1970."""
+    saved_at_least_once = False
+    """The tuples of an open window are not acked: they come again."""
+    saved_state: Any = None
+    """Where the windows are saved, if anything is."""
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
@@ -85,6 +97,29 @@ class WindowedBolt(Bolt):
     def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
         """A late stream that is not declared, found when the topology is loaded."""
         return late_stream_problem(config.get(keys.LATE_STREAM), streams)
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state; the windows saved in it go on. Call it if you override it."""
+        self.saved_state = stateful_state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Save the tuples that are held; call it if you override it."""
+        state = self.saved_state
+        if state is not None:
+            save_storm_windows(state, self._windows, self._watermark_ms, self._key_of_tuple())
+
+    def _key_of_tuple(self) -> KeyOf:
+        state = self.saved_state
+        return state.key_of_tuple() if isinstance(state, ComponentState) else None
+
+    def restore_windows(self) -> None:
+        """Hold what the state has; part of `initialize`."""
+        if self.saved_state is not None:
+            watermark_ms = restore_storm_windows(
+                self.saved_state, self._windows, self._key_of_tuple()
+            )
+            self._clock.generator.raise_to(watermark_ms)
+        self._watermark_ms = self._clock.generator.watermark_ms
 
     @classmethod
     def _checked(cls, config: Mapping[str, Any]) -> EventTimeSettings:
@@ -129,7 +164,7 @@ class WindowedBolt(Bolt):
             timestamp_of = field_of(name, self._settings.field)
         self._windows = StormWindows(length, slide, self._by_event_time)
         self._clock = EventClock(name, self._settings, context, self.window_clock, timestamp_of)
-        self._watermark_ms = self._clock.generator.watermark_ms
+        self.restore_windows()
         if self._by_event_time:
             request_ticks(context, self._settings)
         elif not slide.is_count and isinstance(context, TopologyContext):

@@ -10,6 +10,7 @@ from heron_core.state.parts import decode_parts, gather
 from heron_core.state.protocol import ABSENT, Kind, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimerService
+from heronpy_compat.api.state.key_of_tuple import GroupedFields, KeyOfTuple
 from heronpy_compat.api.state.state import HashMapState
 
 _PLAIN = TableId("", Kind.PLAIN, nested=False)
@@ -22,8 +23,10 @@ class ComponentState(HashMapState):
     as in Heron; the others make states by the key of the tuple that is being processed.
     """
 
-    def __init__(self, named: NamedStates) -> None:
+    def __init__(self, named: NamedStates, grouped_by: GroupedFields | None = None) -> None:
+        """`grouped_by`: of all inputs, if all are grouped by fields."""
         self.named = named
+        self.grouped_by = grouped_by or {}
         self._table = named.backend.table(_PLAIN)
 
     # --- Heron's, and Storm's KeyValueState -----------------------------------------------------
@@ -96,6 +99,13 @@ class ComponentState(HashMapState):
     def timer_service(self) -> TimerService:
         """The timers of all keys (KeyedProcessBolt fires them)."""
         return self.named.timer_service()
+
+    # --- for window bolts -----------------------------------------------------------------------
+
+    def key_of_tuple(self) -> KeyOfTuple | None:
+        """How to find the key of a tuple; None if keys do not tell which instance has it."""
+        component = self.named.current.component
+        return KeyOfTuple(component, self.grouped_by) if self.grouped_by else None
 
     # --- for engines ----------------------------------------------------------------------------
 

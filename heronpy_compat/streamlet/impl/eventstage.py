@@ -14,6 +14,7 @@ from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings, request_ticks
 from heronpy_compat.api.bolt.keyed_window_bolt import EventWindowBolt
+from heronpy_compat.api.bolt.saved_windows import GroupingKey, whole_key
 from heronpy_compat.api.component.component_spec import GlobalStreamId
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.api.stream import Grouping, Stream
@@ -95,6 +96,10 @@ class EventStageBolt(EventWindowBolt):
             name, self.settings, context, self.window_clock, self.timestamp,
             self.stage.watermarks, lambda tup: tup.values[0],
         )  # fmt: skip
+
+    def grouping_key(self) -> GroupingKey | None:
+        """Elements are grouped by the key of their windows, if they have keys."""
+        return None if self.stage.left.key is None else whole_key
 
     def is_right(self, tup: Any) -> bool:
         """Whether an element is of the right side of a join."""

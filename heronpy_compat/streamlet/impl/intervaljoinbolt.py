@@ -6,9 +6,14 @@ from typing import Any
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
 from heron_core.algorithms.event_windows.values import Dropped
-from heronpy_compat.api.bolt.keyed_window_bolt import SAVED_WINDOWS
+from heronpy_compat.api.bolt.saved_windows import restore_windows, save_windows
 from heronpy_compat.api.bolt.window_runner import give_up_late, is_tracked
 from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
+
+
+def _without_tuple(value: tuple[Any, Any]) -> tuple[Any, Any]:
+    """An element as it is saved: its tuple comes again, as sources go back to the checkpoint."""
+    return value[0], None
 
 
 class IntervalJoinBolt(EventStageBolt):
@@ -18,17 +23,18 @@ class IntervalJoinBolt(EventStageBolt):
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Make the join."""
         self._clock = self.begin(config, context)
-        self._join = IntervalJoin(*self.stage.bounds_ms)
+        self._join = IntervalJoin(*self.stage.bounds_ms, pack=_without_tuple)
+        self.restore_windows()
+
+    def restore_windows(self) -> None:
+        """Have waiting what the state has."""
         state = getattr(self, "saved_state", None)
-        saved = None if state is None else state.get(SAVED_WINDOWS)
-        if saved is not None:
-            self._join.restore(saved)
+        if state is not None:
+            restore_windows(state, self._join, self.grouping_key())
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Save the elements that wait; not their tuples, as sources go back to the checkpoint."""
-        saved = self._join.snapshot()
-        events = [[*event[:-1], (event[-1][0], None)] for event in saved["events"]]
-        self.saved_state.put(SAVED_WINDOWS, {**saved, "events": events})
+        """Save the elements that wait."""
+        save_windows(self.saved_state, self._join, self.grouping_key())
 
     def process(self, tup: Any) -> None:
         """Pair an element."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.keygrouping import KeyGrouping, key_and_value
-from heronpy_compat.streamlet.impl.windowstage import KeyedStageStreamlet, WindowStageBolt
+from heronpy_compat.streamlet.impl.windowstage import KeyedStageStreamlet, KeyedWindowStageBolt
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 JoinGrouping = KeyGrouping
@@ -16,7 +16,7 @@ MISSING: Side = [(None, [])]
 """Stands for the side that has no value."""
 
 
-class JoinBolt(WindowStageBolt):
+class JoinBolt(KeyedWindowStageBolt):
     """Pairs the values of each key of a window."""
 
     OUTER_LEFT = 1

@@ -5,13 +5,13 @@ from functools import reduce
 from typing import Any
 
 from heronpy_compat.streamlet.impl.keygrouping import KeyGrouping, key_and_value
-from heronpy_compat.streamlet.impl.windowstage import KeyedStageStreamlet, WindowStageBolt
+from heronpy_compat.streamlet.impl.windowstage import KeyedStageStreamlet, KeyedWindowStageBolt
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 ReduceGrouping = KeyGrouping
 
 
-class ReduceByKeyAndWindowBolt(WindowStageBolt):
+class ReduceByKeyAndWindowBolt(KeyedWindowStageBolt):
     """Folds the values of each key of a window, from the first one on."""
 
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802

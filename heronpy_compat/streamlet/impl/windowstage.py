@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from heron_core.state.keys import key_of
+from heronpy_compat.api.bolt.saved_tuples import KeyOf
 from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.streamlet.errors import StreamletError
-from heronpy_compat.streamlet.impl.keygrouping import KEY_GROUPING
+from heronpy_compat.streamlet.impl.keygrouping import KEY_GROUPING, key_and_value
 from heronpy_compat.streamlet.impl.stage import FUNCTION, StageStreamlet, checked_function
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM, StreamletBoltBase
 from heronpy_compat.streamlet.keyedwindow import KeyedWindow
@@ -35,6 +37,19 @@ class WindowStageBolt(SlidingWindowBolt, StreamletBoltBase):
         """Emit (KeyedWindow, result)."""
         element = (KeyedWindow(key, Window(info.start, info.end)), result)
         self.emit([element], stream=OUTPUT_STREAM, anchors=anchors)
+
+
+class KeyedWindowStageBolt(WindowStageBolt):
+    """One whose elements are (key, value), grouped by their keys."""
+
+    def key_of_tuple(self) -> KeyOf:
+        """That of the element, whatever fields its stream has."""
+        return _key_of_element
+
+
+def _key_of_element(tup: Any) -> Any:
+    key, _ = key_and_value(tup.values[0], "a window by key")
+    return key_of([key])
 
 
 class WindowStageStreamlet(StageStreamlet):

@@ -1,10 +1,11 @@
 """Keyed counts on a diamond, effectively once: each number comes to its count by two ways. Beside
-them the lines of a file are written into files.
+them the lines of a file are written into files, and numbers are counted in windows, too.
 
 Config: `exact.folder`; a spout that finds the file `enough` there ends, and writes how many numbers
 it has emitted into `emitted-TASK`; a task of the counting bolt writes what it has counted into
-`counted-TASK`. The environment says how many instances count (COUNTERS). The lines are those of
-`lines.txt` there; `file.folder` is where they go.
+`counted-TASK`, and `in_windows` has the sums of all windows. The environment says how many
+instances count and how many have windows (COUNTERS). The lines are those of `lines.txt` there;
+`file.folder` is where they go.
 """
 
 import json
@@ -15,9 +16,12 @@ from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.files import FileSink, FileSpout
+from heronpy_compat.windows import Count as CountOf
+from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
 KEYS = 97
 PACE_SECS = 0.001
+TASKS = int(os.environ.get("COUNTERS", "2"))
 
 
 def write(config, name, value):
@@ -29,7 +33,7 @@ def write(config, name, value):
 
 
 class Numbers(Spout, StatefulComponent):
-    outputs = ["key"]
+    outputs = ["key", "at"]
 
     def init_state(self, stateful_state):
         self.state = stateful_state
@@ -48,7 +52,7 @@ class Numbers(Spout, StatefulComponent):
                 write(self.config, f"emitted-{self.task}", self.at)
                 self.finish()
                 return
-        self.emit([self.at % KEYS])
+        self.emit([self.at % KEYS, self.at])
         self.at += 1
 
 
@@ -71,6 +75,24 @@ class Count(Bolt):
 
     def on_finish(self):
         write(self.config, f"counted-{self.task}", dict(self.count.all_items()))
+
+
+class Windows(KeyedWindowBolt):
+    """Its time is the number of a number."""
+
+    outputs = ["key", "start_ms", "end_ms", "numbers"]
+    key_fields = ["key"]
+    timestamp_field = "at"
+    window = Tumbling(1000)
+    aggregate = CountOf()
+
+
+class Totals(Count):
+    def process(self, tup):
+        self.count.put(self.count.get() + tup.numbers)
+
+    def on_finish(self):
+        write(self.config, "in_windows", dict(self.count.all_items()))
 
 
 class Lines(FileSpout):
@@ -98,8 +120,10 @@ class Exact(Topology):
     left = Pass.spec(par=2, inputs=[numbers])
     right = Pass.spec(inputs=[numbers])
     count = Count.spec(
-        par=int(os.environ.get("COUNTERS", "2")),
+        par=TASKS,
         inputs={left: Grouping.fields("key"), right: Grouping.fields("key")},
     )
+    windows = Windows.spec(par=TASKS, inputs={numbers: Grouping.fields("key")})
+    totals = Totals.spec(inputs={windows: Grouping.fields("key")})
     lines = Lines.spec()
     written = FileSink.spec(inputs=[lines])

@@ -190,6 +190,15 @@ def test_a_store_that_cannot_be_written_says_where(tmp_path: Path) -> None:
         LocalFiles(str(tmp_path)).save("words", 1, 2, b"one")
 
 
+def test_a_bucket_that_is_none_is_not_made(tmp_path: Path) -> None:
+    """A wrong letter in the URL: what is in the bucket that was meant would be missed later."""
+    fsspec = pytest.importorskip("fsspec")
+    objects = CheckpointFiles(FsspecAccess(fsspec.filesystem("file"), renames=False), str(tmp_path))
+    with pytest.raises(CheckpointStoreError, match=r"task 2 cannot be saved at .*words/1/2"):
+        objects.save("words", 1, 2, b"one")
+    assert not list(tmp_path.iterdir())
+
+
 def test_stores_are_opened_by_url(tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     assert isinstance(open_checkpoint_store(f"file://{tmp_path}"), LocalFiles)
@@ -218,3 +227,31 @@ def test_what_a_url_needs_is_said_in_one_line(
     with pytest.raises(UsageError) as caught:
         open_checkpoint_store(url)
     assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        (
+            "Unable to load libjvm\n" + "dlopen(libjvm.so) failed\n" * 99,
+            "set JAVA_HOME, HADOOP_HOME",
+        ),
+        ("no route\n" + "to host " * 99, "cannot be reached: no route to host"),
+    ],
+)
+def test_a_file_system_that_talks_a_lot_is_quoted_in_one_line(
+    reason: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pyarrow names every folder in which it has looked for Java."""
+    fsspec = pytest.importorskip("fsspec")
+
+    def refuse(url: str) -> Any:
+        raise OSError(reason)
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", refuse)
+    with pytest.raises(UsageError) as caught:
+        open_checkpoint_store("hdfs://name:8020/states")
+    said = str(caught.value)
+    assert line in said
+    assert len(said) < 500
+    assert "\n" not in said

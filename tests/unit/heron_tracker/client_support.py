@@ -65,8 +65,8 @@ class Asked:
         self._collector = Collector(
             options, lambda: ["words"], counted, _ignored, _ignored, calendar=lambda: NOW
         )
-        service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]
-        self._app = application(service, options)
+        self.service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]
+        self.application = application(self.service, options)
         self._runner = asyncio.Runner()
         self._collector.start()
 
@@ -86,7 +86,7 @@ class Asked:
     async def _send(
         self, method: str, path: str, body: object, headers: Mapping[str, str]
     ) -> Answer:
-        transport = httpx.ASGITransport(self._app, raise_app_exceptions=True)
+        transport = httpx.ASGITransport(self.application, raise_app_exceptions=True)
         content = None if body is None else json.dumps(body).encode()
         sent = {"content-type": "application/json", **headers} if content else dict(headers)
         async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:

@@ -1,0 +1,68 @@
+"""Problems in full: what is wrong, since when, and what would help."""
+
+from collections.abc import Sequence
+
+from nicegui import ui
+
+from heron_tracker.pages.overview_view import ProblemCard
+from heron_tracker.pages.texts import marked
+
+
+class _Card:
+    """One problem; its texts change, its place does not."""
+
+    def __init__(self, card: ProblemCard, names_topology: bool) -> None:
+        with ui.element("article").classes(f"card {card.tone}"):
+            with ui.element("div").classes("card-head"):
+                ui.label(card.kind).classes("kind")
+                if names_topology:
+                    ui.link(card.topology, card.href).classes("where")
+                if card.component:
+                    ui.link(card.component, card.href).classes("where")
+                self._since = ui.label().classes("since")
+            self._what = ui.html(sanitize=False).classes("what")
+            self._cure = ui.html(sanitize=False).classes("cure")
+        self.show(card)
+
+    def show(self, card: ProblemCard) -> None:
+        """The newest texts."""
+        self._since.set_text(card.since)
+        self._what.set_content(marked(card.what))
+        self._cure.set_content(f"→ {marked(card.cure)}")
+
+
+class Cards:
+    """All of them; they are drawn again only when others come or go."""
+
+    def __init__(self, names_topology: bool) -> None:
+        self._names_topology = names_topology
+        self._keys: list[tuple[str, str, str]] = []
+        self._cards: list[_Card] = []
+        self._at = ui.element("section").classes("cards").props('aria-label="Problems"')
+
+    def show(self, cards: Sequence[ProblemCard]) -> None:
+        """The cards as they are now."""
+        keys = [(each.topology, each.kind, each.href) for each in cards]
+        if keys == self._keys:
+            for shown, card in zip(self._cards, cards, strict=True):
+                shown.show(card)
+            return
+        self._keys = keys
+        self._at.clear()
+        with self._at:
+            self._cards = [_Card(each, self._names_topology) for each in cards]
+
+
+class Sentence:
+    """The sentence on top, in the colour of what it says."""
+
+    def __init__(self) -> None:
+        self._label = ui.html(sanitize=False).classes("sentence").props('role="status"')
+        self._tone = ""
+
+    def show(self, text: str, tone: str) -> None:
+        """The newest one."""
+        self._label.set_content(marked(text[:1].upper() + text[1:]))
+        if tone != self._tone:
+            self._label.classes(remove=self._tone, add=tone)
+            self._tone = tone

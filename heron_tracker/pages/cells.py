@@ -1,0 +1,79 @@
+"""Tables as values: what a cell says, where it leads, how it stands out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_tracker.problems import ProblemKind
+
+GOOD, BAD, WARNING, QUIET = "good", "bad", "warning", "quiet"
+"""Tones of a cell; the style sheet has a colour for each, light and dark."""
+TONES: Mapping[ProblemKind, str] = {
+    ProblemKind.CANNOT_START: BAD,
+    ProblemKind.DOWN: BAD,
+    ProblemKind.STUCK: BAD,
+    ProblemKind.RESTORE: BAD,
+    ProblemKind.SKEWED: WARNING,
+    ProblemKind.BOTTLENECK: WARNING,
+    ProblemKind.FAILING: BAD,
+    ProblemKind.CHECKPOINT: WARNING,
+    ProblemKind.LOST: WARNING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    label: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: `value` is what it is sorted by."""
+
+    value: float | str
+    text: str = ""
+    """What is shown; the value itself if empty."""
+    href: str = ""
+    tone: str = ""
+    share: float | None = None
+    """Of a bar behind the text, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: `key` stays the same while the table is shown."""
+
+    key: str
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A whole table."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row] = field(default_factory=tuple)
+
+
+def as_row(row: Row) -> dict[str, Any]:
+    """The row as the table of the browser takes it."""
+    found: dict[str, Any] = {"key": row.key}
+    for name, cell in row.cells.items():
+        found[name] = cell.value
+        found[f"{name}.text"] = cell.text or str(cell.value)
+        found[f"{name}.href"] = cell.href
+        found[f"{name}.tone"] = cell.tone
+        found[f"{name}.width"] = "" if cell.share is None else f"{min(max(cell.share, 0), 1):.0%}"
+    return found
+
+
+def as_column(column: Column) -> dict[str, Any]:
+    """The column as the table of the browser takes it."""
+    return {
+        "name": column.name, "label": column.label, "field": column.name, "sortable": True,
+        "align": "right" if column.is_number else "left",
+    }  # fmt: skip

@@ -1,0 +1,136 @@
+"""Checkpoints and clocks: how long they take, who was late, how far event time has come."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from heron_core.stats import CheckpointStats, ClockStats
+from heron_tracker.pages.cells import BAD, GOOD, QUIET, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.texts import NOTHING, duration, milliseconds, size
+from heron_tracker.snapshot import TopologySnapshot
+
+NONE_TAKEN = (
+    "It takes no checkpoints: they are taken with topology.reliability.mode EFFECTIVELY_ONCE"
+)
+ALIGNMENT = (
+    Column("instance", "Instance"),
+    Column("ms", "Waited for its last barrier", is_number=True),
+)
+CLOCKS = (
+    Column("instance", "Instance"),
+    Column("watermark", "Watermark"),
+    Column("behind", "Behind", is_number=True),
+    Column("waits", "Held back by"),
+    Column("silent", "Silent for", is_number=True),
+    Column("idle", "Idle sources"),
+)
+SILENT_WARNING_SECS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointsPage:
+    """What it shows."""
+
+    sentence: str
+    tone: str
+    facts: tuple[tuple[str, str], ...]
+    alignment: Table
+    clocks: Table
+
+
+def checkpoints_page(snapshot: TopologySnapshot, now: float) -> CheckpointsPage:
+    """The page; `now` in seconds since 1970."""
+    found = snapshot.stats.checkpoints if snapshot.stats is not None else None
+    sentence, tone = _sentence(found)
+    return CheckpointsPage(
+        sentence,
+        tone,
+        () if found is None else tuple(_facts(found)),
+        Table(ALIGNMENT, () if found is None else _alignment(found)),
+        Table(CLOCKS, _clocks(snapshot, now)),
+    )
+
+
+def _sentence(found: CheckpointStats | None) -> tuple[str, str]:
+    if found is None:
+        return NONE_TAKEN, QUIET
+    if found.restore_failure:
+        return f"Its state cannot be restored: {found.restore_failure}", BAD
+    late = f", waiting for {', '.join(found.waiting_for)}" if found.waiting_for else ""
+    if found.failure:
+        return f"The last checkpoint failed: {found.failure}{late}", WARNING
+    if found.under_way is not None:
+        return f"Checkpoint {found.under_way} is under way{late}", GOOD
+    if not found.completed:
+        return "No checkpoint is complete yet", QUIET
+    return f"Checkpoint {found.completed} is complete", GOOD
+
+
+def _facts(found: CheckpointStats) -> list[tuple[str, str]]:
+    return [
+        ("Newest", str(found.completed or NOTHING)),
+        ("Age", NOTHING if found.age_secs is None else duration(found.age_secs)),
+        ("Duration", NOTHING if found.secs is None else milliseconds(found.secs * 1000)),
+        ("Size", NOTHING if found.size_bytes is None else size(found.size_bytes)),
+        ("Failed", str(found.failed)),
+        ("Restored from", str(found.restored or NOTHING)),
+        ("Late", ", ".join(found.waiting_for) or NOTHING),
+    ]
+
+
+def _alignment(found: CheckpointStats) -> tuple[Row, ...]:
+    longest = max(found.alignment_ms.values(), default=0)
+    latest_first = sorted(found.alignment_ms.items(), key=lambda each: -each[1])
+    return tuple(
+        Row(
+            name,
+            {
+                "instance": Cell(name),
+                "ms": Cell(ms, milliseconds(ms), share=ms / longest if longest else None),
+            },
+        )
+        for name, ms in latest_first
+    )
+
+
+def _clocks(snapshot: TopologySnapshot, now: float) -> tuple[Row, ...]:
+    return tuple(
+        _clock(each.instance, each.clock, now)
+        for each in snapshot.instances
+        if each.clock is not None
+    )
+
+
+def _clock(name: str, clock: ClockStats, now: float) -> Row:
+    silent = Cell(clock.silent_secs, duration(clock.silent_secs)) if clock.waits_for else Cell("")
+    if clock.waits_for and clock.silent_secs > SILENT_WARNING_SECS:
+        silent = Cell(clock.silent_secs, duration(clock.silent_secs), tone=WARNING)
+    return Row(
+        name,
+        {
+            "instance": Cell(name),
+            "watermark": _watermark(clock),
+            "behind": _behind(clock, now),
+            "waits": Cell(clock.waits_for or NOTHING),
+            "silent": silent,
+            "idle": Cell(", ".join(clock.idle) or NOTHING),
+        },
+    )
+
+
+def _watermark(clock: ClockStats) -> Cell:
+    if clock.complete:
+        return Cell("all sources have finished", tone=QUIET)
+    if clock.watermark_ms is None:
+        return Cell("none yet", tone=QUIET)
+    try:
+        shown = datetime.fromtimestamp(clock.watermark_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # event times are the user's own numbers
+        shown = f"{clock.watermark_ms} ms"
+    return Cell(clock.watermark_ms, shown)
+
+
+def _behind(clock: ClockStats, now: float) -> Cell:
+    if clock.complete or clock.watermark_ms is None:
+        return Cell(-1.0, NOTHING)
+    secs = now - clock.watermark_ms / 1000
+    return Cell(secs, duration(secs))

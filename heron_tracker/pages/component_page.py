@@ -1,0 +1,91 @@
+"""A component's page: its tasks side by side, how busy they were, latencies, errors."""
+
+import asyncio
+
+from fastapi import Request
+from nicegui import ui
+
+from heron_core.errors import HeronError
+from heron_tracker.pages.cards import Sentence
+from heron_tracker.pages.component_view import (
+    LATENCIES,
+    TASKS,
+    fine,
+    heat_map,
+    rate_lines,
+)
+from heron_tracker.pages.component_view import (
+    component_page as view_of,
+)
+from heron_tracker.pages.found_problems import FoundProblems
+from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.links import component_page as link_to
+from heron_tracker.pages.tables import LiveTable
+from heron_tracker.pages.texts import plain
+from heron_tracker.service import Service
+from heron_tracker.snapshot import TopologySnapshot, component_of
+
+HISTORY_SECS = 3600
+CHART_SECS = 10.0
+"""Between two looks at the history, which has a point every ten seconds."""
+
+
+def component_page(
+    service: Service, request: Request, topology: str, name: str, problems: FoundProblems
+) -> None:
+    """Draw it, and keep it fresh."""
+    with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
+        sentence = Sentence()
+        facts = Shown(facts_line)
+        ui.label("Tasks").classes("heading")
+        tasks = LiveTable(TASKS, "No numbers have come yet", "Tasks")
+        ui.label("Latency").classes("heading")
+        latencies = LiveTable(LATENCIES, "None was measured yet", "Latencies")
+        ui.label("Last error").classes("heading")
+        traceback = ui.label().classes("trace")
+        ui.label("Busy, by task, in the last hour").classes("heading")
+        busy = ui.echart({}, renderer="canvas").classes("chart")
+        ui.label("Tuples per second in the last hour").classes("heading")
+        rates = ui.echart({}, renderer="svg").classes("chart")
+
+    def refresh() -> None:
+        try:
+            snapshot = service.topology(topology)
+        except HeronError as error:
+            sentence.show(str(error), "quiet")
+            return
+        stats = snapshot.components.get(name)
+        if stats is None:
+            sentence.show(f"{topology} has no numbers of a component `{name}`", "quiet")
+            return
+        found = problems.of(snapshot)
+        view = view_of(snapshot, name, stats, found, service.calendar())
+        sentence.show(view.sentence, view.tone)
+        facts.show(view.facts)
+        tasks.show(view.tasks)
+        latencies.show(view.latencies)
+        traceback.set_text(plain(view.traceback) or "none")
+
+    async def redraw() -> None:
+        snapshot = service.collector.snapshot(topology)
+        if snapshot is None:
+            return
+        now = int(service.calendar())
+        points = fine(
+            await asyncio.to_thread(service.points, snapshot, name, now - HISTORY_SECS, now)
+        )
+        busy.options.update(heat_map(points, _names(snapshot, name), "__capacity"))
+        busy.update()
+        series = {"executed": "__execute-count", "emitted": "__emit-count"}
+        lines = [{**rate_lines({word: points}, each)["series"][0]} for word, each in series.items()]
+        rates.options.update({**rate_lines({}, ""), "series": lines})
+        rates.update()
+
+    keep_fresh(refresh)
+    keep_fresh(redraw, CHART_SECS)
+
+
+def _names(snapshot: TopologySnapshot, component: str) -> dict[int, str]:
+    return {
+        each.task: each.instance for each in snapshot.instances if component_of(each) == component
+    }

@@ -1,0 +1,241 @@
+"""A component's page: its tasks side by side, latencies, errors, queues."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
+from heron_tracker.history import FINE_SECS, Point
+from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.links import topology_page
+from heron_tracker.pages.overview_view import Found
+from heron_tracker.pages.texts import (
+    NOTHING,
+    clock_time,
+    milliseconds,
+    number,
+    rate,
+    share,
+    since,
+    size,
+)
+from heron_tracker.pages.topology_view import age_cell, busy_cell, count_cell, latency_cell
+from heron_tracker.problems import SKEW
+from heron_tracker.snapshot import TopologySnapshot, component_of
+
+TASKS = (
+    Column("instance", "Instance"),
+    Column("state", "State"),
+    Column("work", "Work", is_number=True),
+    Column("share", "Share", is_number=True),
+    Column("busy", "Busy", is_number=True),
+    Column("queue", "Queue", is_number=True),
+    Column("age", "Queue age", is_number=True),
+    Column("pending", "Pending", is_number=True),
+    Column("failed", "Failed", is_number=True),
+    Column("errors", "Errors", is_number=True),
+    Column("restarts", "Restarts", is_number=True),
+    Column("cpu", "CPU", is_number=True),
+    Column("memory", "Memory", is_number=True),
+    Column("container", "Container", is_number=True),
+)
+LATENCIES = (
+    Column("kind", "Latency"),
+    Column("mean", "Mean", is_number=True),
+    Column("p50", "p50", is_number=True),
+    Column("p99", "p99", is_number=True),
+    Column("what", "Of what"),
+)
+KINDS: Mapping[str, str] = {
+    "execute": "one call of the component",
+    "process": "from a tuple's arrival until it is acked there",
+    "complete": "from a spout's emit until all that came of the tuple is acked",
+}
+FAINT, MIDDLE = "#8091a340", "#7b8a99"
+"""Of lines and of texts in pictures: they can be seen on light and dark ground."""
+TRACEBACK_CHARACTERS_MAX = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPage:
+    """What it shows."""
+
+    sentence: str
+    tone: str
+    facts: tuple[tuple[str, str], ...]
+    tasks: Table
+    latencies: Table
+    traceback: str
+
+
+def component_page(
+    snapshot: TopologySnapshot, name: str, stats: ComponentStats, found: Found, now: float
+) -> ComponentPage:
+    """The page; `now` in seconds since 1970."""
+    own = [(problem, at) for problem, at in found if problem.component == name]
+    rows = [each for each in snapshot.instances if component_of(each) == name]
+    return ComponentPage(
+        own[0][0].sentence if own else f"`{name}`: nothing is wrong with it",
+        TONES[own[0][0].kind] if own else GOOD,
+        tuple(_facts(stats, own, now)),
+        tasks_table(snapshot, rows, stats.type == "spout"),
+        latencies_table(stats),
+        (stats.last_error or "")[-TRACEBACK_CHARACTERS_MAX:],
+    )
+
+
+def _facts(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, str]]:
+    facts = [("Since", since(own[0][1], now).removeprefix("since "))] if own else []
+    facts += [
+        ("Kind", stats.type),
+        ("Instances", f"{stats.up} of {stats.instances} up"),
+        ("Executed", f"{number(stats.executed)} ({rate(stats.executed_per_sec)})"),
+        ("Emitted", f"{number(stats.emitted)} ({rate(stats.emitted_per_sec)})"),
+        ("Acked", number(stats.acked)),
+        ("Failed", number(stats.failed)),
+        ("Waiting", f"{number(stats.queue_tuples)} tuples, {size(stats.queue_bytes)}"),
+    ]
+    return facts
+
+
+def tasks_table(snapshot: TopologySnapshot, rows: Sequence[InstanceStats], is_spout: bool) -> Table:
+    """The tasks side by side: who does more than an even share stands out."""
+    work = {each.task: _work(each, is_spout) for each in rows}
+    total = sum(work.values())
+    return Table(
+        TASKS,
+        tuple(
+            _task(snapshot, each, work[each.task], total, 1 / len(rows), is_spout) for each in rows
+        ),
+    )
+
+
+def _work(instance: InstanceStats, is_spout: bool) -> float:
+    return instance.emitted_per_sec if is_spout else instance.executed_per_sec
+
+
+def _task(
+    snapshot: TopologySnapshot, each: InstanceStats, work: float, total: float, even: float,
+    is_spout: bool,
+) -> Row:  # fmt: skip
+    part = work / total if total else 0.0
+    is_skewed = even < 1 and part >= SKEW * even
+    return Row(
+        each.instance,
+        {
+            "instance": Cell(
+                each.instance,
+                href=topology_page(snapshot.name, "profile", instance=each.instance),
+            ),
+            "state": _state(snapshot, each),
+            "work": Cell(work, rate(work)),
+            "share": Cell(part, share(part), tone=WARNING if is_skewed else "", share=part),
+            "busy": busy_cell(each.capacity, not is_spout),
+            "queue": Cell(each.queue_tuples, number(each.queue_tuples)),
+            "age": age_cell(each.queue_secs),
+            "pending": Cell(each.pending, number(each.pending)),
+            "failed": count_cell(each.failed),
+            "errors": count_cell(each.errors),
+            "restarts": count_cell(each.restarts),
+            "cpu": Cell(each.cpu_share, share(each.cpu_share)),
+            "memory": Cell(each.memory_bytes, size(each.memory_bytes)),
+            "container": Cell(each.container),
+        },
+    )
+
+
+def _state(snapshot: TopologySnapshot, each: InstanceStats) -> Cell:
+    stats = snapshot.stats
+    if stats is not None and each.task in stats.errors:
+        return Cell("cannot start", tone=BAD)
+    if not each.up:
+        return Cell("down", tone=BAD)
+    if each.stuck_secs:
+        return Cell("stuck", tone=BAD)
+    pause = stats.paused.get(each.task) if stats is not None else None
+    if pause is not None and pause.because_of:
+        return Cell(f"paused by {pause.because_of[0]}", tone=WARNING)
+    return Cell("up", tone=GOOD)
+
+
+def latencies_table(stats: ComponentStats) -> Table:
+    """What was measured of its tuples."""
+    found: Mapping[str, LatencyStats] = {
+        "execute": stats.latency.execute,
+        "process": stats.latency.process,
+        "complete": stats.latency.complete,
+    }
+    rows = [
+        Row(
+            kind,
+            {
+                "kind": Cell(kind),
+                "mean": Cell(each.mean_ms, milliseconds(each.mean_ms)),
+                "p50": latency_cell(each.p50_ms),
+                "p99": latency_cell(each.p99_ms),
+                "what": Cell(KINDS[kind], tone=QUIET),
+            },
+        )
+        for kind, each in found.items()
+        if each.mean_ms is not None
+    ]
+    return Table(LATENCIES, tuple(rows))
+
+
+def fine(points: Sequence[Point]) -> list[Point]:
+    """Those of ten seconds, in order: what they were rolled up to would count twice."""
+    return sorted((each for each in points if each.secs == FINE_SECS), key=lambda each: each.at)
+
+
+def heat_map(points: Sequence[Point], names: Mapping[int, str], series: str) -> dict[str, Any]:
+    """Options of ECharts: a row for each task, a column for each point of time, the darker the more
+    of a share (0 to 1)."""
+    times = sorted({each.at for each in points})
+    tasks = sorted(names)
+    columns = {at: index for index, at in enumerate(times)}
+    rows = {task: index for index, task in enumerate(tasks)}
+    data = [
+        [columns[point.at], rows[task], round(values.get(series, 0.0), 3)]
+        for point in points
+        for task, values in point.values.items()
+        if task in rows
+    ]
+    return {
+        "animation": False,
+        "tooltip": {"show": True, "confine": True},
+        "grid": {"left": 8, "right": 12, "top": 12, "bottom": 8, "containLabel": True},
+        "textStyle": {"color": MIDDLE},
+        "xAxis": {"type": "category", "data": [clock_time(at) for at in times],
+                  "axisLabel": {"color": MIDDLE, "hideOverlap": True}},
+        "yAxis": {"type": "category", "data": [names[task] for task in tasks],
+                  "axisLabel": {"color": MIDDLE}},
+        "visualMap": {
+            "min": 0, "max": 1, "show": False,
+            "inRange": {"color": ["#dbe7f6", "#f9a825", "#c62828"]},
+        },
+        "series": [{"type": "heatmap", "data": data, "name": NOTHING}],
+    }  # fmt: skip
+
+
+def rate_lines(found: Mapping[str, Sequence[Point]], series: str) -> dict[str, Any]:
+    """Options of ECharts: tuples per second over time, a line for each component."""
+    lines = [
+        {
+            "type": "line", "name": name, "showSymbol": False,
+            "data": [[each.at * 1000, round(_sum(each, series) / each.secs, 2)] for each in points],
+        }
+        for name, points in found.items()
+    ]  # fmt: skip
+    return {
+        "animation": False,
+        "tooltip": {"trigger": "axis", "confine": True},
+        "legend": {"type": "scroll", "top": 4},
+        "grid": {"left": 8, "right": 16, "top": 36, "bottom": 8, "containLabel": True},
+        "xAxis": {"type": "time", "axisLabel": {"hideOverlap": True}},
+        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": FAINT}}},
+        "series": lines,
+    }
+
+
+def _sum(point: Point, series: str) -> float:
+    return sum(values.get(series, 0.0) for values in point.values.values())

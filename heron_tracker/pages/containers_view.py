@@ -1,0 +1,118 @@
+"""Containers and hosts: every process with its CPU and memory."""
+
+from dataclasses import dataclass
+
+from heron_core.plans import ContainerPlan
+from heron_core.stats import InstanceStats
+from heron_tracker.pages.cells import BAD, GOOD, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.links import component_page, topology_page
+from heron_tracker.pages.texts import NOTHING, duration, number, share, size
+from heron_tracker.pages.topology_view import busy_cell, count_cell
+from heron_tracker.snapshot import TopologySnapshot, component_of
+
+CONTAINERS = (
+    Column("container", "Container", is_number=True),
+    Column("host", "Host"),
+    Column("state", "State"),
+    Column("since", "Registered for", is_number=True),
+    Column("pid", "Stream manager's pid", is_number=True),
+    Column("instances", "Instances", is_number=True),
+    Column("cpu", "CPU of instances", is_number=True),
+    Column("memory", "Memory of instances", is_number=True),
+    Column("waiting", "Tuples waiting", is_number=True),
+    Column("dropped", "Dropped", is_number=True),
+)
+PROCESSES = (
+    Column("instance", "Instance"),
+    Column("container", "Container", is_number=True),
+    Column("host", "Host"),
+    Column("pid", "pid", is_number=True),
+    Column("cpu", "CPU", is_number=True),
+    Column("busy", "Busy", is_number=True),
+    Column("memory", "Memory", is_number=True),
+    Column("restarts", "Restarts", is_number=True),
+    Column("log", "Log"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainersPage:
+    """What it shows."""
+
+    facts: tuple[tuple[str, str], ...]
+    containers: Table
+    processes: Table
+
+
+def containers_page(snapshot: TopologySnapshot) -> ContainersPage:
+    """All containers and processes, as far as their numbers are known."""
+    rows = snapshot.instances
+    hosts = {snapshot.host_of(each.id) for each in snapshot.packing.containers}
+    facts = (
+        ("Hosts", ", ".join(sorted(hosts)) or NOTHING),
+        ("Cluster", snapshot.cluster),
+        ("CPU of instances", _cores(sum(each.cpu_share for each in rows))),
+        ("Memory of instances", size(sum(each.memory_bytes for each in rows))),
+        ("Topology master", _master(snapshot)),
+    )
+    containers = tuple(_container(snapshot, each) for each in snapshot.packing.containers)
+    processes = tuple(_process(snapshot, each) for each in rows)
+    return ContainersPage(facts, Table(CONTAINERS, containers), Table(PROCESSES, processes))
+
+
+def _cores(cpu_share: float) -> str:
+    return f"{cpu_share:.2f} cores"
+
+
+def _master(snapshot: TopologySnapshot) -> str:
+    node = snapshot.master
+    return f"pid {node.get('pid')} on {node.get('host')}" if node else "none at present"
+
+
+def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
+    stats = snapshot.stats
+    registered = snapshot.registered.get(plan.id)
+    manager = stats.stream_managers.get(plan.id) if stats is not None else None
+    rows = [each for each in snapshot.instances if each.container == plan.id]
+    is_up = stats is not None and plan.id in stats.containers
+    waiting = sum(manager.waiting_tuples.values()) if manager is not None else 0
+    cpu, memory = sum(x.cpu_share for x in rows), sum(x.memory_bytes for x in rows)
+    return Row(
+        str(plan.id),
+        {
+            "container": Cell(plan.id),
+            "host": Cell(snapshot.host_of(plan.id)),
+            "state": Cell("up", tone=GOOD) if is_up else Cell("silent", tone=BAD),
+            "since": Cell(registered.secs, duration(registered.secs))
+            if registered is not None
+            else Cell(-1.0, NOTHING),
+            "pid": Cell(registered.pid if registered is not None else NOTHING),
+            "instances": Cell(len(plan.instances)),
+            "cpu": Cell(cpu, _cores(cpu)),
+            "memory": Cell(memory, size(memory)),
+            "waiting": Cell(waiting, number(waiting)),
+            "dropped": count_cell(manager.dropped if manager is not None else 0),
+        },
+    )
+
+
+def _process(snapshot: TopologySnapshot, each: InstanceStats) -> Row:
+    component = component_of(each)
+    log = f"{component}-{each.task}.log"
+    return Row(
+        each.instance,
+        {
+            "instance": Cell(each.instance, href=component_page(snapshot.name, component)),
+            "container": Cell(each.container),
+            "host": Cell(snapshot.host_of(each.container)),
+            "pid": Cell(each.pid if each.pid is not None else NOTHING),
+            "cpu": Cell(
+                each.cpu_share, share(each.cpu_share), share=each.cpu_share,
+                tone=WARNING if each.cpu_share >= 0.9 else "",
+            ),
+            "busy": busy_cell(each.capacity, counts=False),
+            "memory": Cell(each.memory_bytes, size(each.memory_bytes)),
+            "restarts": count_cell(each.restarts),
+            "log": Cell(log, href=topology_page(snapshot.name, "logs", file=log)),
+        },
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""What flows along each edge of a topology, and the path on which tuples take longest."""
+
+from collections.abc import Mapping
+
+from heron_core.stats import ComponentStats
+from heron_core.topology import TopologySpec
+from heron_graph.graph import graph_of
+from heron_graph.layers import layers_of
+
+Edge = tuple[str, str]
+
+
+def edges_of(spec: TopologySpec) -> tuple[Edge, ...]:
+    """Each pair of components that streams join, once."""
+    found = {
+        (entry.component, each.name): None
+        for each in spec.components
+        for entry in each.inputs
+        if entry.component in spec.by_name
+    }
+    return tuple(found)
+
+
+def flows(spec: TopologySpec, components: Mapping[str, ComponentStats]) -> dict[Edge, float]:
+    """edge -> about how many tuples a second: what its reader executes, divided over the readers'
+    sources by what these emit, since nobody counts edges apart."""
+    edges = edges_of(spec)
+    found: dict[Edge, float] = {}
+    for source, target in edges:
+        emitted = {name: _emitted(components, name) for name, each in edges if each == target}
+        total = sum(emitted.values())
+        part = emitted[source] / total if total else 1 / len(emitted)
+        reader = components.get(target)
+        found[source, target] = part * (reader.executed_per_sec if reader is not None else 0.0)
+    return found
+
+
+def _emitted(components: Mapping[str, ComponentStats], name: str) -> float:
+    found = components.get(name)
+    return found.emitted_per_sec if found is not None else 0.0
+
+
+def stay_ms(component: ComponentStats) -> float:
+    """How long a tuple is about in a component: what it waits, and what its work takes."""
+    if component.type == "spout":
+        return 0.0
+    worked = component.latency.process.mean_ms or component.latency.execute.mean_ms or 0.0
+    return component.queue_secs * 1000 + worked
+
+
+def critical_path(
+    spec: TopologySpec, components: Mapping[str, ComponentStats]
+) -> tuple[tuple[str, ...], float]:
+    """The path on which a tuple takes longest, and how long in milliseconds. Edges that close a
+    cycle do not count."""
+    layers = layers_of(graph_of(spec))
+    before: dict[str, list[str]] = {}
+    for source, target in layers.paths:
+        before.setdefault(target, []).append(source)
+    found: dict[str, tuple[tuple[str, ...], float]] = {}
+    for name in (each for column in layers.columns for each in column):
+        if name not in spec.by_name:  # a waypoint
+            continue
+        ways = [found[each] for each in before.get(name, ())]
+        path, stay = max(ways, key=lambda each: each[1], default=((), 0.0))
+        own = stay_ms(components[name]) if name in components else 0.0
+        found[name] = ((*path, name), stay + own)
+    return max(found.values(), key=lambda each: each[1], default=((), 0.0))

@@ -1,0 +1,29 @@
+"""The front page: all topologies."""
+
+from fastapi import Request
+
+from heron_tracker.pages.cards import Cards, Sentence
+from heron_tracker.pages.found_problems import FoundProblems
+from heron_tracker.pages.frame import frame, keep_fresh
+from heron_tracker.pages.overview_view import COLUMNS, overview
+from heron_tracker.pages.tables import LiveTable
+from heron_tracker.service import Service
+
+
+def front_page(service: Service, request: Request, problems: FoundProblems) -> None:
+    """Draw it, and keep it fresh."""
+    with frame(request, "Topologies"):
+        sentence = Sentence()
+        cards = Cards(names_topology=True)
+        table = LiveTable(COLUMNS, "No topology is running", "All topologies")
+
+    def refresh() -> None:
+        found = [(each, problems.of(each)) for each in service.collector.snapshots()]
+        for each, _ in found:  # it counts as looked at
+            service.collector.snapshot(each.name)
+        view = overview(found, service.calendar())
+        sentence.show(view.sentence, view.tone)
+        cards.show(view.cards)
+        table.show(view.table)
+
+    keep_fresh(refresh)

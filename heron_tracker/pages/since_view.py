@@ -1,0 +1,30 @@
+"""Since when a bolt is too busy, by the history: the service may have been started after that."""
+
+from collections.abc import Sequence
+
+from heron_tracker.history import Point
+from heron_tracker.problems import BUSY, Problem, ProblemKind
+
+KINDS = frozenset({ProblemKind.BOTTLENECK, ProblemKind.SKEWED})
+"""Problems that the history shows: somebody is busy nearly all the time."""
+SHARE = 0.8 * BUSY
+"""In the mean of a point: at its beginning and between two bursts it is less."""
+GAP_SECS = 60
+"""Without a point for longer nobody knows what was."""
+SERIES = "__capacity"
+
+
+def busy_since(points: Sequence[Point], problem: Problem, at: float) -> float:
+    """The beginning of the points before `at` without a break in which the busiest task of the
+    component was too busy; `at` for a problem of another kind, or if there are none."""
+    if problem.kind not in KINDS:
+        return at
+    since = at
+    for point in sorted(points, key=lambda each: each.at, reverse=True):
+        if point.at >= since:
+            continue
+        busiest = max((each.get(SERIES, 0.0) for each in point.values.values()), default=0.0)
+        if since - (point.at + point.secs) > GAP_SECS or busiest < SHARE:
+            break
+        since = float(point.at)
+    return since

@@ -1,0 +1,98 @@
+"""A topology's page: what holds it back, its graph, its components, what happened, actions."""
+
+import asyncio
+
+from fastapi import Request
+from nicegui import ui
+
+from heron_core.errors import StateStoreError
+from heron_core.operations import Operation
+from heron_tracker.envelope import NotFound
+from heron_tracker.history import Point
+from heron_tracker.pages.actions_panel import ActionsPanel
+from heron_tracker.pages.cards import Cards, Sentence
+from heron_tracker.pages.component_page import CHART_SECS, HISTORY_SECS
+from heron_tracker.pages.component_view import fine, rate_lines
+from heron_tracker.pages.found_problems import FoundProblems
+from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.graph_panel import GraphPanel
+from heron_tracker.pages.permission import Refused
+from heron_tracker.pages.tables import LiveTable
+from heron_tracker.pages.topology_view import (
+    COMPONENTS,
+    EVENTS,
+    events_table,
+)
+from heron_tracker.pages.topology_view import (
+    topology_page as view_of,
+)
+from heron_tracker.service import Service
+from heron_tracker.snapshot import TopologySnapshot
+from scheduler.operations import Requests
+
+LINES_MAX = 20
+"""In the chart: more cannot be told apart."""
+
+
+def topology_page(
+    service: Service, request: Request, name: str, problems: FoundProblems, refused: Refused
+) -> None:
+    """Draw it, and keep it fresh."""
+    with frame(request, name, name, ""):
+        sentence = Sentence()
+        facts = Shown(facts_line)
+        cards = Cards(names_topology=False)
+        actions = ActionsPanel(service, name, lambda: refused(request.headers))
+        graph = GraphPanel(name)
+        ui.label("Components").classes("heading")
+        components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")
+        ui.label("Tuples per second in the last hour").classes("heading")
+        rates = ui.echart({}, renderer="svg").classes("chart")
+        ui.label("What happened").classes("heading")
+        events = LiveTable(EVENTS, "Nothing worth telling yet", "Events")
+
+    async def refresh() -> None:
+        try:
+            snapshot = service.topology(name)
+        except NotFound:
+            sentence.show(f"{name} is not running: it has ended, or was never submitted", "quiet")
+            return
+        operations = await asyncio.to_thread(_operations, service, name)
+        found = problems.of(snapshot)
+        view = view_of(snapshot, found, service.calendar())
+        sentence.show(view.sentence, view.tone)
+        facts.show(view.facts)
+        cards.show(view.cards)
+        actions.show(snapshot, operations)
+        graph.show(snapshot, [each for each, _ in found])
+        components.show(view.components)
+        events.show(events_table(snapshot, operations))
+
+    async def redraw() -> None:
+        snapshot = service.collector.snapshot(name)
+        if snapshot is None:
+            return
+        found = await asyncio.to_thread(_history, service, snapshot)
+        rates.options.update(rate_lines(found, "__execute-count"))
+        rates.update()
+
+    keep_fresh(refresh)
+    keep_fresh(redraw, CHART_SECS)
+
+
+def _operations(service: Service, name: str) -> dict[int, Operation]:
+    """What was asked for; nothing while the state store cannot be reached."""
+    try:
+        return Requests(service.store, name).all()
+    except StateStoreError:
+        return {}
+
+
+def _history(service: Service, snapshot: TopologySnapshot) -> dict[str, list[Point]]:
+    """bolt -> its points of the last hour."""
+    now = int(service.calendar())
+    bolts = [name for name, each in snapshot.components.items() if each.type == "bolt"]
+    return {
+        name: fine(service.points(snapshot, name, now - HISTORY_SECS, now))
+        for name in bolts[:LINES_MAX]
+    }

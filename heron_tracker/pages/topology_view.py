@@ -1,0 +1,208 @@
+"""A topology's page: the sentence, what is wrong, its components, what happened, what was asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from heron_core.operations import Operation, State
+from heron_core.stats import ComponentStats, TopologyStats
+from heron_core.topology_events import BAD_KINDS, event_text
+from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.links import component_page
+from heron_tracker.pages.overview_view import Found, ProblemCard, lag_secs, problem_card, standing
+from heron_tracker.pages.overview_view import throughput as throughput_of
+from heron_tracker.pages.texts import (
+    NOTHING,
+    clock_time,
+    duration,
+    milliseconds,
+    number,
+    rate,
+    share,
+    since,
+)
+from heron_tracker.snapshot import TopologySnapshot
+
+EVENTS_SHOWN = 60
+BUSY_WARNING = 0.9
+COMPONENTS = (
+    Column("name", "Component"),
+    Column("matter", "State"),
+    Column("instances", "Instances", is_number=True),
+    Column("executed", "Executed/s", is_number=True),
+    Column("emitted", "Emitted/s", is_number=True),
+    Column("busy", "Busy", is_number=True),
+    Column("queue", "Queue", is_number=True),
+    Column("age", "Queue age", is_number=True),
+    Column("latency", "Latency p50", is_number=True),
+    Column("p99", "p99", is_number=True),
+    Column("failed", "Failed", is_number=True),
+    Column("errors", "Errors", is_number=True),
+)
+EVENTS = (Column("at", "Time"), Column("kind", "Kind"), Column("text", "What happened"))
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPage:
+    """What stands above and below the graph."""
+
+    sentence: str
+    tone: str
+    facts: tuple[tuple[str, str], ...]
+    """Name and value, in a line."""
+    cards: tuple[ProblemCard, ...]
+    """The problems besides the one in the sentence."""
+    components: Table
+
+
+def topology_page(snapshot: TopologySnapshot, found: Found, now: float) -> TopologyPage:
+    """The page; `now` in seconds since 1970."""
+    tone = TONES[found[0][0].kind] if found else GOOD
+    if not found and (snapshot.state != "RUNNING" or snapshot.stats is None):
+        tone = QUIET
+    return TopologyPage(
+        standing(snapshot, found),
+        tone,
+        (*_since(found, now), *_facts(snapshot, now)),
+        tuple(problem_card(snapshot.name, problem, at, now) for problem, at in found[1:]),
+        components_table(snapshot, found),
+    )
+
+
+def _since(found: Found, now: float) -> tuple[tuple[str, str], ...]:
+    """Of what the sentence says."""
+    return (("Since", since(found[0][1], now).removeprefix("since ")),) if found else ()
+
+
+def _facts(snapshot: TopologySnapshot, now: float) -> list[tuple[str, str]]:
+    stats = snapshot.stats
+    facts = [("State", snapshot.state)]
+    if snapshot.submitted_secs:
+        facts.append(("Running", since(snapshot.submitted_secs, now).removeprefix("since ")))
+    if stats is None:
+        return facts
+    facts += [("Throughput", rate(throughput_of(stats))), ("Lag", duration(lag_secs(stats)))]
+    if stats.in_flight is not None:
+        facts.append(("In flight", number(stats.in_flight)))
+    latency = next(
+        (x.latency.complete for x in stats.components.values() if x.latency.complete.p50_ms), None
+    )
+    if latency is not None:
+        range_text = f"p50 {milliseconds(latency.p50_ms)}, p99 {milliseconds(latency.p99_ms)}"
+        facts.append(("Spout to ack", range_text))
+    facts.append(("Containers", f"{len(stats.containers)} of {len(stats.containers_expected)}"))
+    facts.append(("Mode", "at least once" if stats.tracked else _mode(stats)))
+    if now - snapshot.stats_at > 5:
+        facts.append(("Numbers of", clock_time(snapshot.stats_at)))
+    return facts
+
+
+def _mode(stats: TopologyStats) -> str:
+    return "effectively once" if stats.checkpoints is not None else "at most once"
+
+
+def components_table(snapshot: TopologySnapshot, found: Found) -> Table:
+    """A row for each component, in the topology's order."""
+    matters = {problem.component: problem for problem, _ in reversed(found)}
+    rows = []
+    for name, each in snapshot.components.items():
+        problem = matters.get(name)
+        paused = any(
+            pause.because_of and pause.instance.rpartition("[")[0] == name
+            for pause in (snapshot.stats.paused.values() if snapshot.stats else ())
+        )
+        matter = problem.kind.value if problem else "paused" if paused else "ok"
+        tone = TONES[problem.kind] if problem else WARNING if paused else GOOD
+        rows.append(_component_row(snapshot.name, name, each, Cell(matter, tone=tone)))
+    return Table(COMPONENTS, tuple(rows))
+
+
+def _component_row(topology: str, name: str, each: ComponentStats, matter: Cell) -> Row:
+    latency = each.latency.complete if each.type == "spout" else each.latency.execute
+    up = str(each.instances) if each.up == each.instances else f"{each.up} of {each.instances}"
+    return Row(
+        name,
+        {
+            "name": Cell(name, href=component_page(topology, name)),
+            "matter": matter,
+            "instances": Cell(each.instances, up, tone="" if each.up == each.instances else BAD),
+            "executed": Cell(each.executed_per_sec, rate(each.executed_per_sec)),
+            "emitted": Cell(each.emitted_per_sec, rate(each.emitted_per_sec)),
+            "busy": busy_cell(each.capacity, each.type == "bolt"),
+            "queue": Cell(each.queue_tuples, number(each.queue_tuples)),
+            "age": age_cell(each.queue_secs),
+            "latency": latency_cell(latency.p50_ms),
+            "p99": latency_cell(latency.p99_ms),
+            "failed": count_cell(each.failed),
+            "errors": count_cell(each.errors),
+        },
+    )
+
+
+def busy_cell(capacity: float, counts: bool = True) -> Cell:
+    """How busy somebody is; a spout always has something to do."""
+    tone = WARNING if counts and capacity >= BUSY_WARNING else ""
+    return Cell(capacity, share(capacity), tone=tone, share=capacity)
+
+
+def age_cell(secs: float) -> Cell:
+    """How long a queue takes."""
+    return Cell(secs, duration(secs) if secs else NOTHING, tone=WARNING if secs > 1 else "")
+
+
+def latency_cell(value: float | None) -> Cell:
+    """A latency that may not have been measured."""
+    return Cell(-1.0 if value is None else value, milliseconds(value))
+
+
+def count_cell(count: int) -> Cell:
+    """A number that should be zero."""
+    return Cell(count, number(count), tone=BAD if count else QUIET)
+
+
+def events_table(snapshot: TopologySnapshot, operations: Mapping[int, Operation]) -> Table:
+    """What happened and what was asked for, the newest first."""
+    rows = [
+        (event.at, Row(
+            f"event {event.at} {at}",
+            {
+                "at": Cell(event.at, clock_time(event.at)),
+                "kind": Cell(event.kind, tone=BAD if event.kind in BAD_KINDS else QUIET),
+                "text": Cell(event_text(event).partition(": ")[2]),
+            },
+        ))
+        for at, event in enumerate(snapshot.stats.events if snapshot.stats is not None else ())
+    ]  # fmt: skip
+    rows += [(_asked_at(each), operation_row(at, each)) for at, each in operations.items()]
+    newest = sorted(rows, key=lambda row: row[0], reverse=True)[:EVENTS_SHOWN]
+    return Table(EVENTS, tuple(row for _, row in newest))
+
+
+def _asked_at(operation: Operation) -> float:
+    try:
+        return datetime.fromisoformat(operation.asked_at).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def operation_row(at: int, operation: Operation) -> Row:
+    """A request: who asked, and how far it has come."""
+    tones = {State.DONE: GOOD, State.FAILED: BAD}
+    asked_at = _asked_at(operation)
+    return Row(
+        f"request {at}",
+        {
+            "at": Cell(asked_at, clock_time(asked_at)),
+            "kind": Cell(
+                f"{operation.kind.value} {operation.state.value.lower()}",
+                tone=tones.get(operation.state, WARNING),
+            ),
+            "text": Cell(operation_text(operation)),
+        },
+    )
+
+
+def operation_text(operation: Operation) -> str:
+    """Who asked for what, and what has become of it."""
+    how = operation.reason or operation.progress or "; ".join(operation.notes)
+    return f"asked by {operation.requester}" + (f": {how}" if how else "")

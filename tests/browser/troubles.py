@@ -1,0 +1,131 @@
+"""Topologies with one trouble each, and one without any that takes checkpoints."""
+
+import time
+
+from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+
+PER_SEC = 100
+WORDS = ["storm", "heron", "spout", "bolt", "tuple", "stream", "worker", "topology"]
+
+
+class Paced(Spout):
+    """PER_SEC words a second, most of them the same if `test.hot` says so."""
+
+    outputs = ["word", "number"]
+
+    def initialize(self, config, context):
+        self.number, self.due = 0, time.monotonic()
+        self.hot = bool(config.get("test.hot"))
+
+    def next_tuple(self):
+        now = time.monotonic()
+        self.due = max(self.due, now - 0.5)
+        while self.due <= now:
+            self.due += 1 / PER_SEC
+            self.number += 1
+            is_hot = self.hot and self.number % 10
+            word = "hot" if is_hot else WORDS[self.number % len(WORDS)]
+            self.emit([word, self.number], tup_id=self.number)
+
+
+class Pass(Bolt):
+    outputs = ["word", "number"]
+
+    def process(self, tup):
+        self.emit(tup.values, anchors=[tup])
+        self.ack(tup)
+
+
+class Last(Bolt):
+    def process(self, tup):
+        self.ack(tup)
+
+
+class Slow(Bolt):
+    """50 a second in each instance."""
+
+    def process(self, tup):
+        time.sleep(0.02)
+        self.ack(tup)
+
+
+class Picky(Bolt):
+    """A bug that every tenth tuple hits."""
+
+    def process(self, tup):
+        if tup.values[1] % 10 == 0:
+            raise ValueError(f"no price for {tup.values[0]!r}")
+        self.ack(tup)
+
+
+class Waits(Bolt):
+    """A call without a timeout to a server that has died."""
+
+    def process(self, tup):
+        time.sleep(3600)
+
+
+class Counts(StatefulComponent, Bolt):
+    outputs = ["word", "count"]
+
+    def init_state(self, state):
+        self.counts = state
+
+    def pre_save(self, checkpoint_id):
+        pass
+
+    def process(self, tup):
+        word = tup.values[0]
+        count = self.counts.get(word, 0) + 1
+        self.counts.put(word, count)
+        self.emit([word, count], anchors=[tup])
+        self.ack(tup)
+
+
+class SlowBolt(Topology):
+    words = Paced.spec()
+    clean = Pass.spec(inputs=[words])
+    store = Slow.spec(inputs=[clean])
+
+
+class SkewedKey(Topology):
+    config = {"test.hot": True}
+
+    words = Paced.spec()
+    count = Slow.spec(par=3, inputs={words: Grouping.fields("word")})
+
+
+class FailingBolt(Topology):
+    config = {"topology.reliability.mode": "ATLEAST_ONCE"}
+
+    words = Paced.spec()
+    price = Picky.spec(inputs=[words])
+
+
+class StuckCall(Topology):
+    config = {"topology.stuck.report.secs": 1}
+
+    words = Paced.spec()
+    fetch = Waits.spec(inputs=[words])
+
+
+class KilledContainer(Topology):
+    config = {"topology.stmgrs": 2}
+
+    words = Paced.spec()
+    last = Last.spec(par=2, inputs=[words])
+
+
+class Healthy(Topology):
+    config = {
+        "topology.reliability.mode": "EFFECTIVELY_ONCE",
+        "topology.stateful.checkpoint.interval.seconds": 5,
+        "topology.stmgrs": 2,
+    }
+
+    words = Paced.spec(par=2)
+    clean = Pass.spec(par=2, inputs=[words])
+    count = Counts.spec(par=2, inputs={clean: Grouping.fields("word")})
+    archive = Last.spec(inputs=[clean])
+    alarm = Last.spec(inputs=[count])

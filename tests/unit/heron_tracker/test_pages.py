@@ -1,0 +1,120 @@
+"""The pages as NiceGUI draws them, without a browser, and who may reach them."""
+
+import asyncio
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_support import Asked
+from tracker_support import snapshot, stats
+
+from heron_io.state_store.file_store import FileStore
+from heron_tracker.access import refusal
+from heron_tracker.application import as_from_a_page
+from heron_tracker.options import Options
+from heron_tracker.pages import mounting
+from heron_tracker.pages.notes import NOT_INSTALLED
+
+RETRIES = 300
+"""Of a tenth of a second each: what is pushed comes when it comes."""
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    """The service over one topology."""
+    store = FileStore(str(tmp_path / "state"))
+    made = Asked(lambda name: snapshot(stats({"count": {"capacity": 0.99}})), store)
+    yield made
+    made.close()
+    store.close()
+
+
+def test_the_pages_say_what_is_wrong_and_stay_within_the_topology(asked: Asked) -> None:
+    """The front page, and a click on the topology."""
+    kept = dict(sys.modules)
+    try:
+        asyncio.run(_visit(asked))
+    finally:  # the simulation forgets the modules of its pages
+        sys.modules.update(kept)
+
+
+async def _visit(asked: Asked) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of NiceGUI's own imports
+        from nicegui import ui
+        from nicegui.testing.user_simulation import user_simulation
+
+        from heron_tracker.pages.site import add_pages
+    async with user_simulation(lambda: None) as user:
+        add_pages(asked.service, lambda headers: "only operators")
+        await user.open("/")
+        await user.should_see("bottleneck", retries=RETRIES)
+        await user.should_see(kind=ui.table, retries=RETRIES)
+        await user.open("/ui/topology/words")
+        await user.should_see("Deactivate", retries=RETRIES)
+        user.find("Deactivate").click()
+        user.find("Yes, deactivate").click()
+        await user.should_see("only operators", retries=RETRIES)
+        for tab in ("containers", "checkpoints", "configuration", "profile", "component/count"):
+            await user.open(f"/ui/topology/words/{tab}")
+            await user.should_see("heronpy", retries=RETRIES)
+
+
+def test_without_nicegui_the_rest_works_and_says_how_to_get_the_pages(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra is not installed."""
+    monkeypatch.setattr(mounting, "are_installed", lambda: False)
+    page = asked.get("/")
+    assert (page.status, page.text) == (503, NOT_INSTALLED + "\n")
+    assert asked.get("/topologies").status == 200
+    assert asked.get("/nothing/here").json["status"] == "failure"
+
+
+def _websocket(asked: Asked, headers: dict[str, str]) -> list[dict[str, Any]]:
+    """What the service says to a websocket before anything is sent over it."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(dict(message))
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    scope = {
+        "type": "websocket", "path": "/_nicegui_ws/socket.io/", "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+
+    async def connect() -> None:
+        await asked.application(scope, receive, send)
+
+    asyncio.run(connect())
+    return sent
+
+
+def test_another_site_s_page_cannot_open_the_websocket(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither from another origin, nor by a name that is not this machine's."""
+    monkeypatch.setattr(mounting, "are_installed", lambda: False)
+    mine = {"host": "127.0.0.1:8889", "origin": "http://127.0.0.1:8889"}
+    reasons = [
+        _websocket(asked, {**mine, **changed})[0].get("reason", "")
+        for changed in ({}, {"origin": "http://evil.example"}, {"host": "evil.example"})
+    ]
+    assert reasons[0] == ""
+    assert "another site" in reasons[1]
+    assert "this machine" in reasons[2]
+
+
+def test_a_page_may_do_what_its_reader_may_do() -> None:
+    """A link on another site may lead to the page; the token is asked for all the same."""
+    options = Options(token="0123456789abcdef")
+    headers = {"authorization": "Bearer 0123456789abcdef", "sec-fetch-site": "cross-site"}
+    assert refusal("POST", headers, options) is not None
+    assert refusal("POST", as_from_a_page(headers), options) is None
+    assert refusal("POST", as_from_a_page({"cookie": "x=y"}), options) is not None
