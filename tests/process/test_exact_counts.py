@@ -113,7 +113,7 @@ def scale(place: Place, running: Running) -> None:
     fewer = update("count:2")
     survivors = kill(running, title_of(running, "heron: left[0]"))
     fewer.wait().succeeded()
-    survivors.pop(added)
+    survivors.pop(added, None)
     running.until(lambda: added not in pids(), "the instance that was removed ends")
     now = pids()
     assert {title: now.get(title) for title in survivors} == survivors
