@@ -6,7 +6,7 @@ Task ids start at 1 and are global to the topology, component indexes start at 0
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -131,6 +131,9 @@ class Restore:
     members: Mapping[int, int] | None = None
     """task -> incarnation of the process that has it; None as long as not all of them have: until
     then nothing is emitted or processed, and never by a process that is not among them."""
+    former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """component -> the tasks that it had when the checkpoint was taken, in order, of those that may
+    have others now: theirs are the states that are divided among its tasks."""
 
 
 @dataclass(frozen=True)
@@ -233,9 +236,11 @@ def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
 
 def _restore_to_json(restore: Restore) -> dict[str, Any]:
     members = restore.members
+    former = {name: list(tasks) for name, tasks in restore.former.items()}
     return {
         "checkpoint": restore.checkpoint,
         "members": None if members is None else {str(task): who for task, who in members.items()},
+        **({"former": former} if former else {}),
     }
 
 
@@ -246,10 +251,14 @@ def _restore_from_json(data: Mapping[str, Any] | None) -> Restore | None:
     restore = Restore(
         data["checkpoint"],
         None if members is None else {int(task): who for task, who in members.items()},
+        {name: tuple(tasks) for name, tasks in data.get("former", {}).items()},
     )
-    if not all(
-        type(each) is int for each in (restore.checkpoint, *(restore.members or {}).values())
-    ):
+    numbers = (
+        restore.checkpoint,
+        *(restore.members or {}).values(),
+        *(task for tasks in restore.former.values() for task in tasks),
+    )
+    if not all(type(each) is int for each in numbers):
         raise ValueError(f"a restore of {reprlib.repr(data):.200}")
     return restore
 

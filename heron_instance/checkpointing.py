@@ -5,15 +5,18 @@ component and its driver, and does the rest: it is what `Host` names.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heron_core.errors import HeronError, StateError
+from heron_core.plans import PackingPlan
+from heron_core.state.restore_plan import Share, share_of
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
 from heron_core.wire.packets import checkpoint_of, encode_barrier
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SaveState, SendControl
-from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.driver import ComponentDriver, Exchanged
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.own_states import OwnStates
@@ -52,16 +55,25 @@ class Host(Protocol):
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What an instance had exchanged with others when it saved its newest state."""
+
+    checkpoint: int
+    exchanged: Exchanged
+
+
 class Checkpointing:
     """The saved states of one instance, and what of a checkpoint is the instance's to do."""
 
     def __init__(
-        self, host: Host, load: Callable[[int], bytes], is_read: bool, is_waiting: bool
+        self, host: Host, load: Callable[[int, int], bytes], is_read: bool, is_waiting: bool
     ) -> None:
         """`load` reads the state of a checkpoint from the store; `is_read`: whether somebody
         waits for our barriers; `is_waiting`: there is no component yet."""
         self._host = host
-        self._states = OwnStates(load)
+        self._states = OwnStates(host.identity.task, load)
+        self._newest: Saved | None = None
         self._is_read = is_read
         self.is_waiting = is_waiting
         """Whether the component is only made when its state is there."""
@@ -100,6 +112,7 @@ class Checkpointing:
         if isinstance(driver, SpoutDriver):
             driver.begin_checkpoint(checkpoint)
         driver.flush()
+        self._newest = Saved(checkpoint, driver.exchanged())
         if self._is_read:
             host.send([encode_barrier(driver.outbox.epoch, host.identity.task, 0, checkpoint)])
 
@@ -133,25 +146,34 @@ class Checkpointing:
 
     # --- going back ---------------------------------------------------------------------------
 
-    def begin_epoch(self, epoch: int, restore: messages.Json) -> str:
+    def begin_epoch(
+        self, epoch: int, restore: messages.Json, packing: PackingPlan, is_scaled: bool
+    ) -> str:
         """A new plan: the topology goes back to a checkpoint, and begins to run from there.
-        Returns what came of it, for the story."""
+        `is_scaled`: by another packing plan than before. Returns what came of it, for the story."""
         who, driver = self._host.identity, self._host.driver
         if restore["members"] is not None:
             # The others have gone on already. The master will have all of us go back.
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)
             driver.outbox.discard()
         else:
-            answer = self._restore(epoch, restore["checkpoint"])
+            share = share_of(who.task, packing, restore.get("former", {}))
+            answer = self._restore(epoch, restore["checkpoint"], share, is_scaled)
         self._host.driver.forget_deliveries()
         self._host.driver.plan_changed(epoch)
         self._tell(answer)
         return f"{answer}: checkpoint {restore['checkpoint']}"
 
-    def _restore(self, epoch: int, checkpoint: int) -> messages.FromInstance:
+    def _restore(
+        self, epoch: int, checkpoint: int, share: Share, is_scaled: bool
+    ) -> messages.FromInstance:
         who = self._host.identity
+        if is_scaled:
+            self._is_completed(checkpoint)  # nobody may have told us
+            if self._has_state_of(checkpoint, share):
+                return messages.Restored(who.task, who.incarnation, epoch)
         try:
-            saved = self._states.go_back(checkpoint)
+            saved = self._states.go_back(checkpoint, share)
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
@@ -163,6 +185,20 @@ class Checkpointing:
             return self._not_restored(epoch, error)
         return messages.Restored(who.task, who.incarnation, epoch)
 
+    def _has_state_of(self, checkpoint: int, share: Share) -> bool:
+        """Whether this process may go on as it is: it keeps the keys that it has, and since it
+        saved that checkpoint it has neither sent nor taken anything, so nobody else can tell what
+        it did in between."""
+        newest, driver = self._newest, self._host.driver
+        keeps_keys = share.is_whole and share.sources[0].task == self._host.identity.task
+        return (
+            keeps_keys
+            and not self.is_waiting
+            and newest == Saved(checkpoint, driver.exchanged())
+            and driver.outbox.empty
+            and driver.component_is_idle
+        )
+
     def _not_restored(self, epoch: int, error: HeronError) -> messages.FromInstance:
         self._host.driver.outbox.discard()
         reason = str(error)[:REASON_MAX]
@@ -172,6 +208,7 @@ class Checkpointing:
         """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
         void. Any other component is made anew, so that nothing is left of what it has done."""
         host, driver = self._host, self._host.driver
+        self._newest = None
         if self.is_waiting:
             host.make_anew(saved)
             self.is_waiting = self._is_fresh = False

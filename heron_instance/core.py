@@ -110,8 +110,9 @@ class InstanceCore:
         self._report_due = 0.0
         """When what is unreported is to be reported, also if more is there to process."""
         self._packing = packing
-        self._finished_sent = False
-        """What the stream manager was told last of whether the spout has finished."""
+        self._finished_sent: bool | None = False
+        """What the stream manager was told last of whether the spout has finished; None: it is to
+        be told again."""
         self._held_since: float | None = float("-inf")
         """When back-pressure began to hold the main thread. A new process has been held for ever:
         it begins slowly, as nobody knows yet how fast those are that it sends to."""
@@ -328,12 +329,14 @@ class InstanceCore:
     def _take_plan(self, cause: str) -> None:
         """The plan or the topology's state changed. Of several plans the newest counts."""
         plan = self.shared.plan
-        if self._checkpointing is not None and plan["epoch"] > self.shared.reset_epoch:
-            self._begin_epoch(self._checkpointing, plan["epoch"], plan["restore"])
         packing = packing_from_json(plan["packing"])
-        if packing != self._packing:
-            self._packing = packing
+        is_scaled, self._packing = packing != self._packing, packing
+        if self._checkpointing is not None and plan["epoch"] > self.shared.reset_epoch:
+            self._begin_epoch(self._checkpointing, plan["epoch"], plan["restore"], is_scaled)
+        if is_scaled:
             self.instance.repack(packing)
+        if self.saving is not None:
+            self.saving.go_on()
         self.shared.epoch_taken = plan["epoch"]
         now = self._clock()
         self.driver.begin(self.shared.active, now)
@@ -392,15 +395,22 @@ class InstanceCore:
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         if self._checkpointing is not None:
             self._checkpointing.trigger(trigger)
+        elif self.saving is not None:
+            self.saving.save_for_update(trigger.checkpoint)
+        else:
+            stored = messages.CheckpointStored(self.identity.task, trigger.checkpoint, 0)
+            self.do_first(SendControl(stored))  # there is nothing to save
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:
             self._checkpointing.completed(completed)
 
     def _begin_epoch(
-        self, checkpointing: Checkpointing, epoch: int, restore: messages.Json
+        self, checkpointing: Checkpointing, epoch: int, restore: messages.Json, is_scaled: bool
     ) -> None:
-        came_of_it = checkpointing.begin_epoch(epoch, restore)
+        came_of_it = checkpointing.begin_epoch(epoch, restore, self._packing, is_scaled)
+        if is_scaled:
+            self._finished_sent = None  # the master has forgotten it, and we may go on as we are
         self.shared.reset_epoch = epoch
         self.shared.update()
         self._story.record(self._clock(), came_of_it)

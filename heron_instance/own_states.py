@@ -3,15 +3,18 @@
 from collections.abc import Callable
 
 from heron_core.state.file_snapshot import StateBytes, as_bytes
+from heron_core.state.parts import Part, Parts, encode_parts
+from heron_core.state.restore_plan import Share
 
-Load = Callable[[int], bytes]
+Load = Callable[[int, int], bytes]
 
 
 class OwnStates:
     """The states of the newest completed checkpoint, and of those that are under way."""
 
-    def __init__(self, load: Load) -> None:
-        """`load` reads the state of a checkpoint from the store."""
+    def __init__(self, task: int, load: Load) -> None:
+        """`load` reads the state of a checkpoint and a task from the store."""
+        self._task = task
         self._load = load
         self._by_checkpoint: dict[int, StateBytes] = {}
         self._begun = 0
@@ -40,13 +43,24 @@ class OwnStates:
             }
         return is_new
 
-    def go_back(self, checkpoint: int) -> bytes | None:
-        """The state of a checkpoint; None for checkpoint 0, and if the task has none in it: a
-        savepoint knows nothing of a component that is new. HeronError if it cannot be had."""
-        if not checkpoint:
-            self._by_checkpoint = {}
-            return None
+    def go_back(self, checkpoint: int, share: Share) -> bytes | None:
+        """The state of a checkpoint, made of those of `share`; None for checkpoint 0, and if there
+        is none in it: a savepoint knows nothing of a component that is new. HeronError if it cannot
+        be had."""
         own = self._by_checkpoint.get(checkpoint)
-        state = self._load(checkpoint) if own is None else as_bytes(own)
-        self._by_checkpoint = {checkpoint: state}
-        return state or None
+        self._by_checkpoint = {} if own is None else {checkpoint: own}
+        if not checkpoint:
+            return None
+        if share.is_whole:
+            return self._state_of(checkpoint, share.sources[0].task) or None
+        states = ((each, self._state_of(checkpoint, each.task)) for each in share.sources)
+        parts = tuple(Part(each.key_range, state) for each, state in states if state)
+        return encode_parts(Parts(share.key_range, parts)) if parts else None
+
+    def _state_of(self, checkpoint: int, task: int) -> bytes:
+        """As it was saved; our own is at hand, or kept from now on."""
+        own = self._by_checkpoint.get(checkpoint) if task == self._task else None
+        state = self._load(checkpoint, task) if own is None else as_bytes(own)
+        if task == self._task:
+            self._by_checkpoint = {checkpoint: state}
+        return state

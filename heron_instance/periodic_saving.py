@@ -10,18 +10,22 @@ from typing import Protocol
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes
-from heron_instance.events import Instruction, SaveState
+from heron_core.wire.messages import CheckpointFailed, CheckpointStored
+from heron_instance.control_core import Identity
+from heron_instance.events import Instruction, SaveState, SendControl
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import NewestState
 from heron_instance.runtime.factory import Instance
 
+NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
 _NOTHING: Set[int] = frozenset()
 
 
 class Host(Protocol):
     """What is needed of the instance's core."""
 
+    identity: Identity
     instance: Instance
     driver: ComponentDriver
 
@@ -43,13 +47,19 @@ class PeriodicSaving:
         """What these are."""
         self._failed = 0
         """How many tuples had failed when it was taken."""
+        self._update: tuple[int, int] | None = None
+        """The number of the state that an update waits for, and that of the update."""
+        self._rests = False
+        """An update may end this process, and then the newest state is its successor's."""
 
     def is_due(self, now: float) -> bool:
         """Whether there is something to do; from any thread."""
-        return self._held is not None or now >= self._next_at
+        return not self._rests and (self._held is not None or now >= self._next_at)
 
     def save(self, now: float) -> None:
         """Take the state, or look whether the one that was taken counts by now."""
+        if self._rests:
+            return
         if self._held is not None:
             self._look_at_held()
         elif now >= self._next_at:
@@ -91,13 +101,37 @@ class PeriodicSaving:
         """At an end in good order: the state that a successor is to begin with; None if it is to be
         the one before."""
         driver = self._host.driver
+        is_pending = isinstance(driver, SpoutDriver) and bool(driver.collector.pending)
+        return None if is_pending or self._rests else self._taken()
+
+    def save_for_update(self, update: int) -> None:
+        """The topology is scaled, and nothing is in flight: whoever goes on elsewhere with this
+        task begins with the state of now. No other is saved until there is another plan."""
+        driver = self._host.driver
         if isinstance(driver, SpoutDriver) and driver.collector.pending:
-            return None
-        return self._taken()
+            return  # their acks are on the way; the master asks again
+        self._held, self._rests = None, False
+        taken = self.last()
+        if taken is None:
+            self._tell(CheckpointFailed(self._host.identity.task, update, NOT_SAVED))
+            return
+        self._update, self._rests = (taken[0], update), True
+        self._host.do_first(SaveState(*taken))
+
+    def go_on(self) -> None:
+        """This process stays: there is another plan."""
+        self._rests = False
+
+    def _tell(self, answer: CheckpointFailed | CheckpointStored) -> None:
+        self._host.do_first(SendControl(answer))
 
     def reported(self, number: int, failure: str) -> None:
         """A state is saved, or could not be."""
-        driver = self._host.driver
+        driver, task = self._host.driver, self._host.identity.task
+        if self._update is not None and self._update[0] == number:
+            update, self._update = self._update[1], None
+            failed = CheckpointFailed(task, update, failure)
+            self._tell(failed if failure else CheckpointStored(task, update, 0))
         try:
             if failure:
                 raise HeronError(failure)

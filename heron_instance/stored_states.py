@@ -35,9 +35,10 @@ class CheckpointStates:
         self.tell: Callable[[FromInstance], None]
         """Takes what is to be said, from any thread."""
 
-    def load(self, checkpoint: int) -> bytes:
-        """In the main thread: a state from the store; HeronError if it cannot be had."""
-        state = self._store.load(self._topology, checkpoint, self._task)
+    def load(self, checkpoint: int, task: int) -> bytes:
+        """In the main thread: a state from the store, ours or that of a task whose keys have moved
+        here; HeronError if it cannot be had."""
+        state = self._store.load(self._topology, checkpoint, task)
         return state if self._copies is None else self._copies.before(state)
 
     def write(self, checkpoint: int, state: StateBytes) -> None:

@@ -35,7 +35,7 @@ class Checkpoints:
         self.newest = checkpoint
         return True
 
-    def load(self, task: int, checkpoint: int) -> bytes:
+    def load(self, checkpoint: int, task: int) -> bytes:
         """The state of a task; ComponentError if there is none."""
         try:
             return self._states[checkpoint][task]

@@ -156,10 +156,10 @@ class Cluster:
         if self.checkpoints is not None:
             self.checkpoints.save(instance.task, checkpoint, state)
 
-    def load(self, task: int, checkpoint: int) -> bytes:
+    def load(self, checkpoint: int, task: int) -> bytes:
         """A state of the checkpoint store."""
         assert self.checkpoints is not None
-        return self.checkpoints.load(task, checkpoint)
+        return self.checkpoints.load(checkpoint, task)
 
     def call_soon(self, instance: Instance, function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""

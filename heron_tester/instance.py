@@ -69,7 +69,7 @@ class ClusterCallbacks(Protocol):
     def save(self, instance: "Instance", checkpoint: int, state: bytes) -> None:
         """Its state of a checkpoint, for the checkpoint store."""
 
-    def load(self, task: int, checkpoint: int) -> bytes:
+    def load(self, checkpoint: int, task: int) -> bytes:
         """That state again."""
 
     def call_soon(self, instance: "Instance", function: Callable[[], None]) -> None:
@@ -120,7 +120,7 @@ class Instance:
             call_later=partial(callbacks.call_later, self),
             construct=self._construct,
             wrap=self.watch.around,
-            load_state=partial(callbacks.load, task) if self.takes_checkpoints else None,
+            load_state=callbacks.load if self.takes_checkpoints else None,
         )
         self.core = self._made_core(environment)
         self._attach()

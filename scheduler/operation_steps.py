@@ -53,6 +53,8 @@ there."""
 UPDATE_STEPS = {
     "containers": "waiting for added containers",
     "drain": "waiting until tuples in flight are processed",
+    "save": "waiting until states are saved",
+    "checkpoint": "waiting for a checkpoint",
     "instances": "waiting for instances",
 }
 WAITING_FOR_MASTER = "waiting for the topology master"

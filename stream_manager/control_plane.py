@@ -190,13 +190,15 @@ class ControlPlane:
                 for task in removed:
                     self._snapshots.pop(task, None)
                     self._finishing.discard(task)
+                    self._restored.pop(task, None)
                 # The master takes no numbers of who is not in its plan yet.
                 self._unreported = set(self._snapshots)
             case messages.QuiescenceProbe() as probe:
                 self._wave = probe
                 self._send_to_all(probe, out)
             case messages.TriggerCheckpoint() as trigger:
-                for task in self._gates.without_sources if self._gates is not None else ():
+                first = self._state.queues if self._gates is None else self._gates.without_sources
+                for task in first:
                     self._state.send_control(task, trigger, out)
             case messages.CheckpointCompleted() as completed:
                 self._send_to_all(completed, out)

@@ -115,6 +115,19 @@ class Gates:
         self._state = state
         self._flow = flow
         self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
+        self._by_task: dict[int, Gate] = {}
+        self._ways: dict[int, set[int]] = {}
+        """source -> the containers that its data may go to"""
+        self._aligning_since: dict[int, float] = {}
+        """task -> when the first barrier of the alignment that is under way came"""
+        self._aligned: dict[int, tuple[int, float]] = {}
+        """task -> (number, seconds) of its newest alignment that ended"""
+        self.apply_packing()
+
+    def apply_packing(self) -> None:
+        """Instances and sources are those of the plan, at the beginning or because the topology was
+        scaled: it goes back to a checkpoint, so nothing is held back."""
+        state = self._state
         tasks_of, instances = state.packing.tasks_of, state.packing.instances
         self._by_task = {
             task: Gate(
@@ -126,7 +139,7 @@ class Gates:
             )
             for task in state.queues
         }
-        self._ways: dict[int, set[int]] = {
+        self._ways = {
             source: {
                 state.packing.container_of[task]
                 for reader in self._readers[each.component]
@@ -134,11 +147,6 @@ class Gates:
             }
             for source, each in instances.items()
         }
-        """source -> the containers that its data may go to"""
-        self._aligning_since: dict[int, float] = {}
-        """task -> when the first barrier of the alignment that is under way came"""
-        self._aligned: dict[int, tuple[int, float]] = {}
-        """task -> (number, seconds) of its newest alignment that ended"""
 
     def to_instance(self, task: int, frames: Frames, out: Out) -> bool:
         """A batch for an instance here, as FlowControl.to_instance; it may be held back."""

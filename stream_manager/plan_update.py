@@ -76,8 +76,6 @@ class PlanUpdate:
             raise ProtocolError("a physical plan with other components than the topology's")
         if (plan.restore is None) is not (self._gates is None):
             raise ProtocolError("a physical plan of a topology with another reliability mode")
-        if self._gates is not None and plan.packing != self._state.packing:
-            raise ProtocolError("a physical plan that moves state, which belongs to its tasks")
 
     def _peers_replaced(self, containers: list[int], out: Out) -> None:
         """They died with tuples and acks that nobody can name: all trees of our spouts may miss
@@ -99,7 +97,10 @@ class PlanUpdate:
         for task in change.removed:
             self._results.forget(task)
         self._flow.apply_packing(change, out)
-        self._data.lost(change.lost, out)
+        if self._gates is None:
+            self._data.lost(change.lost, out)
+        else:
+            self._gates.apply_packing()  # the topology goes back, and nothing of it is lost
         out.append(events.ApplyPacking(packing))
         return change.removed
 

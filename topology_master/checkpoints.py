@@ -6,11 +6,12 @@ that is stored before anybody acts on it. One that fails leaves those before as 
 one comes after the interval.
 """
 
-from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from heron_core.plans import PackingPlan
 from heron_core.stats import CheckpointStats
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
@@ -55,6 +56,8 @@ class Completed:
     size_bytes: int
     at_end: str = ""
     """The phase of the end in which it was taken (termination.Phase); empty before that."""
+    former: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
+    """component -> its tasks of then, of those that have had others since (Restore.former)"""
 
 
 @dataclass(slots=True)
@@ -113,6 +116,26 @@ class Checkpoints:
     def at_end(self, number: int) -> str:
         """The phase of the end in which a completed one was taken; empty before that."""
         return next((each.at_end for each in self.completed if each.number == number), "")
+
+    def former(self, number: int) -> Mapping[str, tuple[int, ...]]:
+        """Which components had other tasks when a completed one was taken, and which."""
+        return next((each.former for each in self.completed if each.number == number), {})
+
+    def rescaled(self, before: PackingPlan, after: PackingPlan) -> StoreCheckpoints:
+        """The topology runs by another plan from now on: whose tasks change is remembered with all
+        that were completed by the one before, for their states are those of its tasks."""
+        changed = {
+            name: tuple(tasks)
+            for name, tasks in before.tasks_of.items()
+            if after.tasks_of[name] != tasks
+        }
+        self.completed = [
+            replace(each, former={**changed, **each.former}) for each in self.completed
+        ]
+        self._aligned_ms = {
+            task: each for task, each in self._aligned_ms.items() if task in after.instances
+        }
+        return StoreCheckpoints(self.to_json())
 
     # --- the way of a checkpoint --------------------------------------------------------------
 

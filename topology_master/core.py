@@ -23,9 +23,9 @@ from topology_master.incidents import Incidents
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
 from topology_master.options import Options
-from topology_master.rescale import UpdateStage
 from topology_master.statistics import topology_stats
 from topology_master.termination import Phase, spouts_of
+from topology_master.update import UpdateStage
 
 Out = list[events.Instruction]
 
@@ -331,9 +331,12 @@ class TopologyMaster:
         out: Out,
     ) -> None:
         once = self._life.effectively_once
-        if once is None or message.task not in self._life.plan.packing.instances:
+        if once is None and self._life.rescale.saved(message):
+            self._life.advance_update(now, out)
+        elif once is None or message.task not in self._life.tasks:
             raise ProtocolError(f"a checkpoint of no task of this topology: {message!r:.100}")
-        self._life.take_checkpoint_message(once, message, now, out)
+        elif message.task in self._life.plan.packing.instances:  # or else it was scaled away
+            self._life.take_checkpoint_message(once, message, now, out)
 
     def _instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
         if task not in self._life.tasks:
@@ -344,4 +347,5 @@ class TopologyMaster:
                 now, EventKind.START_FAILED, "could not start", error, instance=(task, packing)
             )
         self._life.measurements.failed(task, error)
+        self._life.instance_failed(task, error, now, out)
         out.append(events.Log(f"task {task} failed: {error}"))

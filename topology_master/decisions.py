@@ -35,4 +35,26 @@ class RestartProbes:
     """Find out anew whether anything is in flight."""
 
 
-Decision = PublishPlan | SwitchPlan | Dismiss | StoreExecution | RestartProbes | StorePacking | Log
+@dataclass(frozen=True, slots=True)
+class RequestCheckpoint:
+    """Take a checkpoint as soon as one can be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveStates:
+    """Ask instances that save their states by themselves to do so, by the update's number."""
+
+    number: int
+
+
+Decision = (
+    PublishPlan
+    | SwitchPlan
+    | Dismiss
+    | StoreExecution
+    | RestartProbes
+    | RequestCheckpoint
+    | SaveStates
+    | StorePacking
+    | Log
+)

@@ -1,13 +1,17 @@
 """What a topology master has in a topology that runs effectively once: checkpoints and recovery."""
 
 from collections.abc import Set
+from dataclasses import replace
+from functools import partial
 
-from heron_core.plans import PhysicalPlan, Restore
+from heron_core.plans import PackingPlan, PhysicalPlan, Restore, instance_name
+from heron_core.stats import CheckpointStats
 from heron_core.wire.messages import Json, RegisterStreamManager
 from topology_master.checkpoints import Checkpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
 from topology_master.termination import Phase
+from topology_master.update import NAMED_MAX, CheckpointView
 
 
 class EffectivelyOnce:
@@ -59,7 +63,10 @@ class EffectivelyOnce:
     def begin_epoch(self) -> Restore:
         """All go back, to the newest completed checkpoint that can be had."""
         self.checkpoints.abandon()
-        return self.recovery.begin(self.checkpoints.numbers())
+        restore = self.recovery.begin(self.checkpoints.numbers())
+        former = self.checkpoints.former(restore.checkpoint)
+        self.recovery.restore = replace(restore, former=former)
+        return self.recovery.restore
 
     def missing(self, tasks: Set[int]) -> set[int]:
         """The tasks for whose state all wait: to be restored, or else to be stored."""
@@ -67,6 +74,26 @@ class EffectivelyOnce:
             return tasks - self.recovery.restored.keys()
         pending = self.checkpoints.pending
         return set(pending.left) if pending is not None else set()
+
+    def view(self, tasks: Set[int]) -> CheckpointView:
+        """What an update of a topology with these tasks sees."""
+        checkpoints, recovery = self.checkpoints, self.recovery
+        return CheckpointView(
+            is_held=not recovery.is_released,
+            restore_failure=recovery.failure_of_try,
+            newest=max(checkpoints.numbers()),
+            latest=checkpoints.latest,
+            is_under_way=checkpoints.pending is not None or checkpoints.is_requested,
+            failure=checkpoints.failure,
+            missing=self.missing(tasks),
+        )
+
+    def stats(self, packing: PackingPlan, now: float) -> CheckpointStats:
+        """For people."""
+        missing = sorted(self.missing(packing.instances.keys()))[:NAMED_MAX]
+        names = tuple(instance_name(packing, task) for task in missing)
+        name_of = partial(instance_name, packing)
+        return self.checkpoints.stats(self.recovery, names, name_of, now)
 
     def validate(self, tasks: Set[int]) -> None:
         """AssertionError if something holds that never may."""

@@ -5,7 +5,6 @@ them and concerns another one passes here. core.py says which message changes wh
 """
 
 from collections.abc import Iterable, Set
-from functools import partial
 from typing import Any, assert_never
 
 from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
@@ -22,18 +21,19 @@ from topology_master.effectively_once import EffectivelyOnce
 from topology_master.incidents import LOST_QUEUES, Incidents
 from topology_master.measurements import Measurements
 from topology_master.membership import Membership, RegisteredStreamManager
-from topology_master.options import Options
+from topology_master.options import Options, first_state
 from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
 from topology_master.recovery import Progress
-from topology_master.rescale import MasterView, Rescale
+from topology_master.rescale import Rescale
 from topology_master.termination import AT_END, Ended, Finish, Phase, Save, Termination
+from topology_master.update import MasterView, names_of
 
 Out = list[events.Instruction]
 
+SWITCHED = "the plan is switched"
+"""To begin with a checkpoint: an update is no failure, and an event of its own."""
 ANOTHER_TRY = "another try"
 """To go back: the first one of a checkpoint is an event."""
-NAMED_MAX = 5
-"""Of the instances that a checkpoint waits for, so many are named."""
 
 
 class Lifecycle:
@@ -54,7 +54,7 @@ class Lifecycle:
         `effectively_once`: of a topology that takes checkpoints."""
         update = stored.get("update") or {}
         self.topology = topology
-        self.state = _first_state(options, previous, stored)
+        self.state = first_state(options, previous, stored)
         """RUNNING or PAUSED, as the user wants it; an update may pause the spouts besides."""
         self.draining = bool(stored.get("draining"))
         """Whether the topology is being killed: its spouts are paused for good."""
@@ -119,11 +119,12 @@ class Lifecycle:
             cost = LOST_QUEUES if self.effectively_once is None else ""
             self.incidents.container_replaced(who.container, who.predecessor, now, cost)
         self.plan.follow(who.epoch)
-        epoch = self.plan.epoch
-        if who.container in self.plan.containers and self.is_complete:
+        epoch, planned = self.plan.epoch, self.plan.containers
+        if who.container in planned and self.is_complete:
             self._plan_for(who.container if was_complete else None, now, out)
         once = self.effectively_once
-        if once is not None and once.is_new_process(who) and self.plan.epoch == epoch > 0:
+        is_new = once is not None and once.is_new_process(who) and who.container in planned
+        if once is not None and is_new and self.plan.epoch == epoch > 0:
             # Its address may be that of the one before, whose queues are gone all the same.
             self._go_back(once, f"another process serves container {who.container}", now, out)
         self.advance_update(now, out)
@@ -193,7 +194,7 @@ class Lifecycle:
         self.plan.restore = once.begin_epoch()
         number = self.plan.restore.checkpoint
         self.termination.go_back(self.plan.packing, once.awaited_at_end(number, now))
-        if self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
+        if why != SWITCHED and self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
             what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
             self.incidents.record(now, EventKind.RESTORE, what, why)
         self._publish(out)
@@ -261,7 +262,8 @@ class Lifecycle:
         self._go_back_if_wanted(once, now, out)
         if once.checkpoints.is_late(now) and once.checkpoints.pending is not None:
             pending = once.checkpoints.pending
-            why = f"not stored in time by {self._some_names(pending.left)}"
+            late = names_of(self.plan.packing, pending.left)
+            why = f"not stored in time by {late}"
             self._checkpoint_failed(once, pending.number, why, now)
         if self._may_begin_checkpoint(once) and once.checkpoints.is_due(now):
             tasks, phase = self.plan.packing.instances.keys(), self.termination.phase
@@ -298,20 +300,7 @@ class Lifecycle:
     def checkpoint_stats(self, now: float) -> CheckpointStats | None:
         """For people; None where none are taken."""
         once = self.effectively_once
-        if once is None:
-            return None
-        tasks = self.plan.packing.instances.keys()
-        missing = once.missing(tasks)
-        names = tuple(
-            instance_name(self.plan.packing, task) for task in sorted(missing)[:NAMED_MAX]
-        )
-        name_of = partial(instance_name, self.plan.packing)
-        return once.checkpoints.stats(once.recovery, names, name_of, now)
-
-    def _some_names(self, tasks: Set[int]) -> str:
-        names = [instance_name(self.plan.packing, task) for task in sorted(tasks)[:NAMED_MAX]]
-        more = len(tasks) - len(names)
-        return ", ".join(names) + (f" and {more} more" if more else "")
+        return None if once is None else once.stats(self.plan.packing, now)
 
     @property
     def may_probe(self) -> bool:
@@ -369,12 +358,7 @@ class Lifecycle:
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
         """Begin an update to another packing plan and return its number; HeronError if that cannot
         be."""
-        if self.effectively_once is not None:
-            raise HeronError(
-                f"{self.topology.name} runs in {EFFECTIVELY_ONCE}, and cannot be updated: its "
-                "state belongs to the tasks it has"
-            )
-        self._carry_out(self.rescale.start(target, self.view, now), out)
+        self._carry_out(self.rescale.start(target, self.view, now), now, out)
         what = f"update {self.rescale.number} begins"
         why = changes_between(self.plan.packing, target)
         self.incidents.record(now, EventKind.RESCALE, what, why)
@@ -382,7 +366,7 @@ class Lifecycle:
 
     def cancel_update(self, reason: str, now: float, out: Out) -> None:
         """Give the update up that is under way; HeronError if that cannot be."""
-        self._carry_out(self.rescale.cancel(reason, self.view, now), out)
+        self._carry_out(self.rescale.cancel(reason, self.view, now), now, out)
         self._update_is_over(now)
 
     def _update_is_over(self, now: float) -> None:
@@ -395,6 +379,7 @@ class Lifecycle:
     @property
     def view(self) -> MasterView:
         """What an update sees of the rest."""
+        once = self.effectively_once
         return MasterView(
             self.topology,
             self.plan.packing,
@@ -403,6 +388,7 @@ class Lifecycle:
             self.draining,
             self.termination.phase,
             self.termination.detector,
+            None if once is None else once.view(self.plan.packing.instances.keys()),
         )
 
     def advance(self, now: float, out: Out) -> None:
@@ -427,20 +413,26 @@ class Lifecycle:
                     )
                     out.append(events.StoreState(TopologyState.ENDED, reason))
 
+    def instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
+        """A process cannot begin: an update for which all wait comes to nothing."""
+        if self.effectively_once is not None and not self.effectively_once.recovery.is_released:
+            self.rescale.instance_failed(task, error)
+            self.advance_update(now, out)
+
     def advance_update(self, now: float, out: Out) -> None:
         """One step of the update that is under way, if there is one."""
         if self.rescale.update is not None:
-            self._carry_out(self.rescale.advance(self.view, now), out)
+            self._carry_out(self.rescale.advance(self.view, now), now, out)
             if self.rescale.update is None:
                 self._update_is_over(now)
 
-    def _carry_out(self, decided: Iterable[decisions.Decision], out: Out) -> None:
+    def _carry_out(self, decided: Iterable[decisions.Decision], now: float, out: Out) -> None:
         for decision in decided:
             match decision:
                 case decisions.PublishPlan():
                     self._publish(out)
                 case decisions.SwitchPlan(packing):
-                    self._switch(packing, out)
+                    self._switch(packing, now, out)
                 case decisions.Dismiss(containers):
                     self.members.dismiss(containers)
                     self.measurements.dismiss(containers)
@@ -448,14 +440,21 @@ class Lifecycle:
                     self._store_execution(out)
                 case decisions.RestartProbes():
                     self.termination.detector.restart()
+                case decisions.SaveStates(number):
+                    self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch), out)
+                case decisions.RequestCheckpoint():
+                    self.request_checkpoint(now)
                 case events.StorePacking() | events.Log():
                     out.append(decision)
                 case _:
                     assert_never(decision)
 
-    def _switch(self, packing: PackingPlan, out: Out) -> None:
+    def _switch(self, packing: PackingPlan, now: float, out: Out) -> None:
         """Run by another packing plan, whose stream managers are all registered. They get it when
-        it is stored."""
+        it is stored. In a topology that takes checkpoints all begin with the newest one."""
+        once = self.effectively_once
+        if once is not None:
+            out.append(once.checkpoints.rescaled(self.plan.packing, packing))
         self.termination.rescale(packing, leaving(self.plan.packing, packing))
         self.measurements.rescale(packing)
         removed = self.members.registered.keys() - containers_of(packing)
@@ -463,11 +462,15 @@ class Lifecycle:
         self.measurements.dismiss(removed)
         self.plan.switch(packing, self.members.addresses(containers_of(packing)))
         self._withheld = True
-        self._publish(out)
+        if once is None:
+            self._publish(out)
+        else:
+            self._begin_epoch(once, SWITCHED, now, out)
 
     def _store_execution(self, out: Out) -> None:
         uncounted = self.termination.detector.uncounted
-        update = self.rescale.to_json(uncounted) if self.rescale.number else {}
+        rescale = self.rescale
+        update = rescale.to_json(uncounted) | rescale.way_back if rescale.number else {}
         out.append(events.StoreState(self.state, "", self.draining, update))
 
     def validate(self) -> None:
@@ -485,14 +488,3 @@ class Lifecycle:
             planned = self.plan.packing.instances.keys()
             self.effectively_once.validate(planned)
             assert not self.plan.epoch or self.plan.restore == self.effectively_once.restore
-
-
-def _first_state(options: Options, previous: PhysicalPlan | None, stored: messages.Json) -> str:
-    """The state that a master takes over, or the one in which the topology starts."""
-    if (stored.get("update") or {}).get("under_way"):
-        # The plan says PAUSED, whatever the user wants.
-        return str(stored["state"])
-    if previous is not None:
-        return previous.state
-    is_paused = stored.get("state") == TopologyState.PAUSED
-    return TopologyState.PAUSED if is_paused else options.initial_state

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
-from heron_core.plans import initial_state
+from heron_core.plans import PhysicalPlan, TopologyState, initial_state
 from heron_core.report_interval import idle_report_secs
 
 
@@ -18,6 +18,8 @@ class Options:
     """At least once: what is lost is replayed."""
     checkpoints: bool = False
     """Effectively once: after a failure the topology goes back to a checkpoint."""
+    saves_states: bool = False
+    """At least once: instances with state save it by themselves."""
     checkpoint_interval_secs: float = 10.0
     checkpoint_timeout_secs: float = 60.0
     """One that is not complete by then has failed."""
@@ -66,6 +68,7 @@ class Options:
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
             checkpoints=keys.takes_checkpoints(merged),
+            saves_states=keys.saves_states(merged),
             checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
             checkpoint_pause_secs=keys.whole_number(merged, keys.CHECKPOINT_PAUSE_MS, 0) / 1000,
@@ -77,3 +80,14 @@ class Options:
             deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
             reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
         )
+
+
+def first_state(options: Options, previous: PhysicalPlan | None, stored: Mapping[str, Any]) -> str:
+    """The state that a master takes over, or the one in which the topology starts."""
+    if (stored.get("update") or {}).get("under_way"):
+        # The plan says PAUSED, whatever the user wants.
+        return str(stored["state"])
+    if previous is not None:
+        return previous.state
+    is_paused = stored.get("state") == TopologyState.PAUSED
+    return TopologyState.PAUSED if is_paused else options.initial_state

@@ -8,6 +8,7 @@ once more.
 """
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from enum import Enum
 
 from heron_core.plans import Restore
@@ -50,6 +51,11 @@ class Recovery:
         return self._reason if self.tries >= TRIES else ""
 
     @property
+    def failure_of_try(self) -> str:
+        """Why the present try does not go well; empty as long as it may."""
+        return "" if self._retry_at is None else self._reason
+
+    @property
     def is_released(self) -> bool:
         """Whether data flows."""
         return self.restore.members is not None
@@ -73,7 +79,7 @@ class Recovery:
         self.restored[task] = who
         if self.restored.keys() < tasks:
             return Progress.NOTHING
-        self.restore = Restore(self.restore.checkpoint, dict(self.restored))
+        self.restore = replace(self.restore, members=dict(self.restored))
         self.tries = 0
         self._retry_at = None
         return Progress.RELEASED

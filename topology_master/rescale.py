@@ -3,7 +3,17 @@
 Three stages. The added containers come up while data flows; then the spouts pause until all that is
 in flight is processed; then the plan is switched, and when every instance works by the new one the
 spouts go on. Whatever stays where it is keeps its process and its state. Up to the switch an update
-can be given up. The wanted plan stands under /packingplans from the first stage on, so a master
+can be given up.
+
+Where instances save their states by themselves (at least once), those whose processes end do so
+before the switch, when nothing is in flight any more.
+
+A topology that takes checkpoints takes one in place of the drain, and begins with it by the new
+plan: states are divided among the tasks that there are then, and who keeps his and has done nothing
+since goes on as he is. As long as not all have their state nothing has happened by the new plan: if
+one cannot have it, all begin with the same checkpoint by the old plan, by an update back to it.
+
+The wanted plan stands under /packingplans from the first stage on, so a master
 that takes over finds it and goes on. (Heron: UpdateTopologyManager.java, which restarts every
 stream manager.)
 
@@ -12,21 +22,30 @@ returns as decisions, which the core carries out in their order.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
-from enum import Enum
 from math import inf
 from typing import Any, assert_never
 
-from heron_core.algorithms.termination import TerminationDetector
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, instance_name, leaving, packing_to_json
-from heron_core.topology import TopologySpec
-from heron_core.wire.messages import QuiescenceReport
+from heron_core.plans import (
+    PackingPlan,
+    instance_name,
+    leaving,
+    packing_from_json,
+    packing_to_json,
+)
+from heron_core.wire.messages import (
+    CheckpointFailed,
+    CheckpointStored,
+    FromStreamManager,
+    QuiescenceReport,
+)
 from topology_master.decisions import (
     Decision,
     Dismiss,
     PublishPlan,
+    RequestCheckpoint,
     RestartProbes,
+    SaveStates,
     StoreExecution,
     SwitchPlan,
 )
@@ -34,46 +53,22 @@ from topology_master.events import Log, StorePacking
 from topology_master.options import Options
 from topology_master.physical_plan import containers_of
 from topology_master.termination import Phase
+from topology_master.update import (
+    CheckpointView,
+    MasterView,
+    Update,
+    UpdateStage,
+    absent,
+    check_target,
+    listed,
+    names,
+    names_of,
+)
 
-NAMED_MAX = 5
-"""Of what an update waits for, so many are named."""
+ASKED_AGAIN_SECS = 1.0
+"""An instance that has not saved its state is asked once more."""
 ENDED_AFTER_SECS = 3.0
 """A stream manager beats its heart every second: one that has not for so long is gone."""
-
-
-class UpdateStage(Enum):
-    """How far an update has come."""
-
-    CONTAINERS = "containers"
-    DRAIN = "drain"
-    INSTANCES = "instances"
-
-
-@dataclass(slots=True)
-class Update:
-    """One that is under way."""
-
-    target: PackingPlan
-    stage: UpdateStage = UpdateStage.CONTAINERS
-    since: float | None = None
-    """When this stage began; None: this master has not looked at it yet."""
-    up: set[int] = field(default_factory=set)
-    """In the last stage: the instances that work by the new plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class MasterView:
-    """What an update has to know of the topology master; to be read only."""
-
-    topology: TopologySpec
-    packing: PackingPlan
-    epoch: int
-    registered: Set[int]
-    """The containers whose stream managers are registered."""
-    draining: bool
-    """Whether the topology is being killed."""
-    phase: Phase
-    detector: TerminationDetector
 
 
 class Rescale:
@@ -91,8 +86,11 @@ class Rescale:
         self._limits_secs = {
             UpdateStage.CONTAINERS: options.reactivate_wait_secs,
             UpdateStage.DRAIN: options.deactivate_wait_secs,
+            UpdateStage.SAVE: options.deactivate_wait_secs,
+            UpdateStage.CHECKPOINT: options.deactivate_wait_secs,
             UpdateStage.INSTANCES: options.reactivate_wait_secs,
         }
+        self._saves_states = options.saves_states
         self.number = int(stored.get("number", 0))
         """Updates so far."""
         self.reason = str(stored.get("reason", ""))
@@ -102,8 +100,12 @@ class Rescale:
         self.update: Update | None = None
         if wanted != current:
             self.update = Update(wanted)
+            if not stored.get("under_way"):
+                self.reason = ""  # of the update before: that this one began is not stored yet
         elif stored.get("under_way"):
+            before = stored.get("before")
             self.update = Update(wanted, UpdateStage.INSTANCES)
+            self.update.before = packing_from_json(before) if before else None
 
     @property
     def stage(self) -> UpdateStage | None:
@@ -118,7 +120,7 @@ class Rescale:
     @property
     def may_cancel(self) -> bool:
         """Whether an update is under way that is not switched yet."""
-        return self.stage not in (None, UpdateStage.INSTANCES)
+        return self.stage not in (None, UpdateStage.INSTANCES) and not self.reason
 
     @property
     def target(self) -> PackingPlan | None:
@@ -134,6 +136,12 @@ class Rescale:
             "uncounted": uncounted,
         }
 
+    @property
+    def way_back(self) -> dict[str, Any]:
+        """For the state store alone: the plan to which an update that is switched can go back."""
+        before = None if self.update is None else self.update.before
+        return {} if before is None else {"before": packing_to_json(before)}
+
     def waiting_for(self, view: MasterView) -> list[str]:
         """The containers or instances that the present stage waits for."""
         update = self.update
@@ -141,11 +149,17 @@ class Rescale:
             return []
         match update.stage:
             case UpdateStage.CONTAINERS:
-                return [f"container {each}" for each in sorted(_absent(update, view))]
+                return [f"container {each}" for each in sorted(absent(update, view))]
             case UpdateStage.DRAIN:
-                return _names(view.packing, view.detector.busy())
+                return names(view.packing, view.detector.busy())
+            case UpdateStage.SAVE:
+                return names(view.packing, update.unsaved)
+            case UpdateStage.CHECKPOINT:
+                assert view.checkpoints is not None
+                return names(view.packing, view.checkpoints.missing)
             case UpdateStage.INSTANCES:
-                return _names(update.target, update.target.instances.keys() - update.up)
+                down = view.packing.instances.keys() - update.up
+                return names(view.packing, view.checkpoints.missing if view.checkpoints else down)
             case _:
                 assert_never(update.stage)
 
@@ -223,6 +237,10 @@ class Rescale:
                 return first + self._await_containers(update, view, late, now)
             case UpdateStage.DRAIN:
                 return first + self._await_drained(update, view, late, now)
+            case UpdateStage.SAVE:
+                return first + self._await_saved(update, view, late, now)
+            case UpdateStage.CHECKPOINT:
+                return first + self._await_checkpoint(update, view, late, now)
             case UpdateStage.INSTANCES:
                 return first + self._await_instances(update, view, late)
             case _:
@@ -231,12 +249,14 @@ class Rescale:
     def _await_containers(
         self, update: Update, view: MasterView, late: bool, now: float
     ) -> list[Decision]:
-        if not _absent(update, view):
+        if not absent(update, view) and view.checkpoints is not None:
+            return self._save(update, view, view.checkpoints, now)
+        if not absent(update, view):
             update.stage, update.since = UpdateStage.DRAIN, now
             text = "update: all containers are there, the spouts pause"
             return [Log(text), RestartProbes(), PublishPlan()]
-        if late:
-            missing = _listed(self.waiting_for(view))
+        if late and not self.reason:  # the way back has no way back
+            missing = listed(self.waiting_for(view))
             limit = self._limit(UpdateStage.CONTAINERS)
             return self.cancel(f"{missing} did not come up within {limit}", view, now)
         return []
@@ -254,17 +274,117 @@ class Rescale:
             busy = view.detector.busy() & leaving(view.packing, update.target)
             spouts = {task for task in busy if _is_spout(view, task)}
             if spouts:
-                names = _listed(_names(view.packing, spouts))
-                return self.cancel(f"{names} still had tuples in flight after {limit}", view, now)
-            waited_for = _listed(self.waiting_for(view))
+                who = names_of(view.packing, spouts)
+                return self.cancel(f"{who} still had tuples in flight after {limit}", view, now)
+            waited_for = listed(self.waiting_for(view))
             decisions = [Log(f"not quiet after {limit} ({waited_for}): going on")]
-        update.stage, update.since = UpdateStage.INSTANCES, now
+        update.unsaved = set(leaving(view.packing, update.target))
+        if self._saves_states and update.unsaved:
+            update.stage, update.since = UpdateStage.SAVE, now
+            return [*decisions, *self._ask_to_save(update, now)]
+        return [*decisions, *_switched(update, view, now)]
+
+    # --- where instances save their states by themselves --------------------------------------
+
+    def _ask_to_save(self, update: Update, now: float) -> list[Decision]:
+        update.asked_at = now
+        return [SaveStates(self.number)]
+
+    def saved(self, message: FromStreamManager) -> bool:
+        """An instance says what came of its state; whether an update may have asked it."""
+        update = self.update
+        if not isinstance(message, CheckpointStored | CheckpointFailed):
+            return False
+        if update is None:
+            return self._saves_states  # the answer to a question that was asked again
+        if isinstance(message, CheckpointStored):
+            update.unsaved.discard(message.task)
+        elif message.task in update.unsaved and update.stage is UpdateStage.SAVE:
+            update.failure = f"the state of task {message.task} is not saved: {message.reason}"
+        return self._saves_states
+
+    def _await_saved(
+        self, update: Update, view: MasterView, late: bool, now: float
+    ) -> list[Decision]:
+        if not update.unsaved:
+            return _switched(update, view, now)
+        if late or update.failure:
+            limit, waited_for = self._limit(UpdateStage.SAVE), listed(self.waiting_for(view))
+            reason = update.failure or f"{waited_for} did not save their states within {limit}"
+            return self.cancel(reason, view, now)
+        # A process that was replaced in the meantime was not asked.
+        return self._ask_to_save(update, now) if now - update.asked_at > ASKED_AGAIN_SECS else []
+
+    # --- with checkpoints ---------------------------------------------------------------------
+
+    def _save(
+        self, update: Update, view: MasterView, checkpoints: CheckpointView, now: float
+    ) -> list[Decision]:
+        """All containers are there: the spouts pause, and a checkpoint is taken."""
+        if checkpoints.is_held:
+            return self._go_back(update, view, now)
+        update.stage, update.since = UpdateStage.CHECKPOINT, now
+        update.checkpoint = checkpoints.latest + 1
+        text = "update: all containers are there, the spouts pause for a checkpoint"
+        return [Log(text), PublishPlan(), RequestCheckpoint()]
+
+    def _go_back(self, update: Update, view: MasterView, now: float) -> list[Decision]:
+        """Nothing has happened since the newest checkpoint, or nothing that counts."""
+        update.before = view.packing
+        return _switched(update, view, now)
+
+    def _await_checkpoint(
+        self, update: Update, view: MasterView, late: bool, now: float
+    ) -> list[Decision]:
+        found = view.checkpoints
+        assert found is not None
+        if found.is_held or (found.newest >= update.checkpoint and not found.is_under_way):
+            return self._go_back(update, view, now)
+        if late:
+            waited_for = listed(self.waiting_for(view)) or "its beginning"
+            limit = self._limit(UpdateStage.CHECKPOINT)
+            return self.cancel(
+                f"no checkpoint was complete after {limit} (waiting for {waited_for})", view, now
+            )
+        if found.is_under_way:
+            return []
+        if found.latest >= update.checkpoint and found.failure:
+            reason = f"checkpoint {found.latest} failed: {found.failure}"
+            return self.cancel(reason, view, now)
+        update.checkpoint = found.latest + 1  # a failure came between, and all have gone back
+        return [RequestCheckpoint()]
+
+    def instance_failed(self, task: int, error: str) -> None:
+        """A process cannot begin; by the new plan, if that is switched."""
+        update = self.update
+        if update is None or update.stage is not UpdateStage.INSTANCES:
+            return
+        if task in update.target.instances:
+            update.failure = f"{instance_name(update.target, task)}: {error}"
+
+    def _await_states(
+        self, update: Update, view: MasterView, found: CheckpointView, late: bool
+    ) -> list[Decision]:
+        """Until all have their states by the new plan, or one cannot have it."""
+        if not found.is_held:
+            self.update = None
+            return _done()
+        reason = update.failure or found.restore_failure
+        if late and not reason:
+            limit = self._limit(UpdateStage.INSTANCES)
+            reason = f"{listed(self.waiting_for(view))} without state after {limit}"
+        if not reason or self.reason or update.before is None:
+            return []
+        # To the plan before; from there is no further way back, so it is tried until it holds.
+        self.reason = reason
+        self.update = Update(update.before)
         return [
-            *decisions,
-            SwitchPlan(update.target),
-            Log(f"update: switched, the epoch is {view.epoch + 1}"),
+            Log(f"the update is given up: {reason}"),
+            StorePacking(packing_to_json(update.before)),
             StoreExecution(),
         ]
+
+    # --- instances ----------------------------------------------------------------------------
 
     def report(self, report: QuiescenceReport, epoch: int) -> None:
         """An instance answers a probe: perhaps it works by the plan of this epoch now."""
@@ -275,6 +395,8 @@ class Rescale:
             update.up.add(report.task)
 
     def _await_instances(self, update: Update, view: MasterView, late: bool) -> list[Decision]:
+        if view.checkpoints is not None:
+            return self._await_states(update, view, view.checkpoints, late)
         waiting_for = self.waiting_for(view)
         if waiting_for and not late:
             # Some answered before they had taken the plan: they are asked again.
@@ -282,15 +404,9 @@ class Rescale:
         decisions: list[Decision] = []
         if waiting_for:
             limit = self._limit(UpdateStage.INSTANCES)
-            decisions = [Log(f"{_listed(waiting_for)} not up after {limit}")]
+            decisions = [Log(f"{listed(waiting_for)} not up after {limit}")]
         self.update = None
-        return [
-            *decisions,
-            Log("update: done"),
-            RestartProbes(),
-            StoreExecution(),
-            PublishPlan(),
-        ]
+        return [*decisions, *_done()]
 
     def _limit(self, stage: UpdateStage) -> str:
         return f"{self._limits_secs[stage]:g} s"
@@ -302,38 +418,18 @@ class Rescale:
             assert not self.update.up or not self.may_cancel, "up before the plan is switched"
 
 
-def _absent(update: Update, view: MasterView) -> set[int]:
-    """The containers of both plans whose stream managers are not registered."""
-    return (containers_of(update.target) | containers_of(view.packing)) - view.registered
-
-
 def _is_spout(view: MasterView, task: int) -> bool:
     return view.topology.by_name[view.packing.instances[task].component].is_spout
 
 
-def _names(packing: PackingPlan, tasks: Set[int]) -> list[str]:
-    return [instance_name(packing, task) for task in sorted(tasks)]
+def _switched(update: Update, view: MasterView, now: float) -> list[Decision]:
+    update.stage, update.since = UpdateStage.INSTANCES, now
+    return [
+        SwitchPlan(update.target),
+        Log(f"update: switched, the epoch is {view.epoch + 1}"),
+        StoreExecution(),
+    ]
 
 
-def _listed(names: list[str]) -> str:
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
-
-
-def check_target(topology: TopologySpec, current: PackingPlan, target: PackingPlan) -> None:
-    """HeronError if a topology that runs by `current` cannot run by `target`."""
-    if target.topology != topology.name:
-        raise HeronError(f"a packing plan of {target.topology!r} is none for {topology.name!r}")
-    wanted = {component.name for component in topology.components}
-    if target.tasks_of.keys() != wanted:
-        odd = ", ".join(sorted(target.tasks_of.keys() ^ wanted))
-        raise HeronError(f"the packing plan's components are not the topology's: {odd}")
-    empty = [container.id for container in target.containers if not container.instances]
-    if empty or MASTER_CONTAINER in {container.id for container in target.containers}:
-        raise HeronError(f"a container with nothing to run in it: {empty or MASTER_CONTAINER}")
-    if target == current:
-        raise HeronError(f"{topology.name} runs by this plan already")
-    for task, instance in target.instances.items():
-        known = current.instances.get(task)
-        if known and (known.component, known.index) != (instance.component, instance.index):
-            raise HeronError(f"task {task} is {known.component}[{known.index}] and must stay it")
+def _done() -> list[Decision]:
+    return [Log("update: done"), RestartProbes(), StoreExecution(), PublishPlan()]

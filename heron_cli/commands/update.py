@@ -51,7 +51,8 @@ def update_command(
 ) -> None:
     """Scale the running topology NAME: other numbers of instances or containers.
 
-    What stays where it is runs on with its state; the spouts pause while the plan is switched.
+    What stays where it is runs on with its state; the spouts pause while the plan is switched. In
+    EFFECTIVELY_ONCE keys take their state along to other instances, exactly.
 
     \b
     heronpy update wordcount --component-parallelism count:4

@@ -122,11 +122,20 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
     for part in parts.parts:
         former = backend.another()
         try:
-            former.restore(part.state)
+            _restore(former, part.state, component)
             for table_id in former.names():
                 _take_keys(backend, former, table_id, part.key_range, parts.key_range, component)
         finally:
             former.close()
+
+
+def _restore(backend: StateBackend, state: bytes, component: str) -> None:
+    """A part may be made of parts itself: nothing was saved since it was divided the last time."""
+    parts = decode_parts(state)
+    if parts is None:
+        backend.restore(state)
+    else:
+        gather(backend, parts, component)
 
 
 def _take_keys(

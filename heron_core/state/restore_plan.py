@@ -48,6 +48,28 @@ class RestorePlan:
     """What a person is to know: a line each."""
 
 
+def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[Source, ...]:
+    """Of which of its component's `former` tasks a task takes keys."""
+    number = len(former)
+    if number == key_range.tasks:
+        return (Source(former[key_range.index], key_range),)
+    key_ranges = (KeyRange(index, number) for index in range(number))
+    return tuple(
+        Source(task, each)
+        for task, each in zip(former, key_ranges, strict=True)
+        if each.overlaps(key_range)
+    )
+
+
+def share_of(task: int, packing: PackingPlan, former: Mapping[str, Sequence[int]]) -> Share:
+    """What a task begins with by a plan, after a checkpoint of which `former` says which tasks the
+    components had that may have others now."""
+    component = packing.instances[task].component
+    tasks = packing.tasks_of[component]
+    key_range = KeyRange(tasks.index(task), len(tasks))
+    return Share(key_range, sources_of(former.get(component, tasks), key_range))
+
+
 def plan_restore(
     where: str,
     saved: Description,
@@ -112,19 +134,12 @@ class _Saved:
 
     def sources(self, name: str, former: SavedComponent, key_range: KeyRange) -> tuple[Source, ...]:
         """The former tasks whose state a task of a component takes."""
-        number = len(former.tasks)
-        if number == key_range.tasks:
-            return (Source(former.tasks[key_range.index], key_range),)
-        if not self._holds(former):
-            return ()
-        if not all(self.contents[task].may_be_divided for task in former.tasks):
-            raise not_divisible(name, number, key_range.tasks)
-        key_ranges = [KeyRange(index, number) for index in range(number)]
-        return tuple(
-            Source(task, each)
-            for task, each in zip(former.tasks, key_ranges, strict=True)
-            if each.overlaps(key_range)
-        )
+        if len(former.tasks) != key_range.tasks:
+            if not self._holds(former):
+                return ()
+            if not all(self.contents[task].may_be_divided for task in former.tasks):
+                raise not_divisible(name, len(former.tasks), key_range.tasks)
+        return sources_of(former.tasks, key_range)
 
 
 def _some(names: "Sequence[str] | Mapping[str, object]") -> str:

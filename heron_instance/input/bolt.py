@@ -181,6 +181,7 @@ class BoltDriver(ComponentDriver):
         sources, before = self.source_watermarks, self.source_watermarks.lowest_ms
         if self._finished or not sources.take(source, watermark_ms):
             return
+        self.watermarks_taken += 1
         component, _ = self._sources[source]
         try:
             self.component.source_watermark(component, source, watermark_ms)

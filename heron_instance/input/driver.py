@@ -24,6 +24,8 @@ from heron_instance.runtime.metrics import Metrics
 from heronpy_compat.user_errors import users_traceback
 
 Clock = Callable[[], float]
+Exchanged = tuple[int, int, int]
+"""Deliveries sent, deliveries processed, and watermarks taken so far."""
 Report = Callable[[str], None]
 
 ERRORS_LOGGED_PER_SEC = 5
@@ -61,6 +63,8 @@ class ComponentDriver:
         """Takes a barrier; None in a topology that takes no checkpoints."""
         self._void_sent = self._void_processed = 0
         """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
+        self.watermarks_taken = 0
+        """That said anything new."""
         self.fence = 0
         """Batches of plans before this epoch are leftovers of processes that are gone."""
 
@@ -85,6 +89,11 @@ class ComponentDriver:
     def forget_deliveries(self) -> None:
         """Nothing that was sent so far will be processed: it is void."""
         self._void_sent, self._void_processed = self.outbox.sent, self.metrics.executed
+
+    def exchanged(self) -> Exchanged:
+        """What this instance has exchanged with others until now: if that has not changed, none of
+        them has been told of anything, and has told nothing."""
+        return self.outbox.deliveries, self.metrics.executed, self.watermarks_taken
 
     def take_barrier(self, head: Header, frames: Frames) -> None:
         """A message that is no batch: a barrier, or ProtocolError."""

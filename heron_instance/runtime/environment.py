@@ -67,9 +67,9 @@ class Environment:
     """Whether `admit` would return at once."""
     rest: Callable[[float], object] = _go_on
     """Does nothing for so many seconds, in the middle of a send."""
-    load_state: Callable[[int], bytes] | None = None
-    """The state of this task in a checkpoint, from the checkpoint store; HeronError if it cannot be
-    had. None where nobody takes checkpoints."""
+    load_state: Callable[[int, int], bytes] | None = None
+    """The state of a task in a checkpoint, given the checkpoint and the task, from the checkpoint
+    store; HeronError if it cannot be had. None where nobody takes checkpoints."""
 
     waits_for_state: bool = False
     """Whether the component is only made when it is known with which state it begins. (The tester

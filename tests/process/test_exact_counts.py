@@ -30,10 +30,10 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
-    """The machine room of a bank: instances, stream manager, master, containers, all of them. And
-    in the end an upgrade, by a savepoint, to a topology with one more instance that counts, and one
-    more that has windows. What is read from a file and written into others is the same to the last
-    byte."""
+    """The machine room of a bank: instances, stream manager, master, containers, all of them; then
+    more and fewer instances that count, while one dies beside them. And in the end an upgrade, by a
+    savepoint, to a topology with one more instance that counts, and one more that has windows. What
+    is read from a file and written into others is the same to the last byte."""
     (place.path / "lines.txt").write_text(TEXT)
     folders = ("-o", f"exact.folder={place.path}", "-o", f"file.folder={place.path / 'out'}")
     arguments = (TOPOLOGY, "--containers", 2, *folders)
@@ -81,6 +81,9 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
             before = epoch()
             kill(running, *victims)
             goes_back_and_on(before)
+        scale(place, running)
+        number = running.until(checkpoints, "the master answers").latest
+        running.until(lambda: goes_on_after(number), "it goes on")
     upgrade(place, running, arguments)
     assert len(list(place.path.glob("counted-*"))) == 3
     assert counted(place.path) == emitted(place.path)
@@ -89,6 +92,36 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
     assert "".join(each.read_text() for each in parts) == TEXT
     place.nothing_is_left()
+
+
+def scale(place: Place, running: Running) -> None:
+    """One instance more that counts, then one less, while another one dies: nobody else ends. Where
+    no key divides the state, all is as it was."""
+
+    def update(component: str) -> Running:
+        return place.start("update", "Exact", "--component-parallelism", component)
+
+    def pids() -> dict[str, int]:
+        return {title: each.pid for title, each in processes(running).items()}
+
+    before = pids()
+    update("count:3").wait().succeeded()
+    more = pids()
+    (added,) = more.keys() - before.keys()
+    assert added.startswith("heron: count[2]")
+    assert {title: more[title] for title in before} == before
+    fewer = update("count:2")
+    survivors = kill(running, title_of(running, "heron: left[0]"))
+    fewer.wait().succeeded()
+    survivors.pop(added, None)
+    running.until(lambda: added not in pids(), "the instance that was removed ends")
+    now = pids()
+    assert {title: now.get(title) for title in survivors} == survivors
+    refused = update("numbers:3").wait()
+    assert refused.code == 1
+    assert "numbers had 2 instances and has 3 now" in refused.err
+    after = pids()
+    assert {title: after.get(title) for title in survivors} == survivors
 
 
 def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None:

@@ -174,7 +174,7 @@ def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
     expected = real.contents()
     real.backend.close()  # kill -9
     states, copies, real = process()
-    found = states.load(3)
+    found = states.load(3, 1)
     assert isinstance(found, FileSnapshot)
     real.backend.restore(found)
     assert (real.contents(), copies.fetched_bytes) == (expected, 0)
@@ -186,7 +186,7 @@ def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
         if not are_here:
             shutil.rmtree(tmp_path / "here")
         states, copies, real = process()
-        real.backend.restore(states.load(3))
+        real.backend.restore(states.load(3, 1))
         assert real.contents() == expected
         all_bytes = sum(found.files.values())
         assert copies.fetched_bytes == (found.files[first] if are_here else all_bytes)

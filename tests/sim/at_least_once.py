@@ -136,7 +136,7 @@ class SavingBolt(SimBolt, StatefulComponent):
         habits, task = self.emitter.habits, self.emitter.task
         self.saved: dict[int, Counter[int]] = habits.saved_counts
         missing = self.saved.get(task, Counter()) - self.counts
-        known = not missing or habits.is_scaled
+        known = not missing or self.emitter.journal.undrained
         require(known, f"task {task} has lost what was in a saved state: {missing}")
 
     def receive(self, tup: Any) -> None:

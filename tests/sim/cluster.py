@@ -21,8 +21,8 @@ from sim.network import Channel
 from sim.pressure import PressureRules
 from sim.processes import Manager, Master
 from sim.topologies import Habits, random_config, random_topology
-from topology_master.rescale import UpdateStage
 from topology_master.termination import Phase
+from topology_master.update import UpdateStage
 
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05
@@ -267,7 +267,6 @@ class Cluster:
             return False
         answer = self.master.ask("update", {"packing": packing_to_json(packing)})
         moved = len(leaving(self.packing, packing))
-        self.habits.is_scaled = True
         self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
         self.updates += bool(answer.ok)
         return bool(answer.ok)

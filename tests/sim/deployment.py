@@ -26,6 +26,8 @@ class Deployment:
         self._first = packing
         self.places: dict[int, PackingPlan] = {}
         """container -> the plan that its executor knows"""
+        self._told_at: dict[int, int] = {}
+        """container -> the round in which its executor hears of the newest plan"""
         self._due: dict[int, list[Callable[[], None]]] = defaultdict(list)
 
     @property
@@ -42,12 +44,19 @@ class Deployment:
         self._later(self._follow_store)
 
     def repacked(self, container: int, packing: PackingPlan) -> None:
-        """The stream manager of a container works by another plan."""
-        self._later(lambda: self._follow_manager(container, packing))
+        """The stream manager of a container works by another plan; its executor hears of one after
+        the other, in order."""
+        earliest = self._told_at.get(container, 0)
+        self._told_at[container] = self._later(
+            lambda: self._follow_manager(container, packing), earliest
+        )
 
-    def _later(self, call: Callable[[], None]) -> None:
+    def _later(self, call: Callable[[], None], earliest: int = 0) -> int:
+        """Have it done in a while, not before the round `earliest`; in which one."""
         wait = self._cluster.chance.randint(1, RELOAD_ROUNDS_MAX)
-        self._due[self._cluster.rounds + wait].append(call)
+        at = max(self._cluster.rounds + wait, earliest)
+        self._due[at].append(call)
+        return at
 
     @property
     def settled(self) -> bool:

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from heron_core import config as keys
-from heron_core.topology import GroupingKind, TopologySpec
+from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from sim.checkers import require
-from sim.topologies import HABITS, Habits, SimBolt, SimSpout
+from sim.topologies import HABITS, Emitter, Habits, SimBolt, SimSpout
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
 
 LONGER = 3
 """So much more is emitted where checkpoints are taken: some of them have to be complete."""
+KEYED_SHARE = 0.8
+"""Of the updates, if there is a component whose state keys divide."""
 HELD_MAX = 3
 """Tuples that a bolt holds back, in its state."""
 
@@ -60,7 +62,7 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
     return {
         keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE,
         keys.CHECKPOINT_INTERVAL_SECS: rng.choice((0.005, 0.02, 0.1)),
-        keys.CHECKPOINT_TIMEOUT_SECS: rng.choice((0.2, 5)),
+        keys.CHECKPOINT_TIMEOUT_SECS: rng.choice((0.2, 5, 5, 5)),
         keys.CHECKPOINT_PAUSE_MS: rng.choice((0, 10)),
         keys.CHECKPOINTS_RETAINED: rng.choice((1, 3)),
     }
@@ -69,12 +71,31 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
 def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
     """The same topology of components that keep their state, and with more to do."""
     habits.idents *= LONGER
-    kinds = {True: CountingSpout, False: CountingBolt}
     components = tuple(
-        replace(each, class_path=f"{__name__}.{kinds[each.is_spout].__name__}")
+        replace(each, class_path=f"{__name__}.{_kind_of(each).__name__}")
         for each in topology.components
     )
     return replace(topology, components=components)
+
+
+def _kind_of(component: ComponentSpec) -> type:
+    if component.is_spout:
+        return CountingSpout
+    is_keyed = {each.grouping.kind for each in component.inputs} == {GroupingKind.FIELDS}
+    return KeyedCountingBolt if is_keyed else CountingBolt
+
+
+def scalable(topology: TopologySpec, rng: Random) -> list[str]:
+    """The components whose parallelism may change: mostly those whose state keys divide, for with
+    the others an update is given up. Of no tuple that goes to all there may be more copies then."""
+    keyed = [each for each in topology.components if _kind_of(each) is KeyedCountingBolt]
+    others = [
+        each
+        for each in topology.components
+        if not any(one.grouping.kind is GroupingKind.ALL for one in each.inputs)
+    ]
+    chosen = keyed if keyed and rng.random() < KEYED_SHARE else others
+    return [each.name for each in chosen]
 
 
 def children(component: str, stream: str, ident: int, most: int) -> int:
@@ -154,18 +175,56 @@ class CountingBolt(SimBolt, StatefulComponent):
 
     def send_waiting(self) -> None:
         """Pass on what was held back."""
-        emitter = self.emitter
         waiting, self.waiting = self.waiting, []
         for ident in waiting:
-            for stream in emitter.streams:
-                most = emitter.habits.children_max
-                for _ in range(children(emitter.name, stream, ident, most)):
-                    emitter.send(stream, [], [ident])
+            pass_on(self.emitter, ident)
 
     def on_finish(self) -> None:
         require(not self.has_finished, "on_finish is called on a state that has finished")
         self.has_finished = True
         self.send_waiting()
+
+
+class KeyedCountingBolt(SimBolt, StatefulComponent):
+    """The same by key: what is counted and held back goes with its key to another task."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.counted = stateful_state.map_state("counted")
+        self.waiting = stateful_state.list_state("waiting")
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """Of each ident of all keys."""
+        return {i: number for _, each in self.counted.all_items() for i, number in each.items()}
+
+    def process(self, tup: Any) -> None:
+        self.receive(tup)
+        (ident,) = tup.values[5]
+        self.counted.put(ident, self.counted.get(ident, 0) + 1)
+        self.waiting.add(ident)
+        habits = self.emitter.habits
+        if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
+            self.send(self.waiting)
+        self.ack(tup)
+
+    def send(self, waiting: Any) -> None:
+        """Pass on what was held back of a key."""
+        idents = waiting.get()
+        waiting.clear()
+        for ident in idents:
+            pass_on(self.emitter, ident)
+
+    def on_finish(self) -> None:
+        for key in list(self.waiting.all_keys()):
+            self.send(self.waiting.for_key(key))
+
+
+def pass_on(emitter: Emitter, ident: int) -> None:
+    """Emit what comes of a tuple of an ident."""
+    for stream in emitter.streams:
+        most = emitter.habits.children_max
+        for _ in range(children(emitter.name, stream, ident, most)):
+            emitter.send(stream, [], [ident])
 
 
 def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int]]]) -> Any:
@@ -219,9 +278,9 @@ def check_counts(cluster: "Cluster") -> None:
         if isinstance(each.component, CountingSpout):
             for stream, some in each.component.all_idents.items():
                 idents.setdefault(name, {}).setdefault(stream, []).extend(some)
-        elif isinstance(each.component, CountingBolt):
+        elif isinstance(each.component, CountingBolt | KeyedCountingBolt):
             counted.setdefault(name, Counter()).update(each.component.counts)
-            if each.task not in late:
+            if each.task not in late and isinstance(each.component, CountingBolt):
                 check_committed(cluster, each.component)
         else:
             require(each.task in late, f"task {each.task} still waits for its state")

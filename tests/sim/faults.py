@@ -10,8 +10,9 @@ from functools import partial
 from random import Random
 
 from sim.cluster import PATIENCE_SECS, Cluster
-from topology_master.rescale import UpdateStage
+from sim.effectively_once import scalable
 from topology_master.termination import Phase
+from topology_master.update import UpdateStage
 
 FAULTS_MAX = 3
 CHECKPOINT_FAULTS_MAX = 6
@@ -27,6 +28,8 @@ STOPPED_ROUNDS_MAX = 60
 """A stopped process may wake before its successor has registered, or after everything is done."""
 LATE_SHARE = 0.4
 PARALLELISM_MAX, CONTAINERS_MAX = 4, 4
+SCALED_ROUNDS_MAX = 60
+"""Where checkpoints are taken; soon after that most spouts have finished, and nobody may scale."""
 UPDATE_AGAIN_ROUNDS = 3
 """After one that was refused: the topology is not up yet, or another one is under way."""
 
@@ -61,8 +64,13 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("states", "instance"),
     ("store", "master", "manager", "instance"),
     ("instance", "zombie", "manager", "container", "cut", "master", "takeover", "store", "states"),
+    ("scale",),
+    ("scale", "scale", "instance"),
+    ("scale", "manager", "zombie", "cut"),
+    ("scale", "scale", "master", "takeover", "store"),
+    ("scale", "container", "states", "instance"),
 )
-"""In a topology that takes checkpoints, and so cannot be scaled."""
+"""In a topology that takes checkpoints."""
 
 
 class Faults:
@@ -79,6 +87,8 @@ class Faults:
         most = CHECKPOINT_FAULTS_MAX if cluster.effectively_once else FAULTS_MAX
         for _ in range(chance.randint(1, most) if self._kinds else 0):
             self._planned[chance.randint(1, self.calm_at)].append(chance.choice(self._kinds))
+        if "scale" in self._kinds and cluster.effectively_once:
+            self._planned[chance.randint(10, SCALED_ROUNDS_MAX)].append("scale")
         late = bool(self._kinds) and chance.random() < LATE_SHARE
         self._late = chance.choice((Phase.DRAINING, Phase.FINISHING)) if late else None
         """A fault when the end is near: in this phase."""
@@ -160,13 +170,17 @@ class Faults:
 
     def _scale(self, at: int) -> None:
         """A component more or less, containers more or less, or both at once."""
-        names = [each.name for each in self.cluster.topology.components]
+        topology = self.cluster.topology
+        once = self.cluster.effectively_once
+        every = [each.name for each in topology.components]
+        names = scalable(topology, self.chance) if once else every
         wanted = {
             name: self.chance.randint(1, PARALLELISM_MAX)
             for name in self.chance.sample(names, self.chance.randint(0, min(2, len(names))))
         }
         containers = self.chance.choice((None, self.chance.randint(1, CONTAINERS_MAX)))
-        if not self.cluster.update(wanted, containers) and at < self.calm_at:
+        is_running = self.cluster.phase in (None, Phase.RUNNING)
+        if not self.cluster.update(wanted, containers) and is_running and at < self.calm_at:
             self._planned[at + UPDATE_AGAIN_ROUNDS].append("scale")
 
     def _takeover(self, at: int) -> None:

@@ -183,8 +183,8 @@ class Instance:
 
     # --- the saving thread --------------------------------------------------------------------
 
-    def _load_state(self, checkpoint: int) -> bytes:
-        return self.cluster.states.load("sim", checkpoint, self.task)
+    def _load_state(self, checkpoint: int, task: int) -> bytes:
+        return self.cluster.states.load("sim", checkpoint, task)
 
     def _save(self) -> None:
         save = self._unsaved

@@ -52,8 +52,6 @@ class Habits:
     acked_idents: set[int] = field(default_factory=set)
     committed: dict[tuple[int, str], int] = field(default_factory=dict)
     """(task, checkpoint) -> how many tuples a bolt has made good with it"""
-    is_scaled: bool = False
-    """A new process of a task that moves begins before the old one has saved its last state."""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
     """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
 

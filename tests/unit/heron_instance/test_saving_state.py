@@ -133,7 +133,8 @@ class Process:
     def _admit(self) -> None:
         assert self.shared.may_send, "production would wait here"
 
-    def _load(self, checkpoint: int) -> bytes:
+    def _load(self, checkpoint: int, task: int) -> bytes:
+        assert task == ME
         if checkpoint not in self.states:
             raise HeronError(f"no state of {checkpoint}")
         return self.states[checkpoint]

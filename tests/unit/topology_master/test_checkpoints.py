@@ -6,7 +6,7 @@ from typing import Any
 from test_master_core import FIRST, LAST, PACKED, SPOUT, TOPOLOGY
 
 from heron_core import config as keys
-from heron_core.plans import Restore, TopologyState, physical_from_json
+from heron_core.plans import PackingPlan, Restore, TopologyState, physical_from_json
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.core import TopologyMaster
@@ -31,12 +31,20 @@ class Made:
         before: "Made | None" = None,
         options: Options = OPTIONS,
         checkpoints: dict[str, Any] | None = None,
+        packing: PackingPlan = PACKED,
     ) -> None:
         self.stored_plan: dict[str, Any] = before.stored_plan if before else {}
         self.checkpoints: dict[str, Any] = before.checkpoints if before else checkpoints or {}
+        self.execution: dict[str, Any] = before.execution if before else {}
         previous = physical_from_json(self.stored_plan) if self.stored_plan else None
         self.core = TopologyMaster(
-            EXACT, PACKED, options, previous, checkpoints=self.checkpoints, wall_clock_secs=1e6
+            EXACT,
+            packing,
+            options,
+            previous,
+            self.execution,
+            checkpoints=self.checkpoints,
+            wall_clock_secs=1e6,
         )
         self.now = 100.0
         self.out: list[events.Instruction] = []
@@ -59,6 +67,8 @@ class Made:
                 self.stored_plan = each.plan
             elif isinstance(each, events.StoreCheckpoints):
                 self.checkpoints = each.checkpoints
+            elif isinstance(each, events.StoreState):
+                self.execution = {"state": each.state, "update": each.update}
         self.out += out
 
     def wait(self, secs: float = 0.0, stored: bool = True) -> list[events.Instruction]:
@@ -71,11 +81,13 @@ class Made:
 
     def restored(self, incarnation: int = 70, epoch: int | None = None) -> None:
         epoch = self.core.epoch if epoch is None else epoch
-        self.receive(*(messages.Restored(task, incarnation + task, epoch) for task in TASKS))
+        tasks = sorted(self.core.packing.instances)
+        self.receive(*(messages.Restored(task, incarnation + task, epoch) for task in tasks))
 
     def complete(self, number: int) -> None:
         self.wait()
-        self.receive(*(messages.CheckpointStored(task, number, 100) for task in TASKS))
+        tasks = sorted(self.core.packing.instances)
+        self.receive(*(messages.CheckpointStored(task, number, 100) for task in tasks))
 
     @property
     def restore(self) -> Restore:
@@ -396,13 +408,6 @@ def test_a_checkpoint_can_be_asked_for() -> None:
     (reply,) = sent(made.wait(0.1), messages.Reply)
     assert reply == messages.Reply(True, {"number": 1})
     assert made.checkpoints["latest"] == 1
-
-
-def test_an_update_is_refused() -> None:
-    made = running()
-    made.receive(messages.Command("update", {"packing": made.stored_plan["packing"]}))
-    (reply,) = sent(made.wait(), messages.Reply)
-    assert "runs in EFFECTIVELY_ONCE, and cannot be updated" in reply.data["error"]
 
 
 def test_a_paused_topology_takes_none() -> None:

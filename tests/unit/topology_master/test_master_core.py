@@ -55,11 +55,19 @@ PACKED = PackingPlan(
 )
 
 
+OPTIONS = Options(TopologyState.RUNNING)
+
+
 class Made:
     """A master and its clock."""
 
-    def __init__(self, registered: bool = True, packing: PackingPlan = PACKED, **more: Any) -> None:
-        options = Options(TopologyState.RUNNING)
+    def __init__(
+        self,
+        registered: bool = True,
+        packing: PackingPlan = PACKED,
+        options: Options = OPTIONS,
+        **more: Any,
+    ) -> None:
         self.core = TopologyMaster(TOPOLOGY, packing, options, **more)
         self.now = 100.0
         self.stored_plan: dict[str, Any] = {}

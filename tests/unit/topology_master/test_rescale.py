@@ -16,7 +16,8 @@ from heron_core.plans import (
 )
 from heron_core.wire import messages
 from topology_master import events
-from topology_master.rescale import ENDED_AFTER_SECS
+from topology_master.options import Options
+from topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS
 from topology_master.termination import Phase
 
 NEW = 4
@@ -275,3 +276,31 @@ def rounds_of(made: Made, processed: int, times: int) -> None:
         number, epoch = made.core.probe_round, made.core.epoch
         for task, emitted, received in ((SPOUT, 10, 0), (FIRST, 10, 10), (LAST, 0, processed)):
             made.receive(messages.QuiescenceReport(task, number, emitted, received, True, epoch))
+
+
+def saving() -> Made:
+    """A topology whose instances save their states, about to move the last bolt."""
+    made = Made(options=Options(TopologyState.RUNNING, saves_states=True))
+    update(made, FEWER)
+    answers(made, SPOUT, FIRST, LAST)
+    assert step(made) == ("save", ["last[0]"])
+    return made
+
+
+def test_who_moves_saves_its_state_before_the_plan_is_switched() -> None:
+    made = saving()
+    assert made.core.epoch == 1
+    made.receive(messages.CheckpointStored(FIRST, 1, 0))  # it stays
+    assert made.core.epoch == 1
+    (again, *_) = sent(messages.TriggerCheckpoint, made.wait(ASKED_AGAIN_SECS + 0.1))
+    assert again[1] == messages.TriggerCheckpoint(1, 1)
+    assert plans(made.receive(messages.CheckpointStored(LAST, 1, 0)))[-1][0] == 2
+    assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
+
+
+def test_a_state_that_cannot_be_saved_leaves_the_old_plan() -> None:
+    made = saving()
+    out = made.receive(messages.CheckpointFailed(LAST, 1, "no space is left"))
+    assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
+    reason = ask(made, "stats")[0].data["update"]["reason"]
+    assert reason == f"the state of task {LAST} is not saved: no space is left"

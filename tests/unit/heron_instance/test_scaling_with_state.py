@@ -1,0 +1,190 @@
+"""The topology is scaled, an instance's part: which keys it begins with, and when it goes on as it
+is; and in a topology that runs at least once, what it saves before."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from instance_support import NOTHING, batch, packing
+from test_periodic_saving import Numbers as SavedNumbers
+from test_periodic_saving import Process as SavingProcess
+from test_periodic_saving import Stateless, Unsaveable
+from test_saving_state import INCARNATION, ME, Process
+
+from heron_core.plans import (
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Restore,
+    TopologyState,
+    physical_to_json,
+)
+from heron_core.state.keys import owner
+from heron_core.wire import messages
+from heron_core.wire.frames import Kind
+from heron_instance.events import ControlReceived, SaveState, SendControl, Turn
+from heronpy_compat import Bolt
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+
+KEYS = list(range(20))
+NEW = 7
+
+
+class Count(Bolt, StatefulComponent):
+    def init_state(self, stateful_state: Any) -> None:
+        self.count = stateful_state.value_state("count", default=0)
+
+    def process(self, tup: Any) -> None:
+        counted = self.count.for_key(tup.values[0])
+        counted.put(counted.get() + 1)
+
+    @property
+    def counts(self) -> dict[int, int]:
+        return dict(self.count.all_items())
+
+
+class Plain(Count):
+    def init_state(self, stateful_state: Any) -> None:
+        super().init_state(stateful_state)
+        stateful_state.put("at", 1)
+
+
+class Scaled(Process):
+    """An instance's core, and a store with the states of others besides."""
+
+    others: dict[tuple[int, int], bytes] = {}
+
+    def _load(self, checkpoint: int, task: int) -> bytes:
+        return self.states[checkpoint] if task == ME else self.others[checkpoint, task]
+
+    def counted(self, *keys: int) -> None:
+        self.receive(batch(*([key, "x"] for key in keys)))
+
+    def scaled(self, plan: PackingPlan, epoch: int, **former: tuple[int, ...]) -> list[Any]:
+        """Go back to checkpoint 7 by another plan; what the master is told."""
+        made = PhysicalPlan(
+            "t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, Restore(7, None, former)
+        )
+        return self.hear(messages.Plan(physical_to_json(made)))
+
+
+def one_more(component: str) -> PackingPlan:
+    """The plan with one more instance of a component."""
+    first, second = packing().containers
+    index = len(packing().tasks_of[component])
+    added = (*second.instances, InstancePlan(NEW, component, index, NOTHING))
+    return PackingPlan("t", (first, replace(second, instances=added)))
+
+
+def at_checkpoint(kind: type = Count) -> Scaled:
+    """A bolt that has counted KEYS, and saved that as checkpoint 7, which is complete."""
+    bolt = Scaled(kind)
+    bolt.begin(1)
+    bolt.counted(*KEYS)
+    bolt.trigger(7)
+    bolt.hear(messages.CheckpointCompleted(7, 1))
+    return bolt
+
+
+def test_who_keeps_its_keys_and_has_done_nothing_goes_on_as_it_is() -> None:
+    bolt = at_checkpoint()
+    before = bolt.component
+    bolt.states.clear()  # nothing is read
+    assert bolt.scaled(one_more("readers"), 2, readers=(2, 3, 4, 5)) == [
+        messages.Restored(ME, INCARNATION, 2)
+    ]
+    assert bolt.component is before
+    assert bolt.core.shared.held
+    assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+def test_who_has_done_something_since_goes_back() -> None:
+    bolt = at_checkpoint()
+    before = bolt.component
+    bolt.counted(1, 1)
+    bolt.scaled(one_more("readers"), 2, readers=(2, 3, 4, 5))
+    assert bolt.component is not before
+    assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+def test_a_component_with_more_instances_keeps_the_keys_that_are_its_own() -> None:
+    bolt = at_checkpoint()
+    bolt.scaled(one_more("tested"), 2, tested=(ME,))
+    mine = [key for key in KEYS if owner(key, 2) == 0]
+    assert bolt.component.counts == dict.fromkeys(mine, 1)
+    # Another failure: the same once more. And back to the plan before: all are there.
+    bolt.scaled(one_more("tested"), 3, tested=(ME,))
+    assert bolt.component.counts == dict.fromkeys(mine, 1)
+    bolt.scaled(packing(), 4, tested=(ME,))
+    assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+def test_a_component_with_fewer_instances_takes_the_keys_of_those_that_are_gone() -> None:
+    bolt = Scaled(Count, {7: saved([key for key in KEYS if owner(key, 2) == 0])})
+    bolt.others = {(7, NEW): saved([key for key in KEYS if owner(key, 2) == 1])}
+    bolt.scaled(packing(), 1, tested=(ME, NEW))
+    assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+def saved(keys: list[int]) -> bytes:
+    """The state of a bolt that has counted these."""
+    bolt = Scaled(Count)
+    bolt.begin(1)
+    bolt.counted(*keys)
+    bolt.trigger(7)
+    return bolt.states[7]
+
+
+def test_what_no_key_divides_is_not_divided() -> None:
+    bolt = at_checkpoint(Plain)
+    (failed,) = bolt.scaled(one_more("tested"), 2, tested=(ME,))
+    assert "tested had 1 instances and has 2 now, and what it keeps by put()" in failed.reason
+
+
+# --- at least once --------------------------------------------------------------------------------
+
+
+def asked(process: SavingProcess) -> list[Any]:
+    """What an instance says when an update wants its state."""
+    process.handle(ControlReceived(messages.TriggerCheckpoint(5, 1)))
+    said = []
+    for _ in range(2):
+        for each in process.core.handle(Turn(), process.now):
+            if isinstance(each, SaveState):
+                process.newest.write(each.checkpoint, each.state)
+            elif isinstance(each, SendControl):
+                said.append(each.message)
+    return said
+
+
+def test_before_an_update_a_state_is_saved_and_none_until_there_is_another_plan(
+    tmp_path: Path,
+) -> None:
+    spout = SavingProcess(SavedNumbers, tmp_path)
+    spout.emit()
+    assert asked(spout) == []  # not before all is acked; the master asks again
+    spout.settle(Kind.ACKED)
+    assert asked(spout) == [messages.CheckpointStored(ME, 5, 0)]
+    successor = SavingProcess(SavedNumbers, tmp_path)
+    assert successor.component.at == 3
+    spout.component.at = 99  # what its process does until it ends is not to be the newest
+    spout.wait()
+    assert spout.core.saving is not None
+    assert spout.core.saving.last() is None
+    plan = PhysicalPlan("t", 2, TopologyState.RUNNING, packing(), {1: "a", 2: "b"})
+    spout.handle(ControlReceived(messages.Plan(physical_to_json(plan))))
+    spout.handle(Turn())
+    spout.wait()
+    assert SavingProcess(SavedNumbers, tmp_path).component.at == 99
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [(Unsaveable, messages.CheckpointFailed), (Stateless, messages.CheckpointStored)],
+)
+def test_who_has_no_state_or_cannot_save_it_says_so(
+    kind: type, answer: type, tmp_path: Path
+) -> None:
+    (said,) = asked(SavingProcess(kind, tmp_path))
+    assert isinstance(said, answer)
