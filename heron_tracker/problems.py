@@ -190,9 +190,9 @@ def _slow(stats: TopologyStats) -> Iterator[Problem]:
         if skewed is not None:
             yield skewed
         elif is_cause or (component.capacity >= BUSY and component.queue_secs > DELAY_SECS):
-            yield _bottleneck(name, component, rows, share, _paused_names(stats, name))
+            yield _bottleneck(stats, name, rows, share, _paused_names(stats, name))
         elif component.capacity >= BUSY:
-            yield _bottleneck(name, component, rows, 0.0, [])
+            yield _bottleneck(stats, name, rows, 0.0, [])
 
 
 def _component(instance: InstanceStats) -> str:
@@ -280,12 +280,13 @@ def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem |
 
 
 def _bottleneck(
+    stats: TopologyStats,
     name: str,
-    component: ComponentStats,
     rows: Sequence[InstanceStats],
     paused_share: float,
     paused: Sequence[str],
 ) -> Problem:
+    component = stats.components[name]
     number = component.instances
     whom = f" and pauses {_named(paused)}" if paused else ""
     return Problem(
@@ -293,7 +294,7 @@ def _bottleneck(
         component=name,
         what=f"`{name}` is the bottleneck: {component.capacity:.0%} busy on "
         f"{number} instance{'s' if number > 1 else ''}{whom}",
-        cure=_advice(name, component, rows, paused_share),
+        cure=_advice(stats, name, rows, paused_share),
         weight=(10.0 if paused else 0.0) + component.capacity,
     )
 
@@ -303,15 +304,17 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _advice(
-    name: str, component: ComponentStats, rows: Sequence[InstanceStats], paused_share: float
+    stats: TopologyStats, name: str, rows: Sequence[InstanceStats], paused_share: float
 ) -> str:
     """How many instances would do, by how busy they are and how much more would come."""
+    component = stats.components[name]
     number = component.instances
     wanted, is_capped = instances_wanted(component, rows, paused_share)
     if wanted <= number:
         return "make its calls faster"
     how = "at least " if is_capped else ""
-    return f"{how}{wanted} would do (`heronpy update --component-parallelism {name}:{wanted}`)"
+    command = f"heronpy update {stats.topology} --component-parallelism {name}:{wanted}"
+    return f"{how}{wanted} would do (`{command}`)"
 
 
 def instances_wanted(

@@ -30,7 +30,7 @@ def test_a_slow_bolt_is_named_with_the_number_of_instances_that_would_do() -> No
     )  # fmt: skip
     assert headline(found) == (
         "`count` is the bottleneck: 97% busy on 2 instances and pauses `split`; 4 would do "
-        "(`heronpy update --component-parallelism count:4`)"
+        "(`heronpy update words --component-parallelism count:4`)"
     )
     assert kinds(found) == ["bottleneck"]
 
