@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.algorithms.event_windows.panes import Changes, Packed, hashable
+from heron_core.algorithms.event_windows.changes import Packed, SavedByKey
+from heron_core.algorithms.event_windows.panes import hashable
 from heron_core.algorithms.event_windows.timers import Timers
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK, Dropped, Late
 from heron_core.errors import ComponentError, TopologyError
@@ -35,7 +36,7 @@ class Pair:
     right: Any
 
 
-class IntervalJoin:
+class IntervalJoin(SavedByKey):
     """Every call returns what came of it, in order."""
 
     def __init__(
@@ -54,7 +55,6 @@ class IntervalJoin:
         self._lower_ms, self._upper_ms, self._kept_max = lower_ms, upper_ms, kept_max
         self._pack = pack
         self._keys: dict[Hashable, tuple[Kept, Kept]] = {}
-        self._changed: set[Hashable] | None = None
         self._timers = Timers()
         self._numbers = 0
         self.kept = 0
@@ -125,19 +125,6 @@ class IntervalJoin:
     def finish(self) -> list[Dropped]:
         """The end of the input."""
         return self.advance_watermark(END_OF_TIME)
-
-    def changes(self) -> Changes:
-        """What waits of each key that has changed since the last call, the first time of all; plain
-        data if keys and values are."""
-        changed = self._keys if self._changed is None else self._changed
-        found = {key: self._packed(key) if key in self._keys else None for key in changed}
-        made = Changes(self._changed is None, found)
-        self._changed = set()
-        return made
-
-    def forget_changes(self) -> None:
-        """What `changes` gave was not saved: all of it is to be saved the next time."""
-        self._changed = None
 
     def _packed(self, key: Hashable) -> Packed:
         return [

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, checked_ms
-from heron_core.algorithms.event_windows.panes import Changes, KeyState, Packed, Pane, hashable
+from heron_core.algorithms.event_windows.changes import Packed, SavedByKey
+from heron_core.algorithms.event_windows.panes import KeyState, Pane, hashable
 from heron_core.algorithms.event_windows.timers import Timers
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import (
@@ -44,7 +45,7 @@ class PackingAggregate(Aggregate, Protocol):
         """Of plain data."""
 
 
-class WindowOperator:
+class WindowOperator(SavedByKey):
     """Windows of one kind with one aggregate; every call returns what came of it, in order."""
 
     def __init__(
@@ -75,8 +76,6 @@ class WindowOperator:
         self._shown_until_ms = NO_WATERMARK
         """No window is shown that ends behind it: the watermark, or that of an operator which was
         further and left some of its windows here."""
-        self._changed: set[Hashable] | None = None
-        """Keys that have changed since `changes`; None: all of them."""
 
     # --- events -------------------------------------------------------------------------------
 
@@ -346,19 +345,6 @@ class WindowOperator:
         return pane
 
     # --- checkpoints --------------------------------------------------------------------------
-
-    def changes(self) -> Changes:
-        """What is kept of each key that has changed since the last call, the first time of all;
-        keys have to be plain data themselves."""
-        changed = self._keys if self._changed is None else self._changed
-        found = {key: self._packed(key) if key in self._keys else None for key in changed}
-        made = Changes(self._changed is None, found)
-        self._changed = set()
-        return made
-
-    def forget_changes(self) -> None:
-        """What `changes` gave was not saved: all of it is to be saved the next time."""
-        self._changed = None
 
     def _packed(self, key: Hashable) -> Packed:
         state, pack = self._keys[key], self._aggregate.pack

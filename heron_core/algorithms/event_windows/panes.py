@@ -1,13 +1,11 @@
 """What an operator remembers: for each key its open windows and their accumulators."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+from heron_core.algorithms.event_windows.changes import Packed
 from heron_core.algorithms.event_windows.values import TimeWindow
-
-Packed = list[Any]
-"""Plain data: numbers, strings and lists."""
 
 
 @dataclass(slots=True)
@@ -34,15 +32,6 @@ class Pane:
     def unpacked(packed: Packed) -> "Pane":
         """Of what `packed` gave."""
         return Pane(TimeWindow(packed[0], packed[1]), *packed[2:])
-
-
-class Changes(NamedTuple):
-    """What an operator is to have saved."""
-
-    is_all: bool
-    """Whether that is all it keeps: what was saved before is gone."""
-    keys: Mapping[Hashable, Packed | None]
-    """None: nothing is kept of the key any more."""
 
 
 @dataclass(slots=True)

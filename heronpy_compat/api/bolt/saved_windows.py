@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from heron_core.algorithms.event_windows.panes import Changes, Packed
+from heron_core.algorithms.event_windows.changes import Changes, Packed
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.errors import StateError
 from heron_core.state.keys import key_of
