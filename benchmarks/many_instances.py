@@ -20,9 +20,10 @@ from benchmarks import many_instances_engine, many_instances_report
 from benchmarks.driver import NONE, names
 from benchmarks.machine import machine, machine_lines
 from benchmarks.many_instances_shape import SIZES, VARIANTS, Measured, Shape, Window
-from benchmarks.many_instances_storm import NoStorm, storm
+from benchmarks.many_instances_storm import storm
 from benchmarks.measure import BenchmarkError
 from benchmarks.report import RESULTS
+from benchmarks.storm_jvm import NoStorm
 
 ENGINE, STORM = many_instances_report.ENGINE, many_instances_report.STORM
 PEERS = ("storm",)

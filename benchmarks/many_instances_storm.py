@@ -1,10 +1,7 @@
 """One run of peers/storm/ManyInstances.java: Storm's local mode, everything in one JVM."""
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,35 +11,24 @@ from tempfile import TemporaryDirectory
 from benchmarks import usage
 from benchmarks.many_instances_shape import Measured, Shape, Window
 from benchmarks.measure import BenchmarkError
-from benchmarks.rounds import REPOSITORY
+from benchmarks.storm_jvm import java_command
 from benchmarks.usage import Usage
 
-sys.path.append(str(REPOSITORY / "tests" / "cluster"))  # a folder of tests, and no package
-
-from jars import NoJars, resolved
-
-SOURCES = REPOSITORY / "benchmarks" / "peers" / "storm"
 PROGRAM = "ManyInstances"
 ROLE = "JVM"
 SECONDS_MAX = 240.0
 """Starting 200 executors under full load takes a minute."""
-HEAP = "-Xmx2g"
-LOG_LEVEL = "-Dlog4j2.level=ERROR"
-
-
-class NoStorm(Exception):
-    """Storm cannot be run here; the text is one line."""
 
 
 class Storm:
     """The jars and our own compiled class, which are there for as long as this is open."""
 
-    def __init__(self, class_path: str) -> None:
-        self._class_path = class_path
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
 
     def run(self, shape: Shape, window: Window) -> Measured:
         """Start it, let it warm up, measure, end it; BenchmarkError when it does not work."""
-        command = ["java", HEAP, LOG_LEVEL, "-cp", self._class_path, PROGRAM, *words(shape, window)]
+        command = [*self._command, *words(shape, window)]
         with TemporaryDirectory(prefix="heronpy-storm-") as folder:
             errors = Path(folder, "stderr.txt")
             process = subprocess.Popen(
@@ -107,15 +93,5 @@ def measured(shape: Shape, process: "subprocess.Popen[str]") -> Measured:
 @contextmanager
 def storm() -> Iterator[Storm]:
     """Storm with our class compiled; NoStorm where Maven or a Java compiler is missing."""
-    compiler = shutil.which("javac")
-    if compiler is None or shutil.which("java") is None:
-        raise NoStorm("no Java compiler (javac) is installed")
-    try:
-        jars = resolved(SOURCES / "pom.xml")
-    except NoJars as error:
-        raise NoStorm(str(error)) from None
-    with TemporaryDirectory(prefix="heronpy-storm-classes-") as classes:
-        class_path = f"{classes}{os.pathsep}{jars}/*"
-        source = str(SOURCES / f"{PROGRAM}.java")
-        subprocess.run([compiler, "-cp", class_path, "-d", classes, source], check=True)
-        yield Storm(class_path)
+    with java_command(PROGRAM) as command:
+        yield Storm(command)

@@ -29,6 +29,8 @@ BENCHMARK = Benchmark(
             tracked=True,
         ),
         Peer("handwritten", "word_count_handwritten", share=4.0),
+        Peer("storm", "word_count_storm", share=3.0),
+        Peer("storm-acked", "word_count_storm", ("--acked",), tracked=True, share=2.0),
     ),
 )
 
