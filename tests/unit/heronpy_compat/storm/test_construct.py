@@ -21,6 +21,7 @@ def delegate() -> Any:
         logger="logger",
         call_soon=lambda call: call(),
         emit=lambda *each: emitted.append(each),
+        emit_batch=emitted.append,
         ack=lambda tup: emitted.append(("ack", tup)),
         fail=lambda tup: emitted.append(("fail", tup)),
         finish=lambda: emitted.append("finish"),
