@@ -10,7 +10,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 140
+SEEDS = 100
 
 
 def _seeds() -> range:

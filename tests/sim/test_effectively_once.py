@@ -9,7 +9,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 45
+SEEDS = 30
 
 
 def _seeds() -> range:
