@@ -12,6 +12,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import ProtocolError
+from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 
 MASTER_CONTAINER = 0
 EPOCH_MAX = (1 << 32) - 1
@@ -46,6 +47,8 @@ class InstancePlan:
     component: str
     index: int
     resource: Resource
+    former: int = 0
+    """The task that its code before had, whose state it takes where no checkpoints are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,13 @@ class PackingPlan:
 
     topology: str
     containers: tuple[ContainerPlan, ...]
+    changed: TopologySpec | None = None
+    """The topology as it is by this plan, once its code was changed while it ran: who works by a
+    plan works by this code. None: as it was submitted."""
+
+    def topology_of(self, submitted: TopologySpec) -> TopologySpec:
+        """The topology that runs by this plan."""
+        return submitted if self.changed is None else self.changed
 
     @cached_property
     def container_of(self) -> dict[int, int]:
@@ -152,7 +162,9 @@ class PhysicalPlan:
 
 def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
     """The packing plan as JSON values, as it stands under /packingplans."""
+    changed = {} if plan.changed is None else {"changed": topology_to_json(plan.changed)}
     return {
+        **changed,
         "topology": plan.topology,
         "containers": [
             {
@@ -164,6 +176,7 @@ def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
                         "component": each.component,
                         "index": each.index,
                         "resource": _resource_to_json(each.resource),
+                        **({"former": each.former} if each.former else {}),
                     }
                     for each in container.instances
                 ],
@@ -184,6 +197,7 @@ def packing_from_json(data: Mapping[str, Any]) -> PackingPlan:
 
 
 def _packing(data: Mapping[str, Any]) -> PackingPlan:
+    changed = data.get("changed")
     return PackingPlan(
         data["topology"],
         tuple(
@@ -195,6 +209,7 @@ def _packing(data: Mapping[str, Any]) -> PackingPlan:
                         each["component"],
                         each["index"],
                         _resource_from_json(each["resource"]),
+                        each.get("former", 0),
                     )
                     for each in container["instances"]
                 ),
@@ -202,6 +217,7 @@ def _packing(data: Mapping[str, Any]) -> PackingPlan:
             )
             for container in data["containers"]
         ),
+        None if changed is None else topology_from_json(changed),
     )
 
 

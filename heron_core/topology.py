@@ -76,6 +76,11 @@ class ComponentSpec:
     outputs: tuple[StreamSpec, ...] = ()
     inputs: tuple[InputSpec, ...] = ()
     config: Config = field(default_factory=dict)
+    code: str = ""
+    """What its class was when it was loaded (heronpy_compat.loading.fingerprints); empty if nobody
+    looked."""
+    keeps_state: bool = False
+    """Whether its class takes a state, as far as can be seen when it is loaded."""
 
     def stream(self, name: str) -> StreamSpec | None:
         """The output stream called `name`, or None."""
@@ -198,6 +203,15 @@ def _stream_from_json(data: Mapping[str, Any]) -> StreamSpec:
 
 
 def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
+    data = _declared_to_json(component)
+    if component.code:
+        data["code"] = component.code
+    if component.keeps_state:
+        data["keeps_state"] = True
+    return data
+
+
+def _declared_to_json(component: ComponentSpec) -> dict[str, Any]:
     return {
         "name": component.name,
         "type": "spout" if component.is_spout else "bolt",
@@ -230,6 +244,8 @@ def _component_from_json(data: Mapping[str, Any]) -> ComponentSpec:
             for each in inputs
         ),
         config_from_json(data["config"]),
+        data.get("code", ""),
+        data.get("keeps_state", False),
     )
 
 

@@ -121,7 +121,7 @@ class InstanceCore:
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
         self._story = Story()
-        self._topology = topology
+        self._submitted = topology
         self._environment = environment = replace(environment, send=self.send)
         first = waiting if environment.waits_for_state else build
         self.instance = first(topology, packing, identity.task, environment)
@@ -150,6 +150,11 @@ class InstanceCore:
             ControlReceived: self._control_received,
             Timer: self._timer,
         }
+
+    @property
+    def _topology(self) -> TopologySpec:
+        """As it is by the plan: the code of other components may have been changed."""
+        return self._packing.topology_of(self._submitted)
 
     def handle(self, event: Event, now: float) -> Out:
         """What to do about `event`, in order; `now` on the clock of the world."""

@@ -103,7 +103,7 @@ class Server:
         self._copies: LocalCopies | None = None
         self._states: CheckpointStates | None = None
         self._newest: NewestState | None = None
-        self._open_states(topology, arguments)
+        self._open_states(topology, packing, arguments)
         try:
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
@@ -113,7 +113,9 @@ class Server:
         self._control_thread = ControlThread(self._core, control_context, control, self._wake)
         self._saving = self._begin_saving()
 
-    def _open_states(self, topology: TopologySpec, arguments: InstanceArguments) -> None:
+    def _open_states(
+        self, topology: TopologySpec, packing: PackingPlan, arguments: InstanceArguments
+    ) -> None:
         config, task = keys.with_defaults(topology.config), arguments.task
         if keys.takes_checkpoints(config):
             store = open_checkpoint_store(arguments.checkpoint_store)
@@ -121,8 +123,8 @@ class Server:
                 self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
             self._states = CheckpointStates(store, topology.name, task, self._copies)
         elif keys.saves_states(config):
-            where = arguments.checkpoint_store
-            self._newest = NewestState(where, topology.name, arguments.run, task)
+            where, former = arguments.checkpoint_store, packing.instances[task].former
+            self._newest = NewestState(where, topology.name, arguments.run, task, former)
 
     def _begin_saving(self) -> SavingThread | None:
         """The thread that writes states; None where there is none to write."""

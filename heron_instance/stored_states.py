@@ -1,7 +1,7 @@
 """An instance's states in a checkpoint store: of checkpoints, or its newest by itself."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
@@ -58,11 +58,12 @@ class CheckpointStates:
 class NewestState:
     """The states that one task has saved by itself, the newest of which its next process takes."""
 
-    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
+    def __init__(self, url: str, topology: str, run: str, task: int, former: int = 0) -> None:
         """`run` tells this run of the topology from others of its name, whose states are not
-        for it."""
+        for it; `former`: the task that this one was before its code was changed, if it was."""
         self._url = url
-        self._folder = f"{topology}/{OWN}/{run}/{task}"
+        self._folders = {each: f"{topology}/{OWN}/{run}/{each}" for each in (task, former)}
+        self._folder, self._former = self._folders[task], former
         self._task = task
         self._store: CheckpointFiles | None = None
         self.latest = 0
@@ -79,13 +80,24 @@ class NewestState:
     def load(self) -> bytes | None:
         """The newest that can be read, or None if there is none; CheckpointStoreError if there are
         some, and none can be read."""
-        store = self._opened()
-        numbers = store.numbers(self._folder)
+        own, former = (max(self._numbers(each), default=0) for each in (self._task, self._former))
+        if former <= own:
+            return self._newest_of(self._task)
+        state = self._newest_of(self._former)
+        if state is not None:
+            self._opened().save(self._folder, self.latest, self._task, state)
+        return state
+
+    def _numbers(self, task: int) -> Sequence[int]:
+        return self._opened().numbers(self._folders[task]) if task else ()
+
+    def _newest_of(self, task: int) -> bytes | None:
+        store, numbers = self._opened(), self._numbers(task)
         self.latest = max(numbers, default=0)
         failure: CheckpointStoreError | None = None
         for number in reversed(numbers):
             try:
-                return store.checkpoint(self._folder, number).check(self._task)
+                return store.checkpoint(self._folders[task], number).check(task)
             except CheckpointStoreError as error:
                 log.warning("its newest state is not usable: %s", error)
                 failure = failure or error

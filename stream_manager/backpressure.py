@@ -94,7 +94,8 @@ class BackPressure:
         self, topology: TopologySpec, packing: PackingPlan, container: int, mode: str = STAGE
     ) -> None:
         self._container = container
-        self._upstream = PAUSED_BY_MODE[mode](topology)
+        self._submitted = topology
+        self._upstream_by = PAUSED_BY_MODE[mode]
         self._causes: dict[Origin, set[int]] = {}
         """The tasks that each queue names: all causes that stand. No set is empty."""
         self._pauses: dict[int, Pauses] = {}
@@ -105,11 +106,12 @@ class BackPressure:
 
     def _assign(self, packing: PackingPlan) -> None:
         local = packing.container(self._container).instances
+        upstream = self._upstream_by(packing.topology_of(self._submitted))
         self._paused_by = {
             task: [
                 other.task
                 for other in local
-                if other.component in self._upstream.get(instance.component, ())
+                if other.component in upstream.get(instance.component, ())
             ]
             for task, instance in packing.instances.items()
         }

@@ -40,7 +40,7 @@ class ContainerState:
     def __init__(
         self, topology: TopologySpec, packing: PackingPlan, container: int, options: Options
     ) -> None:
-        self._topology = topology
+        self._submitted = topology
         self.container = container
         self.options = options
         self.now = 0.0
@@ -64,6 +64,15 @@ class ContainerState:
         self.story = Story()
         for each in packing.container(container).instances:
             self._add(each)
+
+    @property
+    def topology(self) -> TopologySpec:
+        """As it is by the plan."""
+        return self.topology_of(self.packing)
+
+    def topology_of(self, packing: PackingPlan) -> TopologySpec:
+        """As it is by another plan: its code may have been changed."""
+        return packing.topology_of(self._submitted)
 
     def container_of(self, task: int) -> int | None:
         """Where a task is; None if there is no such task."""
@@ -94,7 +103,7 @@ class ContainerState:
             self.trees[task] = Trees(self.options.expiry_buckets)
 
     def _is_spout(self, instance: InstancePlan) -> bool:
-        return self._topology.by_name[instance.component].is_spout
+        return self.topology.by_name[instance.component].is_spout
 
     def apply_packing(self, packing: PackingPlan) -> PackingChange:
         """The plan is `packing` from now on, which has our container."""

@@ -56,9 +56,9 @@ class StreamManager:
         self._pressure = BackPressure(topology, packing, identity.container, options.backpressure)
         self._flow = FlowControl(self.state, self._pressure)
         self._results = AckResults(self.state)
-        self._gates = Gates(topology, self.state, self._flow) if options.checkpoints else None
+        self._gates = Gates(self.state, self._flow) if options.checkpoints else None
         to_instance = (self._flow if self._gates is None else self._gates).to_instance
-        self._watermarks = Watermarks(topology, self.state, self._flow, to_instance)
+        self._watermarks = Watermarks(self.state, self._flow, to_instance)
         self._data = DataPlane(self.state, self._flow, self._results, self._gates, self._watermarks)
         self._control = ControlPlane(
             self.state, self._pressure, self._flow, self._data, self._results, self._gates,

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Iterator
 
 from heron_core.errors import ProtocolError
-from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
 from heron_core.wire.messages import CheckpointFailed
 from heron_core.wire.packets import checkpoint_of, encode_barrier
@@ -111,10 +110,10 @@ class Gate:
 class Gates:
     """The gates of the instances here, and the ways of barriers to other containers."""
 
-    def __init__(self, topology: TopologySpec, state: ContainerState, flow: FlowControl) -> None:
+    def __init__(self, state: ContainerState, flow: FlowControl) -> None:
         self._state = state
         self._flow = flow
-        self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
+        self._readers: dict[str, set[str]] = {}
         self._by_task: dict[int, Gate] = {}
         self._ways: dict[int, set[int]] = {}
         """source -> the containers that its data may go to"""
@@ -127,7 +126,8 @@ class Gates:
     def apply_packing(self) -> None:
         """Instances and sources are those of the plan, at the beginning or because the topology was
         scaled: it goes back to a checkpoint, so nothing is held back."""
-        state = self._state
+        state, topology = self._state, self._state.topology
+        self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
         tasks_of, instances = state.packing.tasks_of, state.packing.instances
         self._by_task = {
             task: Gate(

@@ -72,7 +72,8 @@ class PlanUpdate:
         containers = {each.id for each in plan.packing.containers}
         if not plan.stream_managers.keys() >= containers or self._state.container not in containers:
             raise ProtocolError("a physical plan without some of the stream managers")
-        if plan.packing.tasks_of.keys() != self._state.packing.tasks_of.keys():
+        components = self._state.topology_of(plan.packing).by_name
+        if plan.packing.tasks_of.keys() != components.keys():
             raise ProtocolError("a physical plan with other components than the topology's")
         if (plan.restore is None) is not (self._gates is None):
             raise ProtocolError("a physical plan of a topology with another reliability mode")

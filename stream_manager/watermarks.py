@@ -7,7 +7,6 @@ since: a watermark says nothing of what was before it, and one that comes late d
 
 from collections.abc import Callable
 
-from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames, Header, header_of
 from heron_core.wire.packets import encode_watermark, watermark_of
 from stream_manager import events
@@ -23,7 +22,6 @@ class Watermarks:
 
     def __init__(
         self,
-        topology: TopologySpec,
         state: ContainerState,
         flow: FlowControl,
         to_instance: ToInstance,
@@ -32,7 +30,7 @@ class Watermarks:
         self._state = state
         self._flow = flow
         self._to_instance = to_instance
-        self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
+        self._readers = self._who_reads()
         self._newest: dict[int, Frames] = {}
 
     def take(self, head: Header, frames: Frames, out: Out) -> None:
@@ -62,8 +60,13 @@ class Watermarks:
 
     def packing_applied(self) -> None:
         """The topology was scaled."""
+        self._readers = self._who_reads()
         instances = self._state.packing.instances
         self._newest = {task: each for task, each in self._newest.items() if task in instances}
+
+    def _who_reads(self) -> dict[str, set[str]]:
+        topology = self._state.topology
+        return {each.name: topology.readers_of(each.name) for each in topology.components}
 
     def _containers_of_readers(self, source: int) -> set[int]:
         packing = self._state.packing

@@ -127,8 +127,10 @@ class Checkpoints:
         changed = {
             name: tuple(tasks)
             for name, tasks in before.tasks_of.items()
-            if after.tasks_of[name] != tasks
+            if after.tasks_of.get(name) != tasks
         }
+        # What is new with changed code begins without state.
+        changed |= dict.fromkeys(after.tasks_of.keys() - before.tasks_of.keys(), ())
         self.completed = [
             replace(each, former={**changed, **each.former}) for each in self.completed
         ]

@@ -57,7 +57,7 @@ class TopologyMaster:
         `statistics` is what that one had counted (StoreStatistics). `wall_clock_secs` plus the
         times that `handle` is given are seconds since 1970. `checkpoints`: what the state store has
         of them (StoreCheckpoints), in a topology that takes any."""
-        self.topology = topology
+        self._submitted = topology
         self.options = options
         self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
         """Messages that were dropped; and, counted by the server (CurveAuthenticator),
@@ -306,7 +306,7 @@ class TopologyMaster:
 
     def _spout_finished(self, task: int, finished: bool) -> None:
         life = self._life
-        if not any(task in spouts_of(self.topology, packing) for packing in life.packings):
+        if not any(task in spouts_of(self._submitted, packing) for packing in life.packings):
             raise ProtocolError(f"task {task} is no spout, it cannot finish as one")
         life.termination.spout_finished(task, finished)
 

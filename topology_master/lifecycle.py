@@ -53,7 +53,7 @@ class Lifecycle:
         to be, the plan that a master before this one published, and the execution state.
         `effectively_once`: of a topology that takes checkpoints."""
         update = stored.get("update") or {}
-        self.topology = topology
+        self._submitted = topology
         self.state = first_state(options, previous, stored)
         """RUNNING or PAUSED, as the user wants it; an update may pause the spouts besides."""
         self.draining = bool(stored.get("draining"))
@@ -74,6 +74,11 @@ class Lifecycle:
         which processes have gone back to which checkpoint."""
         if self.draining:
             self.termination.detector.restart()
+
+    @property
+    def topology(self) -> TopologySpec:
+        """As it is by the plan: its code may have been changed."""
+        return self.plan.packing.topology_of(self._submitted)
 
     @property
     def packings(self) -> tuple[PackingPlan, ...]:
@@ -415,7 +420,7 @@ class Lifecycle:
 
     def instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
         """A process cannot begin: an update for which all wait comes to nothing."""
-        if self.effectively_once is not None and not self.effectively_once.recovery.is_released:
+        if self.effectively_once is None or not self.effectively_once.recovery.is_released:
             self.rescale.instance_failed(task, error)
             self.advance_update(now, out)
 

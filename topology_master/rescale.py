@@ -242,7 +242,7 @@ class Rescale:
             case UpdateStage.CHECKPOINT:
                 return first + self._await_checkpoint(update, view, late, now)
             case UpdateStage.INSTANCES:
-                return first + self._await_instances(update, view, late)
+                return first + self._await_instances(update, view, late, now)
             case _:
                 assert_never(update.stage)
 
@@ -253,6 +253,8 @@ class Rescale:
             return self._save(update, view, view.checkpoints, now)
         if not absent(update, view):
             update.stage, update.since = UpdateStage.DRAIN, now
+            if update.target.changed != view.packing.changed and not self.reason:
+                update.before = view.packing
             text = "update: all containers are there, the spouts pause"
             return [Log(text), RestartProbes(), PublishPlan()]
         if late and not self.reason:  # the way back has no way back
@@ -359,7 +361,8 @@ class Rescale:
         update = self.update
         if update is None or update.stage is not UpdateStage.INSTANCES:
             return
-        if task in update.target.instances:
+        starting = leaving(update.target, update.before) if update.before else frozenset({task})
+        if task in starting and task in update.target.instances:
             update.failure = f"{instance_name(update.target, task)}: {error}"
 
     def _await_states(
@@ -394,9 +397,13 @@ class Rescale:
         if report.epoch >= epoch and report.task in update.target.instances:
             update.up.add(report.task)
 
-    def _await_instances(self, update: Update, view: MasterView, late: bool) -> list[Decision]:
+    def _await_instances(
+        self, update: Update, view: MasterView, late: bool, now: float
+    ) -> list[Decision]:
         if view.checkpoints is not None:
             return self._await_states(update, view, view.checkpoints, late)
+        if update.failure and update.before is not None:
+            return self._take_back(update, update.before, view, now)
         waiting_for = self.waiting_for(view)
         if waiting_for and not late:
             # Some answered before they had taken the plan: they are asked again.
@@ -407,6 +414,18 @@ class Rescale:
             decisions = [Log(f"{listed(waiting_for)} not up after {limit}")]
         self.update = None
         return [*decisions, *_done()]
+
+    def _take_back(
+        self, update: Update, before: PackingPlan, view: MasterView, now: float
+    ) -> list[Decision]:
+        """Changed code cannot begin, where no checkpoints are taken: the spouts stand still since
+        the drain, so the code before goes on where it was."""
+        self.reason, self.update = update.failure, Update(before)
+        stored: list[Decision] = [
+            Log(f"the update is given up: {self.reason}"),
+            StorePacking(packing_to_json(before)),
+        ]
+        return stored + _switched(self.update, view, now)
 
     def _limit(self, stage: UpdateStage) -> str:
         return f"{self._limits_secs[stage]:g} s"

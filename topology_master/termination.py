@@ -62,7 +62,7 @@ def spouts_of(topology: TopologySpec, packing: PackingPlan) -> set[int]:
     """The tasks of all spouts."""
     return {
         task
-        for component in topology.components
+        for component in packing.topology_of(topology).components
         if component.is_spout
         for task in packing.tasks_of[component.name]
     }
@@ -98,7 +98,7 @@ class Termination:
 
     def _take_plan(self, packing: PackingPlan) -> None:
         self._spouts = spouts_of(self._topology, packing)
-        self._levels = finish_order(self._topology, packing.tasks_of)
+        self._levels = finish_order(packing.topology_of(self._topology), packing.tasks_of)
 
     def rescale(self, packing: PackingPlan, gone: frozenset[int]) -> None:
         """The topology runs by another packing plan now; the processes of `gone` end."""

@@ -41,7 +41,8 @@ class Update:
     """In the stage SAVE: the tasks whose states are still to be saved."""
     asked_at: float = 0.0
     before: PackingPlan | None = None
-    """In the last stage of a topology that takes checkpoints: the plan to which it can go back."""
+    """In the last stage: the plan to which it can go back. With checkpoints there is one, and
+    without them where the code is changed."""
     failure: str = ""
     """Why an instance cannot begin by the new plan."""
 
@@ -108,13 +109,15 @@ def check_target(topology: TopologySpec, current: PackingPlan, target: PackingPl
     """HeronError if a topology that runs by `current` cannot run by `target`."""
     if target.topology != topology.name:
         raise HeronError(f"a packing plan of {target.topology!r} is none for {topology.name!r}")
-    wanted = {component.name for component in topology.components}
+    wanted = target.topology_of(topology).by_name.keys()
     if target.tasks_of.keys() != wanted:
         odd = ", ".join(sorted(target.tasks_of.keys() ^ wanted))
         raise HeronError(f"the packing plan's components are not the topology's: {odd}")
     empty = [container.id for container in target.containers if not container.instances]
     if empty or MASTER_CONTAINER in {container.id for container in target.containers}:
         raise HeronError(f"a container with nothing to run in it: {empty or MASTER_CONTAINER}")
+    if current.changed is not None and target.changed is None:
+        raise HeronError(f"the packing plan is of the code that {topology.name} had before")
     if target == current:
         raise HeronError(f"{topology.name} runs by this plan already")
     for task, instance in target.instances.items():

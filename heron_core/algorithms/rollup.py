@@ -147,7 +147,7 @@ class RollUp:
     """The newest snapshot of each task, and what its earlier processes had counted."""
 
     def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
-        self._topology = topology
+        self._submitted = topology
         self._packing = packing
         self._newest: dict[int, Snapshot] = {}
         self._heard_at: dict[int, float] = {}
@@ -253,7 +253,7 @@ class RollUp:
         alive = self._newest.keys() if fresh is None else fresh
         return {
             each.name: self._component(each.name, each.is_spout, queues, alive)
-            for each in self._topology.components
+            for each in self._packing.topology_of(self._submitted).components
         }
 
     def _component(
@@ -328,7 +328,7 @@ class RollUp:
         """As `instances`, or those of EVERY_COMPONENT; None if there is no such component."""
         if wanted is None or wanted not in (*self._packing.tasks_of, EVERY_COMPONENT):
             return None
-        names = [wanted] if wanted in self._packing.tasks_of else self._topology.by_name
+        names = [wanted] if wanted in self._packing.tasks_of else self._packing.tasks_of
         return tuple(each for name in names for each in self.instances(name, queues, fresh))
 
     def instances(

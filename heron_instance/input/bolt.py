@@ -107,12 +107,11 @@ class BoltDriver(ComponentDriver):
         self.collector.router.repack(packing)
 
     def _know_sources(self, packing: PackingPlan) -> None:
-        names = {
-            each.name: [spec.name for spec in each.outputs] for each in self._topology.components
-        }
+        topology = packing.topology_of(self._topology)
+        names = {each.name: [x.name for x in each.outputs] for each in topology.components}
         for task, each in packing.instances.items():
             self._sources[task] = (each.component, names[each.component])
-        inputs = self._topology.by_name[packing.instances[self.outbox.task].component].inputs
+        inputs = topology.by_name[packing.instances[self.outbox.task].component].inputs
         read = {each.component for each in inputs}
         self.source_watermarks.retask(
             task for task, each in packing.instances.items() if each.component in read

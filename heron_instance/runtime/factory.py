@@ -39,6 +39,7 @@ from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
 from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
+from heronpy_compat.api.state.migration import migrate
 from heronpy_compat.loading.class_loading import load_class
 
 EDGES_DRAWN = 4096
@@ -92,6 +93,8 @@ class _Setting:
     router: Router
     environment: Environment
     state: ComponentState
+    is_restored: bool = False
+    """Whether the state is one that was saved."""
 
 
 def build(
@@ -105,7 +108,7 @@ def build(
 
     `saved`: the state to begin with. What the user's `initialize` raises passes through.
     """
-    setting = _setting(topology, packing, task, environment)
+    setting = replace(_setting(topology, packing, task, environment), is_restored=bool(saved))
     if saved is not None:
         setting.state.restore(saved)
     return (_spout if setting.spec.is_spout else _bolt)(setting)
@@ -212,11 +215,15 @@ def _spout(setting: _Setting) -> Instance:
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
     context, newest = setting.context, setting.environment.newest_state
+    is_restored = setting.is_restored
     if newest is not None and saves_itself(component.users_object):
         saved = newest.load()
         if saved is not None:
             setting.state.restore(saved)
+            is_restored = True
     component.init_state(setting.state.given)
+    if keeps_state(component.users_object):
+        migrate(component.users_object, setting.state.given, setting.spec.name, is_restored)
     component.initialize(setting.config, context)
     hooks = [load_class(path)() for path in setting.options.task_hooks]
     for hook in [*hooks, *context.added_hooks]:

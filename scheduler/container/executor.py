@@ -94,7 +94,10 @@ def changed_specs(
         return process_specs(spec)
     if message is None or PACKING not in message:
         raise HeronError("no packing plan where one was to be")
-    return process_specs(replace(spec, packing=packing_from_json(message[PACKING])))
+    packing = packing_from_json(message[PACKING])
+    return process_specs(
+        replace(spec, packing=packing, topology=packing.topology_of(spec.topology))
+    )
 
 
 def _log_file(spec: ContainerSpec, name: str) -> str:

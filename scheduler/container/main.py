@@ -138,9 +138,12 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
         if topology is None or keys is None or store.get(packing_path(name)) is None:
             raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
         packing = read_packings(store, name).of(container)
+        found = topology_from_json(topology)
     finally:
         store.close()
-    return StoredTopology(topology_from_json(topology), packing, Keys.from_json(keys))
+    if container != MASTER_CONTAINER:  # the master looks at its plans itself
+        found = packing.topology_of(found)
+    return StoredTopology(found, packing, Keys.from_json(keys))
 
 
 def relocated(topology: TopologySpec, folders: Sequence[tuple[str, str]]) -> TopologySpec:

@@ -126,4 +126,4 @@ def _plan(current: PackingPlan, sized: PackingPlan) -> PackingPlan:
             x.task for x in each.instances
         }
         containers.append(before if before is not None and same else each)
-    return replace(sized, containers=tuple(containers))
+    return replace(sized, containers=tuple(containers), changed=current.changed)
