@@ -133,11 +133,15 @@ def snapshot_of(name: str, nodes: Nodes, alive: bool) -> TopologySnapshot:
     """What the nodes say, without stats; a malformed one is named in `trouble`."""
     troubles: list[str] = []
     packing = _read("packing plan", packing_from_json, nodes.packing, troubles)
+    submitted = _read("topology", topology_from_json, nodes.topology, troubles)
+    physical = _read("physical plan", physical_from_json, nodes.physical, troubles)
+    by_plan = packing if physical is None else physical.packing
+    changed = None if by_plan is None else by_plan.changed
     return TopologySnapshot(
         name=name,
-        spec=_read("topology", topology_from_json, nodes.topology, troubles),
+        spec=submitted if submitted is None or changed is None else changed,
         packing=packing or PackingPlan(name, ()),
-        physical=_read("physical plan", physical_from_json, nodes.physical, troubles),
+        physical=physical,
         execution=_object(nodes.execution),
         scheduler=_object(nodes.scheduler),
         master=_object(nodes.master),

@@ -86,11 +86,27 @@ class Autoscaling:
         except HeronError as error:
             log.info("autoscaling: %s", error)
             return
+        if self._code_has_changed():
+            return
         outcome = scaler.observe(readings_of(stats, self._pending_max), now)
         for finding in outcome.findings:
             self._find(finding)
         if outcome.decision is not None:
             self._carry_out(scaler, outcome.decision, now)
+
+    def _code_has_changed(self) -> bool:
+        """Whether the topology has other components now: then all begins anew."""
+        stored = self.store.get(packing_path(self.topology.name))
+        now = (
+            self.topology
+            if stored is None
+            else packing_from_json(stored).topology_of(self.topology)
+        )
+        if now == self.topology:
+            return False
+        self.topology, self._scaler, self._decision = now, None, None
+        self._pending_max = pending_limits(now)
+        return True
 
     def _find(self, finding: Finding) -> None:
         self._say(f"{finding.component} is not scaled", finding.why)

@@ -44,6 +44,9 @@ class Measurements:
     def rescale(self, packing: PackingPlan) -> None:
         """The topology runs by another packing plan now."""
         self._rollup.apply_packing(packing)
+        self._errors = {
+            task: error for task, error in self._errors.items() if task in packing.instances
+        }
 
     def dismiss(self, containers: Set[int]) -> None:
         """Forget containers that are removed."""

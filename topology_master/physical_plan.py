@@ -81,8 +81,13 @@ def changes_between(before: PackingPlan, after: PackingPlan) -> str:
     changes = [
         f"{component} {len(before.tasks_of.get(component, ()))} -> {len(tasks)}"
         for component, tasks in after.tasks_of.items()
-        if len(tasks) != len(before.tasks_of.get(component, ()))
+        if component in before.tasks_of and len(tasks) != len(before.tasks_of[component])
     ]
+    if before.changed != after.changed:
+        known = before.instances.keys()
+        new_code = [name for name, tasks in after.tasks_of.items() if not known & set(tasks)]
+        gone = [name for name in before.tasks_of if name not in after.tasks_of]
+        changes += [f"new code: {name}" for name in new_code] + [f"no more: {name}" for name in gone]
     old, new = len(containers_of(before)), len(containers_of(after))
     if old != new:
         changes.append(f"containers {old} -> {new}")

@@ -10,6 +10,7 @@ from heron_cli.component_table import plain_table
 from heron_cli.number_text import short
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
+from heron_cli.stored_nodes import packing
 from heron_cli.terminal import stdout_width
 from heron_core.algorithms.autoscale.assessment import Assessment, assess
 from heron_core.algorithms.autoscale.options import Options
@@ -63,7 +64,7 @@ def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ..
     stored = topology.store.get(topology_path(topology.name))
     if stored is None:
         raise HeronError(f"{topology.name} has just ended")
-    spec = topology_from_json(stored)
+    spec = packing(topology.store, topology.name).topology_of(topology_from_json(stored))
     window = Window(seconds)
     click.echo(f"looking at {topology.name} for {seconds:g} s", err=True)
     readings = _looked(topology, spec, window, seconds)

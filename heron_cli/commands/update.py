@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from heron_cli.code_update import CodeOptions, code_change, plan_of
 from heron_cli.number_text import counted
 from heron_cli.operations import ClusterContainers, ask, follow, self_running
 from heron_cli.options.find_topology import Target, target_options
@@ -36,6 +37,17 @@ from scheduler.packing.render import render_update
     help="So many containers from now on; the instances are spread evenly over them.",
 )
 @click.option(
+    "--code",
+    metavar="FILE",
+    type=click.Path(),
+    help="New code: what has changed in FILE, which is all that `submit` takes, is replaced.",
+)
+@click.option(
+    "--allow-non-restored",
+    is_flag=True,
+    help="With --code: drop the state of components that are no more.",
+)
+@click.option(
     "--runtime-config",
     multiple=True,
     metavar="[COMPONENT:]KEY:VALUE",
@@ -46,10 +58,12 @@ def update_command(
     target: Target,
     parallelisms: Sequence[str],
     containers: int | None,
+    code: str | None,
+    allow_non_restored: bool,
     runtime_config: Sequence[str],
     dry_run: bool,
 ) -> None:
-    """Scale the running topology NAME: other numbers of instances or containers.
+    """Change the running topology NAME: other numbers of instances or containers, or new code.
 
     What stays where it is runs on with its state; the spouts pause while the plan is switched. In
     EFFECTIVELY_ONCE keys take their state along to other instances, exactly.
@@ -57,12 +71,25 @@ def update_command(
     \b
     heronpy update wordcount --component-parallelism count:4
     heronpy update wordcount --container-number 2 --dry-run
+    heronpy update wordcount --code word_count_2.py
     """
     wanted = _parallelism(parallelisms)
-    _check(wanted, containers, runtime_config)
+    new_code = CodeOptions(code, allow_non_restored)
+    new_code.check(
+        {
+            "--component-parallelism": wanted,
+            "--container-number": containers,
+            "--runtime-config": runtime_config,
+        }
+    )
+    if code is None:
+        _check(wanted, containers, runtime_config)
     name = target.name()
     with target.running(name) as topology:
         spec, current = _known(topology)
+        if code is not None:
+            _change_code(topology, spec, current, new_code, dry_run)
+            return
         # Here containers are processes, which have as much room as this machine.
         grow = (topology.scheduler or {}).get("kind") == LOCAL
         plan = repack(spec, current, wanted, containers, grow)
@@ -74,6 +101,27 @@ def update_command(
             return
         _update(topology, current, plan, target.store_options.config_path)
     click.echo(f"{name} is updated: {_summary(current, plan)}")
+
+
+def _change_code(
+    topology: RunningTopology,
+    spec: TopologySpec,
+    current: PackingPlan,
+    options: CodeOptions,
+    dry_run: bool,
+) -> None:
+    change = code_change(topology, spec, current, options)
+    for note in change.notes:
+        click.echo(note, err=True)
+    if change.is_nothing:
+        click.echo(f"nothing changes: {topology.name} runs by this code already")
+        return
+    plan = plan_of(current, change)
+    if dry_run:
+        click.echo(f"{change}\n\n{render_update(current, plan, algorithm_name(spec.config))}")
+        return
+    ask(topology, Kind.UPDATE, {"packing": packing_to_json(plan)})
+    click.echo(f"{topology.name} is updated: {change}")
 
 
 def _parallelism(words: Sequence[str]) -> dict[str, int]:
@@ -102,7 +150,8 @@ def _check(wanted: dict[str, int], containers: int | None, config: Sequence[str]
         )
     if not wanted and containers is None:
         raise UsageError(
-            "nothing to update: give --component-parallelism COMPONENT:N or --container-number N"
+            "nothing to update: give --component-parallelism COMPONENT:N, --container-number N or "
+            "--code FILE"
         )
 
 
@@ -112,7 +161,8 @@ def _known(topology: RunningTopology) -> tuple[TopologySpec, PackingPlan]:
     )
     if spec is None or packing is None:
         raise HeronError(f"{topology.name} is still starting, or has just ended")
-    return topology_from_json(spec), packing_from_json(packing)
+    current = packing_from_json(packing)
+    return current.topology_of(topology_from_json(spec)), current
 
 
 def _update(

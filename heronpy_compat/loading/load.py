@@ -90,8 +90,16 @@ def load(request: LoadRequest) -> TopologySpec:
         topology = make(request, path)
     if request.is_to_run:
         check_components(topology, request.runs_here, request.options)
+        topology = _described(topology)
     paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
     return replace(topology, search_paths=paths, main_file=path)
+
+
+def _described(topology: TopologySpec) -> TopologySpec:
+    # Late: only who runs a topology asks for it.
+    from heronpy_compat.loading.fingerprints import described
+
+    return replace(topology, components=tuple(map(described, topology.components)))
 
 
 def _from_flux(request: LoadRequest, path: str) -> TopologySpec:

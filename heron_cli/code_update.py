@@ -1,0 +1,86 @@
+"""New code for a topology that runs: from the command line to the plan that it then runs by."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from heron_cli.configure import ORIGINAL_NAME, config_layer
+from heron_cli.loading import load_in_child
+from heron_cli.options.source import SourceOptions
+from heron_cli.resolve_source import resolve
+from heron_cli.running_topology import RunningTopology
+from heron_core.code_change import CodeChange, changed_code
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_core.validation import check, check_native
+from scheduler.backends.registry import LOCAL
+from scheduler.packing.code_packing import pack_code
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """What the command line says about new code."""
+
+    file: str | None
+    allow_non_restored: bool
+
+    def check(self, others: Mapping[str, object]) -> None:
+        """UsageError if it does not go together with the `others`, by the names of the options."""
+        if self.file is None and self.allow_non_restored:
+            raise UsageError("--allow-non-restored has a meaning only with --code")
+        given = [name for name, value in others.items() if value]
+        if self.file is not None and given:
+            raise UsageError(f"--code and {given[0]} are two updates: give one after the other")
+
+
+def code_change(
+    topology: RunningTopology, spec: TopologySpec, current: PackingPlan, options: CodeOptions
+) -> CodeChange:
+    """What the new code means for a running topology, which is `spec` and runs by `current`;
+    HeronError saying what cannot be. Nothing that runs has been touched."""
+    assert options.file is not None
+    _check_is_here(topology)
+    loaded = _loaded(options.file, spec)
+    as_it_runs = replace(loaded, config=spec.config)
+    check(as_it_runs)
+    check_native(as_it_runs)
+    instances = {name: len(tasks) for name, tasks in current.tasks_of.items()}
+    return changed_code(spec, loaded, instances, options.allow_non_restored)
+
+
+def plan_of(current: PackingPlan, change: CodeChange) -> PackingPlan:
+    """The plan by which the changed code runs."""
+    return pack_code(current, change)
+
+
+def _check_is_here(topology: RunningTopology) -> None:
+    """Instances load their code from files of this machine."""
+    scheduler = topology.scheduler or {}
+    kind, host = scheduler.get("kind"), scheduler.get("host")
+    if kind != LOCAL:
+        raise UsageError(
+            f"{topology.name} runs on {kind}, and --code is for topologies whose containers run on "
+            "this machine: `heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
+        )
+    if host != socket.gethostname():
+        raise UsageError(f"{topology.name} runs on {host}: give its new code there")
+
+
+def _loaded(file: str, running: TopologySpec) -> TopologySpec:
+    """The topology of the same name in a file, with the config by which it runs."""
+    if not os.path.exists(file):
+        raise UsageError(f"--code {file}: there is no such file")
+    own_name = str(running.config.get(ORIGINAL_NAME, running.name))
+    source = resolve(SourceOptions(file, None, None, None))
+    request = replace(source.request, options=running.config, is_to_run=True, runs_here=True)
+    loaded = load_in_child(request).result()
+    name = source.name or loaded.name
+    if name not in (own_name, running.name):
+        raise HeronError(
+            f"{file} has the topology {name!r}, and {running.name} is {own_name!r} in its file: "
+            "give the new code of that one"
+        )
+    config = config_layer({**loaded.defaults, **loaded.config})
+    return replace(loaded, name=running.name, config=config, defaults={})

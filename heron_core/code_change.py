@@ -1,0 +1,166 @@
+"""What new code means for a topology that runs: which components are replaced, added, removed.
+
+Pure: `running` is the topology by the plan that it runs by, `loaded` what was loaded from the new
+file. A component is concerned if what it is has changed (its class, its config, its streams, its
+inputs), or if others begin or cease to read what it sends, or read it in another way: its instances
+are replaced by new ones, with new task ids. Nobody else is touched.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from heron_core.errors import TopologyError, UsageError
+from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
+
+NAMED_MAX = 5
+"""Of components or keys, so many are named in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeChange:
+    """What is to be done, by the names of components."""
+
+    topology: TopologySpec
+    """As it is afterwards."""
+    replaced: tuple[str, ...]
+    """Those that are something else now."""
+    rewired: tuple[str, ...]
+    """Those of which only the readers are others now: their instances are new as well."""
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What a person is to know: a line each."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all may go on as it is."""
+        return not (self.replaced or self.rewired or self.added or self.removed)
+
+    @property
+    def renewed(self) -> frozenset[str]:
+        """The components that stay and get new instances."""
+        return frozenset((*self.replaced, *self.rewired))
+
+    def __str__(self) -> str:
+        parts = {
+            "replaced": self.replaced,
+            "restarted with other readers": self.rewired,
+            "added": self.added,
+            "removed": self.removed,
+            "untouched": self.unchanged,
+        }
+        return "; ".join(f"{what}: {_named(names)}" for what, names in parts.items() if names)
+
+
+def changed_code(
+    running: TopologySpec,
+    loaded: TopologySpec,
+    instances: Mapping[str, int],
+    allow_non_restored: bool = False,
+) -> CodeChange:
+    """How a topology comes from its code to that of `loaded`, whose components have so many
+    `instances` now. TopologyError or UsageError saying what cannot be."""
+    before, after = running.by_name, loaded.by_name
+    removed = tuple(name for name in before if name not in after)
+    _check_kinds(before, after)
+    dropped = _dropped(running.name, [before[each] for each in removed], allow_non_restored)
+    kept = [name for name in after if name in before]
+    replaced = tuple(name for name in kept if is_another(before[name], after[name]))
+    rewired = tuple(
+        name
+        for name in kept
+        if name not in replaced and _read_by(running, name) != _read_by(loaded, name)
+    )
+    _check_in_place(running, loaded, replaced)
+    components = tuple(
+        replace(each, parallelism=instances.get(each.name, each.parallelism))
+        for each in loaded.components
+    )
+    paths = tuple(dict.fromkeys((*loaded.search_paths, *running.search_paths)))
+    return CodeChange(
+        replace(loaded, name=running.name, components=components, config=running.config,
+                search_paths=paths, defaults={}),
+        replaced,
+        rewired,
+        tuple(name for name in after if name not in before),
+        removed,
+        tuple(name for name in kept if name not in (*replaced, *rewired)),
+        (*dropped, *_config_notes(running, loaded), *_parallelism_notes(loaded, instances)),
+    )  # fmt: skip
+
+
+def is_another(before: ComponentSpec, after: ComponentSpec) -> bool:
+    """Whether a component is something else than it was. By what it is called in which module is no
+    matter if its code is the same, nor in how many instances it runs."""
+    same_code = before.code == after.code
+    if not before.code or not after.code:
+        same_code = before.class_path == after.class_path
+    told = (before.outputs, before.inputs, before.config)
+    return not same_code or told != (after.outputs, after.inputs, after.config)
+
+
+def _read_by(topology: TopologySpec, component: str) -> dict[str, list[InputSpec]]:
+    """reader -> how it reads the streams of a component."""
+    return {
+        each.name: found
+        for each in topology.components
+        if (found := [one for one in each.inputs if one.component == component])
+    }
+
+
+def _check_kinds(before: Mapping[str, ComponentSpec], after: Mapping[str, ComponentSpec]) -> None:
+    for name in before.keys() & after.keys():
+        if before[name].is_spout != after[name].is_spout:
+            kinds = [("bolt", "spout")[each[name].is_spout] for each in (before, after)]
+            raise TopologyError(
+                f"{name} is a {kinds[0]} that runs, and a {kinds[1]} in the new code: "
+                "give the new one another name"
+            )
+
+
+def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> list[str]:
+    """Notes on state that nobody takes any more; TopologyError if it is not to be dropped."""
+    gone = [each.name for each in removed if each.keeps_state]
+    if gone and not allowed:
+        raise TopologyError(
+            f"{topology} has state of {_named(gone)}, which the new code has not: keep the name, "
+            "or drop that state by --allow-non-restored"
+        )
+    return [f"{name} is no more: its state is dropped" for name in gone]
+
+
+def _check_in_place(running: TopologySpec, loaded: TopologySpec, replaced: Iterable[str]) -> None:
+    """What runs has to stay what it was as long as it runs: a process that dies loads it again."""
+    if running.main_file != loaded.main_file:
+        return
+    for name in replaced:
+        old, new = running.by_name[name], loaded.by_name[name]
+        if (old.class_path, bool(old.code)) == (new.class_path, True) and old.code != new.code:
+            raise UsageError(
+                f"{loaded.main_file} is the file that {running.name} was started from, and {name} "
+                "was changed in it: leave what runs as it is, and give the new code in a file or "
+                "an archive of its own"
+            )
+
+
+def _config_notes(running: TopologySpec, loaded: TopologySpec) -> list[str]:
+    other = [key for key, value in loaded.config.items() if running.config.get(key, value) != value]
+    if not other:
+        return []
+    return [f"the topology's own config stays as it was submitted: {_named(other)}"]
+
+
+def _parallelism_notes(loaded: TopologySpec, instances: Mapping[str, int]) -> list[str]:
+    return [
+        f"{each.name} keeps its {instances[each.name]} instances (the new code says "
+        f"{each.parallelism}): `heronpy update --component-parallelism` changes that"
+        for each in loaded.components
+        if instances.get(each.name, each.parallelism) != each.parallelism
+    ]
+
+
+def _named(names: Iterable[str]) -> str:
+    every = list(names)
+    more = len(every) - NAMED_MAX
+    return ", ".join(every[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,68 @@
+"""The packing plan of a topology whose code is changed while it runs.
+
+A component that is concerned gets new task ids, above all that there were, in the place of its old
+ones; so a new process is never taken for an old one, and what the old ones saved is divided as
+after any other update. Whoever is not concerned stays where and what it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from heron_core.code_change import CodeChange
+from heron_core.plans import ContainerPlan, PackingPlan
+from scheduler.packing import FIRST_FIT_DECREASING, algorithm_name, first_fit, round_robin
+from scheduler.packing.resources import Placed
+
+
+def pack_code(current: PackingPlan, change: CodeChange) -> PackingPlan:
+    """The plan by which the changed code runs. TopologyError for what does not fit."""
+    task = max(current.instances)
+    successors: dict[int, int] = {}
+    """task -> the one that takes its place"""
+    for name in (each.name for each in change.topology.components if each.name in change.renewed):
+        for old in sorted(current.tasks_of[name], key=lambda each: current.instances[each].index):
+            task += 1
+            successors[old] = task
+    placed = _stay(current, change, successors)
+    added = []
+    for each in (change.topology.by_name[name] for name in change.added):
+        for index in range(each.parallelism):
+            task += 1
+            added.append(Placed(each.name, index, task))
+    plan = _sized(change, placed, added)
+    containers = tuple(_with_former(each, current, successors) for each in plan.containers)
+    return replace(plan, containers=containers, changed=change.topology)
+
+
+def _stay(
+    current: PackingPlan, change: CodeChange, successors: Mapping[int, int]
+) -> dict[int, list[Placed]]:
+    return {
+        container.id: [
+            Placed(each.component, each.index, successors.get(each.task, each.task))
+            for each in container.instances
+            if each.component not in change.removed
+        ]
+        for container in current.containers
+    }
+
+
+def _sized(change: CodeChange, placed: dict[int, list[Placed]], added: list[Placed]) -> PackingPlan:
+    if algorithm_name(change.topology.config) == FIRST_FIT_DECREASING:
+        return first_fit.packed_first_fit(change.topology, placed, added)
+    for each in added:
+        emptiest = min(placed, key=lambda number: (len(placed[number]), number))
+        placed[emptiest].append(each)
+    return round_robin.sized(change.topology, placed)
+
+
+def _with_former(
+    container: ContainerPlan, current: PackingPlan, successors: Mapping[int, int]
+) -> ContainerPlan:
+    """Who runs on keeps what it was given; who is new knows whose place it takes."""
+    before = {new: old for old, new in successors.items()}
+    instances = tuple(
+        current.instances.get(each.task) or replace(each, former=before.get(each.task, 0))
+        for each in container.instances
+    )
+    return replace(container, instances=instances)
