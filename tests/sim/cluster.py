@@ -7,10 +7,12 @@ from random import Random
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.code_change import changed_code
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan, leaving, packing_to_json
 from heron_core.topology import TopologySpec
 from scheduler.packing import pack, repack
+from scheduler.packing.code_packing import pack_code
 from sim.at_least_once import OwnStates, own_states_of, saving
 from sim.checkers import Journal
 from sim.clock import Clock
@@ -18,6 +20,7 @@ from sim.deployment import Deployment
 from sim.effectively_once import SimStates, checkpoint_config, counting
 from sim.instances import Instance
 from sim.network import Channel
+from sim.new_code import new_code
 from sim.pressure import PressureRules
 from sim.processes import Manager, Master
 from sim.topologies import Habits, random_config, random_topology
@@ -268,6 +271,22 @@ class Cluster:
         answer = self.master.ask("update", {"packing": packing_to_json(packing)})
         moved = len(leaving(self.packing, packing))
         self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
+        self.updates += bool(answer.ok)
+        return bool(answer.ok)
+
+    def change_code(self, rng: Random) -> bool:
+        """Somebody gives new code by `heronpy update --code`; whether it is not refused."""
+        if self.master is None or self.store_away:
+            return False
+        current = self.packing
+        running = current.topology_of(self.topology)
+        instances = {name: len(tasks) for name, tasks in current.tasks_of.items()}
+        change = changed_code(running, new_code(running, rng), instances)
+        if change.is_nothing:
+            return True
+        packing = packing_to_json(pack_code(current, change))
+        answer = self.master.ask("update", {"packing": packing})
+        self.note(f"new code, {change}: {answer}")
         self.updates += bool(answer.ok)
         return bool(answer.ok)
 

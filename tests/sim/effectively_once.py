@@ -158,7 +158,7 @@ class CountingBolt(SimBolt, StatefulComponent):
         ready = [each for each in self.prepared if int(each) <= int(checkpoint_id)]
         for each in ready:
             number = self.prepared.pop(each)
-            before = habits.committed.setdefault((self.emitter.task, each), number)
+            before = habits.committed.setdefault((self.emitter.instance, each), number)
             require(before == number, f"checkpoint {each} is {before} tuples, and then {number}")
 
     def process(self, tup: Any) -> None:
@@ -253,10 +253,10 @@ def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int
 
 def check_committed(cluster: "Cluster", bolt: CountingBolt) -> None:
     """At the end all that a bolt has got is made good, each tuple once."""
-    task = bolt.emitter.task
-    committed = sum(n for (whose, _), n in cluster.habits.committed.items() if whose == task)
+    who = bolt.emitter.instance
+    committed = sum(n for (whose, _), n in cluster.habits.committed.items() if whose == who)
     got = sum(bolt.counts.values())
-    require(committed == got, f"task {task} has made {committed} of {got} tuples good")
+    require(committed == got, f"{who} has made {committed} of {got} tuples good")
 
 
 def check_counts(cluster: "Cluster") -> None:

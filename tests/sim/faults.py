@@ -69,6 +69,8 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("scale", "manager", "zombie", "cut"),
     ("scale", "scale", "master", "takeover", "store"),
     ("scale", "container", "states", "instance"),
+    ("replace", "replace", "instance", "manager"),
+    ("replace", "scale", "master", "takeover", "zombie", "container", "store"),
 )
 """In a topology that takes checkpoints."""
 
@@ -87,14 +89,14 @@ class Faults:
         most = CHECKPOINT_FAULTS_MAX if cluster.effectively_once else FAULTS_MAX
         for _ in range(chance.randint(1, most) if self._kinds else 0):
             self._planned[chance.randint(1, self.calm_at)].append(chance.choice(self._kinds))
-        if "scale" in self._kinds and cluster.effectively_once:
-            self._planned[chance.randint(10, SCALED_ROUNDS_MAX)].append("scale")
+        changes = [each for each in ("replace", "scale") if each in self._kinds]
+        if changes and cluster.effectively_once:
+            self._planned[chance.randint(10, SCALED_ROUNDS_MAX)].append(changes[0])
         late = bool(self._kinds) and chance.random() < LATE_SHARE
         self._late = chance.choice((Phase.DRAINING, Phase.FINISHING)) if late else None
         """A fault when the end is near: in this phase."""
-        others = sorted(set(self._kinds) - {"scale"})
-        scales = "scale" in self._kinds
-        self._amid = chance.choice(list(UpdateStage)) if scales and others else None
+        others = sorted(set(self._kinds) - {"scale", "replace"})
+        self._amid = chance.choice(list(UpdateStage)) if changes and others else None
         """A fault in the middle of an update: in this step."""
         self._others = others
         self._store_back_at = 0
@@ -182,6 +184,12 @@ class Faults:
         is_running = self.cluster.phase in (None, Phase.RUNNING)
         if not self.cluster.update(wanted, containers) and is_running and at < self.calm_at:
             self._planned[at + UPDATE_AGAIN_ROUNDS].append("scale")
+
+    def _replace(self, at: int) -> None:
+        """Some components get new code."""
+        is_running = self.cluster.phase in (None, Phase.RUNNING)
+        if not self.cluster.change_code(self.chance) and is_running and at < self.calm_at:
+            self._planned[at + UPDATE_AGAIN_ROUNDS].append("replace")
 
     def _takeover(self, at: int) -> None:
         if self.cluster.master is not None and not self.cluster.store_away:

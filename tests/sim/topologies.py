@@ -10,6 +10,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from weakref import WeakValueDictionary
 
 from heron_core import config as keys
 from heron_core.topology import (
@@ -37,7 +38,7 @@ FILLERS: tuple[Any, ...] = (None, None, None, None, "x" * 40, {1, 2}, (1, (2,)),
 """Some of them take the careful way through the serializer."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Habits:
     """How the components of one topology behave; in their config under HABITS."""
 
@@ -50,10 +51,24 @@ class Habits:
     tracked: bool = False
     next_process: int = 0
     acked_idents: set[int] = field(default_factory=set)
-    committed: dict[tuple[int, str], int] = field(default_factory=dict)
-    """(task, checkpoint) -> how many tuples a bolt has made good with it"""
+    committed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(instance, checkpoint) -> how many tuples a bolt has made good with it"""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
     """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
+
+    def __post_init__(self) -> None:
+        _HABITS[id(self)] = self
+
+    def __reduce__(self) -> Any:
+        """A plan with changed code goes through the state store: they stay the same object."""
+        return _habits_of, (id(self),)
+
+
+_HABITS: "WeakValueDictionary[int, Habits]" = WeakValueDictionary()
+
+
+def _habits_of(number: int) -> Habits:
+    return _HABITS[number]
 
 
 HABITS = "sim.habits"
@@ -70,6 +85,8 @@ class Emitter:
         self.component = component
         self.name = context.get_component_id()
         self.task = context.get_task_id()
+        index = context.get_component_tasks(self.name).index(self.task)
+        self.instance = f"{self.name}[{index}]"
         assert self.habits.journal is not None
         self.journal = self.habits.journal
         self.rng = Random(self.habits.rng.random())
