@@ -11,7 +11,7 @@ from heron_cli.options.source import SourceOptions
 from heron_cli.resolve_source import resolve
 from heron_cli.running_topology import RunningTopology
 from heron_core.code_change import CodeChange, changed_code
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
@@ -78,7 +78,7 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
     loaded = load_in_child(request).result()
     name = source.name or loaded.name
     if name not in (own_name, running.name):
-        raise HeronError(
+        raise TopologyError(
             f"{file} has the topology {name!r}, and {running.name} is {own_name!r} in its file: "
             "give the new code of that one"
         )

@@ -87,7 +87,9 @@ def changes_between(before: PackingPlan, after: PackingPlan) -> str:
         known = before.instances.keys()
         new_code = [name for name, tasks in after.tasks_of.items() if not known & set(tasks)]
         gone = [name for name in before.tasks_of if name not in after.tasks_of]
-        changes += [f"new code: {name}" for name in new_code] + [f"no more: {name}" for name in gone]
+        changes += [f"new code: {name}" for name in new_code] + [
+            f"no more: {name}" for name in gone
+        ]
     old, new = len(containers_of(before)), len(containers_of(after))
     if old != new:
         changes.append(f"containers {old} -> {new}")

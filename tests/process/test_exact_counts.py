@@ -14,6 +14,17 @@ KEYS = 97
 LINES = 40_000
 TEXT = "".join(f"line {number}\n" for number in range(LINES))
 """At one a millisecond they outlast all that is killed."""
+MIGRATION = """
+    state_version = 1
+    seen = value_state(default=0)
+
+    def migrate(self, old):
+        before = old.value_state("count", 0)
+        for key, number in list(before.all_items()):
+            self.seen.for_key(key).put(number)
+        before.clear_all()
+"""
+BROKEN = "        raise ValueError('not yet')\n"
 STREAM_MANAGER = ("stream manager 1",)
 MASTER = "heron: topology master (Exact)"
 CONTAINERS = ("heron: container 0 (Exact)", "heron: container 1 (Exact)")
@@ -31,7 +42,8 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     """The machine room of a bank: instances, stream manager, master, containers, all of them; then
-    more and fewer instances that count, while one dies beside them. And in the end an upgrade, by a
+    more and fewer instances that count, while one dies beside them, and new code that keeps
+    its counts elsewhere. And in the end an upgrade, by a
     savepoint, to a topology with one more instance that counts, and one more that has windows. What
     is read from a file and written into others is the same to the last byte."""
     (place.path / "lines.txt").write_text(TEXT)
@@ -82,6 +94,7 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
             kill(running, *victims)
             goes_back_and_on(before)
         scale(place, running)
+        arguments = (change_code(place, running), *arguments[1:])
         number = running.until(checkpoints, "the master answers").latest
         running.until(lambda: goes_on_after(number), "it goes on")
     upgrade(place, running, arguments)
@@ -122,6 +135,35 @@ def scale(place: Place, running: Running) -> None:
     assert "numbers had 2 instances and has 3 now" in refused.err
     after = pids()
     assert {title: after.get(title) for title in survivors} == survivors
+
+
+def change_code(place: Place, running: Running) -> Path:
+    """What counts is called otherwise from now on: it takes over what was counted. Nobody else
+    ends, whatever dies meanwhile; and code that cannot begin changes nothing. The new file."""
+    old = TOPOLOGY.read_text().replace("self.count.", "self.seen.")
+    new, broken = place.path / "exact_2.py", place.path / "exact_3.py"
+    new.write_text(old.replace("    count = value_state(default=0)\n", MIGRATION))
+    version_2 = MIGRATION.replace("state_version = 1", "state_version = 2") + BROKEN
+    broken.write_text(old.replace("    count = value_state(default=0)\n", version_2))
+
+    def update(file: Path) -> Running:
+        return place.start("update", "Exact", "--code", file)
+
+    changing = update(new)
+    survivors = kill(running, title_of(running, "heron: left[1]"))
+    out = changing.wait().succeeded().out
+    assert "replaced: count, totals; untouched: numbers, left, right, windows" in out
+    staying = {
+        title: pid
+        for title, pid in survivors.items()
+        if not title.startswith(("heron: count", "heron: totals"))
+    }
+    assert len(staying) < len(survivors)
+    refused = update(broken).wait()
+    assert (refused.code, "ValueError: not yet" in refused.err) == (1, True), refused.err
+    now = {title: each.pid for title, each in processes(running).items()}
+    assert {title: now.get(title) for title in staying} == staying
+    return new
 
 
 def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None:

@@ -190,6 +190,26 @@ def test_a_container_left_of_an_update_that_was_given_up_is_not_taken_for_the_ne
     assert ask(made, "update", packing=packing_to_json(MORE))[0].ok
 
 
+def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
+    made = Made()
+    instances = (InstancePlan(NEW, "last", 0, NOTHING, former=LAST),)
+    spec = made.core._life.topology
+    new_code = PackingPlan("t", (ONE, ContainerPlan(TWO.id, instances, NOTHING)), spec)
+    update(made, new_code)
+    assert (LAST, NEW) == (max(PACKED.instances), max(new_code.instances))
+    answers(made, SPOUT, FIRST, LAST)
+    assert step(made) == ("instances", ["spout[0]", "first[0]", "last[0]"])
+    made.receive(messages.InstanceFailed(FIRST, "it was killed"))  # that one is no matter of ours
+    out = made.receive(messages.InstanceFailed(NEW, "no module called words"))
+    assert stored_packings(out) == [packing_to_json(PACKED)]
+    assert plans(out) == [(3, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
+    assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
+    told = ask(made, "stats")[0].data["update"]
+    assert (told["under_way"], told["reason"]) == (False, "no module called words")
+    reply, _ = ask(made, "update", packing=packing_to_json(new_code))
+    assert reply.ok, "it may be tried again"
+
+
 def test_a_spout_that_goes_is_never_ended_with_tuples_in_flight() -> None:
     # Nobody would emit them again.
     moved = PackingPlan("t", (
