@@ -196,7 +196,7 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
     spec = made.core._life.topology
     new_code = PackingPlan("t", (ONE, ContainerPlan(TWO.id, instances, NOTHING)), spec)
     update(made, new_code)
-    assert (LAST, NEW) == (max(PACKED.instances), max(new_code.instances))
+    assert (max(PACKED.instances), max(new_code.instances)) == (LAST, NEW)
     answers(made, SPOUT, FIRST, LAST)
     assert step(made) == ("instances", ["spout[0]", "first[0]", "last[0]"])
     made.receive(messages.InstanceFailed(FIRST, "it was killed"))  # that one is no matter of ours
@@ -205,7 +205,7 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
     assert plans(out) == [(3, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
     assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
     told = ask(made, "stats")[0].data["update"]
-    assert (told["under_way"], told["reason"]) == (False, "no module called words")
+    assert (told["under_way"], told["reason"]) == (False, "last[0]: no module called words")
     reply, _ = ask(made, "update", packing=packing_to_json(new_code))
     assert reply.ok, "it may be tried again"
 
