@@ -96,8 +96,8 @@ def is_another(before: ComponentSpec, after: ComponentSpec) -> bool:
     same_code = before.code == after.code
     if not before.code or not after.code:
         same_code = before.class_path == after.class_path
-    told = (before.outputs, before.inputs, before.config)
-    return not same_code or told != (after.outputs, after.inputs, after.config)
+    declared = (before.outputs, before.inputs, before.config)
+    return not same_code or declared != (after.outputs, after.inputs, after.config)
 
 
 def _read_by(topology: TopologySpec, component: str) -> dict[str, list[InputSpec]]:

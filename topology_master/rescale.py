@@ -22,6 +22,7 @@ returns as decisions, which the core carries out in their order.
 """
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 from math import inf
 from typing import Any, assert_never
 
@@ -254,7 +255,7 @@ class Rescale:
         if not absent(update, view):
             update.stage, update.since = UpdateStage.DRAIN, now
             if update.target.changed != view.packing.changed and not self.reason:
-                update.before = view.packing
+                update.before = _with_its_code(update, view)
             text = "update: all containers are there, the spouts pause"
             return [Log(text), RestartProbes(), PublishPlan()]
         if late and not self.reason:  # the way back has no way back
@@ -332,7 +333,7 @@ class Rescale:
 
     def _go_back(self, update: Update, view: MasterView, now: float) -> list[Decision]:
         """Nothing has happened since the newest checkpoint, or nothing that counts."""
-        update.before = view.packing
+        update.before = _with_its_code(update, view)
         return _switched(update, view, now)
 
     def _await_checkpoint(
@@ -435,6 +436,14 @@ class Rescale:
         if self.update is not None:
             assert self.update.up <= self.update.target.instances.keys(), "a stranger is up"
             assert not self.update.up or not self.may_cancel, "up before the plan is switched"
+
+
+def _with_its_code(update: Update, view: MasterView) -> PackingPlan:
+    """The plan that is left. Who starts between the switch and the way back knows the new code
+    alone, so this one has to say what the code was."""
+    if update.target.changed is None:
+        return view.packing
+    return replace(view.packing, changed=view.topology)
 
 
 def _is_spout(view: MasterView, task: int) -> bool:

@@ -69,7 +69,7 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("scale", "manager", "zombie", "cut"),
     ("scale", "scale", "master", "takeover", "store"),
     ("scale", "container", "states", "instance"),
-    ("replace", "replace", "instance", "manager"),
+    ("replace", "replace", "instance", "manager", "states"),
     ("replace", "scale", "master", "takeover", "zombie", "container", "store"),
 )
 """In a topology that takes checkpoints."""

@@ -1,6 +1,7 @@
 """Scaling a running topology, as the topology master sees it: three steps, refusals, ways back."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -194,14 +195,17 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
     made = Made()
     instances = (InstancePlan(NEW, "last", 0, NOTHING, former=LAST),)
     spec = made.core._life.topology
-    new_code = PackingPlan("t", (ONE, ContainerPlan(TWO.id, instances, NOTHING)), spec)
+    new_code = PackingPlan(
+        "t", (ONE, ContainerPlan(TWO.id, instances, NOTHING)), replace(spec, main_file="second.py")
+    )
     update(made, new_code)
     assert (max(PACKED.instances), max(new_code.instances)) == (LAST, NEW)
     answers(made, SPOUT, FIRST, LAST)
     assert step(made) == ("instances", ["spout[0]", "first[0]", "last[0]"])
     made.receive(messages.InstanceFailed(FIRST, "it was killed"))  # that one is no matter of ours
     out = made.receive(messages.InstanceFailed(NEW, "no module called words"))
-    assert stored_packings(out) == [packing_to_json(PACKED)]
+    # With its code: a process that has started meanwhile knows the new one alone.
+    assert stored_packings(out) == [packing_to_json(replace(PACKED, changed=spec))]
     assert plans(out) == [(3, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
     assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
     told = ask(made, "stats")[0].data["update"]
