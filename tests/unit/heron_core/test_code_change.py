@@ -1,6 +1,7 @@
 """New code for a topology that runs: whom it concerns, and what is refused."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ SPLIT, COUNT = bolt("split", "words", 2), replace(bolt("count", "split", 3), kee
 RUNNING = TopologySpec("t", (WORDS, SPLIT, COUNT), {"a": 1}, ("/first",), "/first/first.py")
 
 
-def code(*components: ComponentSpec, **more: object) -> TopologySpec:
+def code(*components: ComponentSpec, **more: Any) -> TopologySpec:
     """What was loaded from another file."""
     return replace(
         RUNNING, components=components, search_paths=("/second",), main_file="/second/second.py",
