@@ -72,7 +72,7 @@ def changed_code(
         for name in kept
         if name not in replaced and _read_by(running, name) != _read_by(loaded, name)
     )
-    _check_in_place(running, loaded, replaced)
+    _check_not_edited(running, loaded, replaced)
     components = tuple(
         replace(each, parallelism=instances.get(each.name, each.parallelism))
         for each in loaded.components
@@ -130,7 +130,7 @@ def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> 
     return [f"{name} is no more: its state is dropped" for name in gone]
 
 
-def _check_in_place(running: TopologySpec, loaded: TopologySpec, replaced: Iterable[str]) -> None:
+def _check_not_edited(running: TopologySpec, loaded: TopologySpec, replaced: Iterable[str]) -> None:
     """What runs has to stay what it was as long as it runs: a process that dies loads it again."""
     if running.main_file != loaded.main_file:
         return
