@@ -10,7 +10,9 @@ from heron_core.errors import UsageError
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "nothing to update: give --component-parallelism COMPONENT:N or --container-number"),
+        ((), "nothing to update: give --component-parallelism COMPONENT:N, --container-number"),
+        (("--allow-non-restored",), "--allow-non-restored has a meaning only with --code"),
+        (("--code", "a.py", "--container-number", "2"), "--code and --container-number are two"),
         (("--component-parallelism", "count"), "'count': use COMPONENT:N, such as count:4"),
         (("--component-parallelism", "count:many"), "use COMPONENT:N"),
         (("--component-parallelism", ":4"), "use COMPONENT:N"),
