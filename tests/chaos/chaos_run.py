@@ -294,6 +294,8 @@ def _run(place: Place, wishes: Wishes, report: Report) -> None:
         place.path, wishes.lines, LINES_PER_SEC, burst=BURST_LINES, sleep_secs=SLEEP_SECS
     )
     options += wishes.run_options
+    if wishes.rescales:
+        place.environment["SURVIVING_STATE"] = "1"
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: acked(place.path), "the first line is acked")
     rescales = Rescales(place, running, NAME, SCALABLE, wishes.seed) if wishes.rescales else None
