@@ -17,7 +17,7 @@ import msgpack
 
 from heron_core.errors import StateError
 from heron_core.state.file_snapshot import FileSnapshot
-from heron_core.state.keys import owner, shown_key
+from heron_core.state.keys import KEY_GROUPS, owner, owners_of_group, shown_key
 from heron_core.state.protocol import Absent, Kind, StateBackend, Table, TableId
 
 _MAGIC = b"HPARTS\x01"
@@ -159,6 +159,21 @@ def _restore(backend: StateBackend, state: bytes, component: str) -> None:
         gather(backend, parts, component)
 
 
+def divided_groups(before: KeyRange, now: KeyRange) -> tuple[set[int], set[int]]:
+    """The key groups that are as a whole one's that has keys of another's, and those of which each
+    key has to be looked at: they lie across a bound, or are not where they should be."""
+    whole, others = set(), set()
+    for group in range(KEY_GROUPS):
+        former, owners = owners_of_group(group, before.tasks), owners_of_group(group, now.tasks)
+        if former != range(before.index, before.index + 1):
+            others.add(group)
+        elif owners == range(now.index, now.index + 1):
+            whole.add(group)
+        elif now.index in owners:
+            others.add(group)
+    return whole, others
+
+
 def _take_keys(
     backend: StateBackend,
     former: StateBackend,
@@ -171,9 +186,12 @@ def _take_keys(
     if table_id.kind is Kind.WATERMARK:
         _take_least(source, target)
         return
-    for key in source.all_keys():
-        if table_id.kind is Kind.PLAIN:
+    if table_id.kind is Kind.PLAIN:
+        for key in source.all_keys():
             raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
+        return
+    whole, others = divided_groups(before, now)
+    for key in backend.take_groups(former, table_id, whole, others):
         if owner(key, before.tasks) != before.index:
             raise StateError(
                 f"{component}: its state {table_id.name!r} cannot be divided among {now.tasks}"
