@@ -409,8 +409,9 @@ class InstanceCore:
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         if self._checkpointing is not None:
             self._checkpointing.trigger(trigger)
-        elif self.transfer is not None:
-            self.transfer.save(trigger.checkpoint)
+        elif self.transfer is not None and not self.shared.active:
+            # Spouts stand still by then: what comes later is of an update that was given up.
+            self.transfer.save(trigger.checkpoint, trigger.epoch)
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:

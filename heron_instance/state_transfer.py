@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from heron_core.errors import HeronError
-from heron_core.plans import MovedStates, PackingPlan, moved_from_json
+from heron_core.plans import MovedStates, PackingPlan, TopologyState, moved_from_json
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.parts import KeyRange, Part, Parts, PlainEntries, encode_parts
 from heron_core.state.restore_plan import Source, share_of
@@ -74,14 +74,18 @@ class StateTransfer:
         """The number of the update for which a state is being written."""
         self._stored: CheckpointStored | None = None
         """What was said when it was written; the component is as it was then."""
+        self._asked_epoch = 0
+        """Of the plan by which it was asked for: the same may come again, and change nothing."""
         self._plan: tuple[int, MovedStates, PackingPlan] | None = None
         """The newest plan that moves states of this component, with its epoch."""
+        self._begun_at = 0.0
         self._retry_at: float | None = None
 
     # --- before the plan is switched ------------------------------------------------------------
 
-    def save(self, update: int) -> None:
-        """The master wants the state for an update; it asks again until it is told."""
+    def save(self, update: int, epoch: int) -> None:
+        """The master wants the state for an update, by the plan of this epoch; it asks again until
+        it is told."""
         host, task = self._host, self._host.identity.task
         instance, driver = host.instance, host.driver
         if not (instance.saves_itself if self._saves_itself else instance.keeps_state):
@@ -91,16 +95,16 @@ class StateTransfer:
         elif isinstance(driver, SpoutDriver) and driver.collector.pending:
             pass  # the acks are on the way
         elif self._writing != update:
-            self._take(update)
+            self._take(update, epoch)
 
-    def _take(self, update: int) -> None:
+    def _take(self, update: int, epoch: int) -> None:
         saving = self._host.saving
         state = self._state(update if saving is None else saving.next_number())
         if state is None:
             self._tell(CheckpointFailed(self._host.identity.task, update, NOT_SAVED))
             return
         self._rest(True)
-        self._writing, self._stored = update, None
+        self._writing, self._stored, self._asked_epoch = update, None, epoch
         self._host.do_first(SaveState(update, state, moves=True))
 
     def _state(self, number: int) -> StateBytes | None:
@@ -128,10 +132,14 @@ class StateTransfer:
     def take_plan(self, plan: Mapping[str, Any], packing: PackingPlan, now: float) -> None:
         """Another plan, or the same once more."""
         moved = moved_from_json(plan.get("moved"))
-        if moved is None:
+        is_over = plan["state"] == TopologyState.RUNNING or plan["epoch"] > self._asked_epoch
+        if moved is None and is_over:
             self._plan = self._retry_at = self._stored = self._writing = None
             self._rest(False)
-        elif packing.instances[self._host.identity.task].component in moved.former:
+        elif (
+            moved is not None
+            and packing.instances[self._host.identity.task].component in moved.former
+        ):
             self._rest(True)
             before, self._plan = self._plan, (plan["epoch"], moved, packing)
             if before is None or before[0] != plan["epoch"]:
@@ -149,12 +157,11 @@ class StateTransfer:
     def _begin(self, now: float) -> None:
         assert self._plan is not None
         epoch, moved, packing = self._plan
-        self._retry_at = None
+        self._begun_at, self._retry_at = now, None
         try:
             is_new = self._take_share(moved, packing)
         except Exception as error:
             self._not_restored(epoch, str(error) if isinstance(error, HeronError) else repr(error))
-            self._retry_at = now + RETRY_SECS
             return
         saving = self._host.saving
         if is_new and saving is not None:
@@ -165,12 +172,15 @@ class StateTransfer:
 
     def _saved(self, epoch: int, failure: str) -> None:
         who = self._host.identity
+        if self._plan is None or self._plan[0] != epoch:
+            return  # it came to nothing
         if failure:
             self._not_restored(epoch, failure)
         else:
             self._tell(Restored(who.task, who.incarnation, epoch))
 
     def _not_restored(self, epoch: int, reason: str) -> None:
+        self._retry_at = self._begun_at + RETRY_SECS
         self._tell(RestoreFailed(self._host.identity.task, epoch, reason[:REASON_MAX]))
 
     def _take_share(self, moved: MovedStates, packing: PackingPlan) -> bool:

@@ -159,13 +159,10 @@ class KeyedBolt(SimBolt):
     @property
     def counts(self) -> Counter[int]:
         """Of each ident of all keys."""
-        return Counter(
-            {
-                ident: number
-                for _, each in self.counted.all_items()
-                for ident, number in each.items()
-            }
-        )
+        found: Counter[int] = Counter()
+        for _, each in self.counted.all_items():
+            found.update(each)  # one of several that are joined is under the key of the first
+        return found
 
     def receive(self, tup: Any) -> None:
         super().receive(tup)

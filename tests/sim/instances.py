@@ -110,8 +110,19 @@ class Instance:
         self._moved: list[tuple[int, str, int]] = []
         """What has come of that."""
         shared = SharedState()
-        own = cluster.own_states
-        environment = Environment(
+        self.core = InstanceCore(
+            cluster.topology,
+            cluster.deployment.places[container],
+            Identity(task, self.incarnation, 1),
+            self._environment(shared),
+            shared,
+            cluster.manners.consumed_bytes,
+        )
+        self._perform(Connected())
+
+    def _environment(self, shared: SharedState) -> Environment:
+        cluster, own = self.cluster, self.cluster.own_states
+        return Environment(
             self._clock,
             Random(cluster.rng.random()),
             self._transmit,
@@ -121,18 +132,9 @@ class Instance:
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
             waits_for_state=cluster.effectively_once,
-            newest_state=None if own is None else own.newest_of(task),
+            newest_state=None if own is None else own.newest_of(self.task),
             load_moved=None if cluster.effectively_once else cluster.moved_states.load,
         )
-        self.core = InstanceCore(
-            cluster.topology,
-            cluster.deployment.places[container],
-            Identity(task, self.incarnation, 1),
-            environment,
-            shared,
-            cluster.manners.consumed_bytes,
-        )
-        self._perform(Connected())
 
     @property
     def driver(self) -> ComponentDriver:

@@ -112,11 +112,12 @@ class Process:
         packing: PackingPlan | None = None,
         saved: tuple[int, ...] = (),
         former: dict[str, tuple[int, ...]] | None = None,
+        state: str = TopologyState.PAUSED,
     ) -> list[Any]:
-        """What it says of a plan."""
+        """What it says of a plan; spouts stand still while there is an update."""
         moved = MovedStates(5, saved, former or FORMER) if saved else None
         made = PhysicalPlan(
-            "t", epoch, TopologyState.RUNNING, packing or self.packing, {1: "a", 2: "b"},
+            "t", epoch, state, packing or self.packing, {1: "a", 2: "b"},
             moved=moved,
         )  # fmt: skip
         return self.hear(messages.Plan(physical_to_json(made)))
@@ -189,6 +190,8 @@ def test_between_saving_and_the_end_of_the_update_nothing_happens(tmp_path: Path
     assert bolt.core.transfer.rests
     assert bolt.core.saving is not None
     assert bolt.core.saving.last() is None  # what ends now has a successor with what was saved
+    bolt.plan(1)  # the same once more, of a new stream manager
+    assert bolt.core.transfer.rests
     bolt.plan(2, TWO, (SOURCE,))
     assert bolt.core.transfer.rests
     bolt.plan(2, TWO)
@@ -253,8 +256,10 @@ def test_a_state_that_cannot_be_had_is_looked_for_again(tmp_path: Path) -> None:
 
 def test_a_spout_saves_when_all_that_it_has_emitted_is_acked(tmp_path: Path) -> None:
     spout = Process(Numbers, tmp_path)
-    spout.plan(1)
+    spout.plan(1, state=TopologyState.RUNNING)
     spout.handle(InputEmpty())
+    assert spout.save() == []  # spouts run: this is of an update that was given up
+    spout.plan(1)
     assert spout.save() == []  # the master asks again
     roots = list(spout.core.driver.collector.pending)  # type: ignore[attr-defined]
     spout.handle(Received(encode_roots(Kind.ACKED, 1, OTHER, SOURCE, roots)))
