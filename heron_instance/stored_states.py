@@ -1,7 +1,8 @@
 """An instance's states in a checkpoint store: of checkpoints, or its newest by itself."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
@@ -13,6 +14,8 @@ from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreE
 
 log = logging.getLogger("heron_instance")
 
+MOVED = "moved"
+"""The folder of the states that updates move, in that of what instances save by themselves."""
 KEPT = 2
 """One may be half written when its process dies, and the one before is whole."""
 
@@ -55,15 +58,45 @@ class CheckpointStates:
                 self._copies.keep(data)
 
 
+class MovedStateFiles:
+    """The states that tasks save for updates, where no checkpoints are taken."""
+
+    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
+        """`run` tells this run of the topology from others of its name."""
+        self._url = url
+        self._folder = f"{topology}/{OWN}/{run}/{MOVED}"
+        self._task = task
+        self.reported: Callable[[int, str, int], None]
+        """Takes the number of an update, why its state is not saved, or nothing if it is, and the
+        state's size; from any thread."""
+
+    def load(self, update: int, task: int) -> bytes:
+        """What a task has saved for an update; HeronError if it cannot be had."""
+        return open_checkpoint_store(self._url).load(self._folder, update, task)
+
+    def write(self, update: int, state: StateBytes) -> None:
+        """Save a state, and tell the main thread. Those of the updates before have been taken."""
+        try:
+            store, data = open_checkpoint_store(self._url), as_bytes(state)
+            store.save(self._folder, update, self._task, data)
+        except HeronError as error:
+            self.reported(update, str(error), 0)
+            return
+        self.reported(update, "", size_of(data))
+        with suppress(CheckpointStoreError):  # others remove them at the same time
+            for old in store.numbers(self._folder):
+                if old < update:
+                    store.discard(self._folder, old)
+
+
 class NewestState:
     """The states that one task has saved by itself, the newest of which its next process takes."""
 
-    def __init__(self, url: str, topology: str, run: str, task: int, former: int = 0) -> None:
+    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
         """`run` tells this run of the topology from others of its name, whose states are not
-        for it; `former`: the task that this one was before its code was changed, if it was."""
+        for it."""
         self._url = url
-        self._folders = {each: f"{topology}/{OWN}/{run}/{each}" for each in (task, former)}
-        self._folder, self._former = self._folders[task], former
+        self._folder = f"{topology}/{OWN}/{run}/{task}"
         self._task = task
         self._store: CheckpointFiles | None = None
         self.latest = 0
@@ -80,24 +113,13 @@ class NewestState:
     def load(self) -> bytes | None:
         """The newest that can be read, or None if there is none; CheckpointStoreError if there are
         some, and none can be read."""
-        own, former = (max(self._numbers(each), default=0) for each in (self._task, self._former))
-        if former <= own:
-            return self._newest_of(self._task)
-        state = self._newest_of(self._former)
-        if state is not None:
-            self._opened().save(self._folder, self.latest, self._task, state)
-        return state
-
-    def _numbers(self, task: int) -> Sequence[int]:
-        return self._opened().numbers(self._folders[task]) if task else ()
-
-    def _newest_of(self, task: int) -> bytes | None:
-        store, numbers = self._opened(), self._numbers(task)
+        store = self._opened()
+        numbers = store.numbers(self._folder)
         self.latest = max(numbers, default=0)
         failure: CheckpointStoreError | None = None
         for number in reversed(numbers):
             try:
-                return store.checkpoint(self._folders[task], number).check(task)
+                return store.checkpoint(self._folder, number).check(self._task)
             except CheckpointStoreError as error:
                 log.warning("its newest state is not usable: %s", error)
                 failure = failure or error

@@ -95,6 +95,8 @@ class _Setting:
     state: ComponentState
     is_restored: bool = False
     """Whether the state is one that was saved."""
+    takes_newest: bool = True
+    """Whether it begins with the newest state that it has saved by itself, if it does that."""
 
 
 def build(
@@ -111,6 +113,7 @@ def build(
     setting = replace(_setting(topology, packing, task, environment), is_restored=bool(saved))
     if saved is not None:
         setting.state.restore(saved)
+        setting = replace(setting, takes_newest=False)
     return (_spout if setting.spec.is_spout else _bolt)(setting)
 
 
@@ -216,7 +219,7 @@ def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | No
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
     context, newest = setting.context, setting.environment.newest_state
     is_restored = setting.is_restored
-    if newest is not None and saves_itself(component.users_object):
+    if newest is not None and setting.takes_newest and saves_itself(component.users_object):
         saved = newest.load()
         if saved is not None:
             setting.state.restore(saved)

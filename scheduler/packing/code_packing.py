@@ -30,7 +30,7 @@ def pack_code(current: PackingPlan, change: CodeChange) -> PackingPlan:
             task += 1
             added.append(Placed(each.name, index, task))
     plan = _sized(change, placed, added)
-    containers = tuple(_with_former(each, current, successors) for each in plan.containers)
+    containers = tuple(_unmoved(each, current) for each in plan.containers)
     return replace(plan, containers=containers, changed=change.topology)
 
 
@@ -56,13 +56,7 @@ def _sized(change: CodeChange, placed: dict[int, list[Placed]], added: list[Plac
     return round_robin.sized(change.topology, placed)
 
 
-def _with_former(
-    container: ContainerPlan, current: PackingPlan, successors: Mapping[int, int]
-) -> ContainerPlan:
-    """Who runs on keeps what it was given; who is new knows whose place it takes."""
-    before = {new: old for old, new in successors.items()}
-    instances = tuple(
-        current.instances.get(each.task) or replace(each, former=before.get(each.task, 0))
-        for each in container.instances
-    )
+def _unmoved(container: ContainerPlan, current: PackingPlan) -> ContainerPlan:
+    """Who runs on keeps what it was given."""
+    instances = tuple(current.instances.get(each.task, each) for each in container.instances)
     return replace(container, instances=instances)

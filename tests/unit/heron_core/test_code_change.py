@@ -105,7 +105,7 @@ def test_new_instances_take_the_place_of_the_old_ones(algorithm: str) -> None:
     assert plan.tasks_of["top"] == [10, 11]
     before = [current.container_of[each] for each in current.tasks_of["count"]]
     assert [plan.container_of[each] for each in (7, 8, 9)] == before
-    assert [plan.instances[each].former for each in (7, 8, 9)] == current.tasks_of["count"]
+    assert [plan.instances[each].index for each in (7, 8, 9)] == [0, 1, 2]
     assert plan.changed is not None
     assert plan.changed.by_name["count"].code == "another code"
     scaled = repack(plan.changed, plan, {"split": 3})
