@@ -35,7 +35,15 @@ from scheduler.backends.yarn.core import Core, Phase
 from scheduler.backends.yarn.diagnostics import completed_words
 from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
 from scheduler.backends.yarn.render import ApplicationSpec
-from scheduler.backends.yarn.requests import FOLDER, WAITING, rows, take_request, waiting_words
+from scheduler.backends.yarn.requests import (
+    FOLDER,
+    ROOM,
+    WAITING,
+    asks_of,
+    rows,
+    take_request,
+    waiting_words,
+)
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import check_python, remove_old_sockets
@@ -148,6 +156,8 @@ class Master:
         request = take_request(self._store, self._name)
         if "restart" in request:
             self._handle(events.RestartRequested(tuple(request["restart"])))
+        if ROOM in request:
+            self._handle(events.RoomWanted(asks_of(request[ROOM])))
         if "end" in request:
             self._handle(events.EndRequested(str(request["end"])))
 
@@ -158,7 +168,7 @@ class Master:
             return
         self._packings = found
         asks = render.asks_while_scaled(found.current, found.wanted)
-        self._handle(events.PlanChanged(asks))
+        self._handle(events.PlanChanged(asks, found.current == found.wanted))
 
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):
@@ -183,6 +193,12 @@ class Master:
             self._rm.release(instruction.id)
         except HadoopError as error:
             log.warning("%s", error)
+
+    def _resize(self, instruction: events.Resize) -> None:
+        try:
+            self._rm.resize(instruction.id, instruction.ask, instruction.grows)
+        except HadoopError as error:
+            self._handle(events.NotResized(instruction.id, str(error)))
 
     def _is_to_be_published(self, _: events.Publish) -> None:
         self._published = False
@@ -261,6 +277,7 @@ _DOERS: Mapping[type, Callable[[Master, Any], None]] = {
     events.AskFor: Master._ask,
     events.TakeBack: Master._take_back,
     events.Start: Master._start,
+    events.Resize: Master._resize,
     events.Release: Master._release,
     events.Publish: Master._is_to_be_published,
     events.StartMaster: Master._start_master,

@@ -25,7 +25,7 @@ from heron_core.topology import TopologySpec, topology_to_json
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
 from scheduler.operation_runner import HISTORY_MAX, Killed, OperationRunner
-from scheduler.operation_steps import SILENT_SECS, OperationSteps, Service
+from scheduler.operation_steps import ROOM_SECS, SILENT_SECS, OperationSteps, Service
 from scheduler.operations import Requests
 
 NAME = "t"
@@ -131,6 +131,19 @@ class FakeContainers:
     master: FakeMaster
     back_secs: float = 30.0
     restarted: list[int] = field(default_factory=list)
+    room: list[PackingPlan | None] = field(default_factory=list)
+    """What was asked for."""
+    small: str = ""
+    waits: str = ""
+
+    def make_room(self, plan: PackingPlan | None) -> None:
+        self.room.append(plan)
+
+    def too_small(self, plan: PackingPlan) -> str:
+        return self.small
+
+    def waiting(self) -> str:
+        return self.waits
 
     def restart(self, container: int, service: Service) -> None:
         self.restarted.append(container)
@@ -324,6 +337,49 @@ def test_a_master_that_dies_with_its_answer_is_not_asked_again(world: World) -> 
     world.poll()
     assert update().state is State.DONE
     assert "update" not in world.master.commands
+
+
+def test_containers_are_large_enough_before_an_update_begins(world: World) -> None:
+    """Else what is moved into them would be killed for its memory."""
+    world.containers.small = "container 1 (640 MB, 1 vcores) to have 900 MB, 1 vcores"
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll(3)
+    assert world.containers.room == [NEW]
+    assert request().progress == f"waiting for room: {world.containers.small}"
+    assert "update" not in world.master.commands
+    world.containers.small = ""
+    world.poll()
+    assert "update" in world.master.commands
+
+
+def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: World) -> None:
+    world.containers.small = "container 1 (640 MB, 1 vcores) to have 9000 MB, 1 vcores"
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    world.now += ROOM_SECS + 1
+    world.poll()
+    assert world.containers.room == [NEW, None]
+    assert "does not enlarge container 1 (640 MB, 1 vcores) to have 9000 MB" in request().reason
+    assert "update" not in world.master.commands
+    assert world.store.get(packing_path(NAME)) == packing_to_json(OLD)
+
+
+def test_an_update_without_its_containers_says_what_the_cluster_says(world: World) -> None:
+    """By then the cluster is asked for them no more."""
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    world.master.update |= {"step": "containers"}
+    world.containers.waits = "YARN has not given container 4 (640 MB, 1 vcores) yet"
+    world.poll()
+    world.containers.waits = ""
+    world.poll()
+    world.master.end_update(OLD, "container 4 did not come up within 30 s")
+    world.poll()
+    assert request().state is State.FAILED
+    assert request().reason == (
+        "t is not updated: container 4 did not come up within 30 s "
+        "(YARN has not given container 4 (640 MB, 1 vcores) yet)"
+    )
 
 
 def test_a_second_update_is_refused(world: World) -> None:

@@ -20,13 +20,16 @@ from scheduler.backends.yarn.events import (
     Instruction,
     Log,
     MasterEnded,
+    NotResized,
     NotStarted,
     PlanChanged,
     Publish,
     Recovered,
     Registered,
     Release,
+    Resized,
     RestartRequested,
+    RoomWanted,
     Start,
     Started,
     StartMaster,
@@ -352,6 +355,8 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
             Completed(given.id, chance.choice((-100, 0, 1)), "why"),
             PlanChanged(dict.fromkeys(numbers, Ask(512, chance.randint(1, 2)))),
             RestartRequested(tuple(numbers)), MasterEnded(1, "why"), Tick(),
+            RoomWanted({numbers[0]: Ask(chance.choice((512, 900)), 1)}),
+            Resized(given.id, Ask(900, 1)), NotResized(given.id, "why"),
         )))  # fmt: skip
     assert len(running.core.story().steps) <= STEPS_MAX
 
