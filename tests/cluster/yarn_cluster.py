@@ -18,6 +18,8 @@ from tests.process.process_support import until
 NODES = 2
 NODE_MEMORY_MB = 4096
 NODE_CORES = 4
+LEAST_MB = 128
+"""Memory is given in multiples of it."""
 LOST_MS = 6000
 """A NodeManager that is silent for so long is lost: longer than a busy machine pauses."""
 MASTER_LOST_MS = 60000
@@ -184,7 +186,7 @@ YARN_SITE: dict[str, object] = {
     "yarn.nm.liveness-monitor.expiry-interval-ms": LOST_MS,
     "yarn.am.liveness-monitor.expiry-interval-ms": MASTER_LOST_MS,
     "yarn.resourcemanager.am.max-attempts": 4,
-    "yarn.scheduler.minimum-allocation-mb": 128,
+    "yarn.scheduler.minimum-allocation-mb": LEAST_MB,
     "yarn.scheduler.maximum-allocation-mb": NODE_MEMORY_MB,
     "yarn.scheduler.maximum-allocation-vcores": NODE_CORES,
     # Both nodes are one host.

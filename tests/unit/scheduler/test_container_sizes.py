@@ -1,4 +1,4 @@
-"""Where all containers are alike and stay as they are, an update that needs larger ones is refused."""
+"""Where all containers keep one size, an update that needs larger ones is refused."""
 
 import pytest
 
