@@ -260,11 +260,14 @@ def test_containers_come_go_and_change_their_size_under_load(west: YarnPlace) ->
         enough = acked(west.path) + FLOWING_LINES
         until(lambda: acked(west.path) > enough, "lines are acked", DEADLINE_SECS)
 
+    def updates(*words: object) -> None:
+        """As soon as a container of the update before has ended."""
+        until(lambda: not west.on("sized", "update", name, *words).code, f"{words}", DEADLINE_SECS)
+
     runs(sizes)
-    west.on("sized", "update", name, "--container-number", 2).succeeded()
+    updates("--container-number", 2)
     runs({1: 4, 2: 3})
-    more = ("--component-parallelism", "count:4", "--container-number", 3)
-    west.on("sized", "update", name, *more).succeeded()
+    updates("--component-parallelism", "count:4", "--container-number", 3)
     assert west.sizes()[3] == PADDING_MB + 3 * INSTANCE_MB, "as large as its own instances need"
 
     too_many = ("update", name, "--component-parallelism", "split:60", "--container-number")
@@ -276,7 +279,7 @@ def test_containers_come_go_and_change_their_size_under_load(west: YarnPlace) ->
 
     runs({1: 3, 2: 3, 3: 3})  # what is not needed any more was given back
     assert [west.container(number) for number in (1, 2)] == before
-    west.on("sized", "update", name, "--component-parallelism", "count:2").succeeded()
+    updates("--component-parallelism", "count:2")
     west.on("sized", "deactivate", name).succeeded()
     last = 1 + max(map(int, records(west.path, "acked")))
     until(lambda: survey(west.path, last).complete, "nothing is lost", DEADLINE_SECS)

@@ -86,11 +86,12 @@ class YarnCluster:
 
     def _start_node(self, number: int) -> None:
         ports = self._node_ports[3 * number : 3 * number + 3]
-        folder = self.folder / f"node-{number}"
+        folder, host = self.folder / f"node-{number}", _host(number)
         own = {
-            "yarn.nodemanager.address": f"127.0.0.1:{ports[0]}",
-            "yarn.nodemanager.localizer.address": f"127.0.0.1:{ports[1]}",
-            "yarn.nodemanager.webapp.address": f"127.0.0.1:{ports[2]}",
+            "yarn.nodemanager.hostname": host,
+            "yarn.nodemanager.address": f"{host}:{ports[0]}",
+            "yarn.nodemanager.localizer.address": f"{host}:{ports[1]}",
+            "yarn.nodemanager.webapp.address": f"{host}:{ports[2]}",
             "yarn.nodemanager.local-dirs": folder / "local",
             "yarn.nodemanager.log-dirs": folder / "logs",
             "hadoop.tmp.dir": folder / "tmp",
@@ -114,7 +115,8 @@ class YarnCluster:
 
     def node_id(self, number: int) -> str:
         """What YARN calls a node: HOST:PORT."""
-        return f"localhost:{self._node_ports[3 * number]}"
+        name = "localhost" if number == 0 else _host(number)
+        return f"{name}:{self._node_ports[3 * number]}"
 
     def node_managers(self) -> dict[str, str]:
         """Node id -> state, such as RUNNING or LOST; empty while the ResourceManager is silent."""
@@ -179,6 +181,11 @@ class YarnCluster:
         return {**addresses, **YARN_SITE}
 
 
+def _host(number: int) -> str:
+    """Of its own for each node: YARN enlarges a container on the node whose host it is on."""
+    return f"127.0.0.{1 + number}"
+
+
 YARN_SITE: dict[str, object] = {
     "yarn.resourcemanager.hostname": "127.0.0.1",
     "yarn.resourcemanager.connect.retry-interval.ms": 200,
@@ -189,9 +196,6 @@ YARN_SITE: dict[str, object] = {
     "yarn.scheduler.minimum-allocation-mb": LEAST_MB,
     "yarn.scheduler.maximum-allocation-mb": NODE_MEMORY_MB,
     "yarn.scheduler.maximum-allocation-vcores": NODE_CORES,
-    # Both nodes are one host.
-    "yarn.scheduler.include-port-in-node-name": "true",
-    "yarn.nodemanager.hostname": "127.0.0.1",
     "yarn.nodemanager.resource.memory-mb": NODE_MEMORY_MB,
     "yarn.nodemanager.resource.cpu-vcores": NODE_CORES,
     "yarn.nodemanager.container-monitor.interval-ms": 500,
