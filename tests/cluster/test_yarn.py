@@ -92,6 +92,11 @@ class YarnPlace(Place):
         found = containers.get(str(number), {})
         return found.get("id") if found.get("phase") == "running" else None
 
+    def warm(self) -> str | None:
+        """YARN's id of a container that waits."""
+        found = (self.node(scheduler_path(self.name)) or {}).get("warm", {}).values()
+        return next((each["id"] for each in found if each["phase"] == "running"), None)
+
     def sizes(self) -> dict[int, int]:
         """container -> its MB, of those that run."""
         found = (self.node(scheduler_path(self.name)) or {}).get("containers", {})
@@ -204,18 +209,24 @@ def test_word_count_and_its_whole_life(west: YarnPlace) -> None:
 
 
 def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
-    """A container's process, the application master, and a node manager with what is on it."""
+    """A container's process, whose place a warm container takes; the application master; and a node
+    manager with what is on it."""
     name = west.name
     options, _ = settings(west.path, LINES, ALL_DUE, sleep_secs=SLEEP_SECS)
     pending = f"topology.max.spout.pending={PENDING}"
-    west.submit(TOPOLOGY, "-w", 2, "-o", pending, *options).succeeded()
+    warm = ("-o", "topology.warm.containers=1")
+    west.submit(TOPOLOGY, "-w", 2, "-o", pending, *warm, *options).succeeded()
     until(lambda: acked(west.path) > FLOWING_LINES, "lines are acked", DEADLINE_SECS)
 
     before = west.container(2)
+    until(west.warm, "a container waits", DEADLINE_SECS)
+    waited = west.warm()
     shard = west.process("scheduler.backends.yarn.container_agent", "--container 2 ")
     assert shard is not None
     shard.kill()
     until(lambda: west.is_another(2, before), "container 2 is back", DEADLINE_SECS)
+    assert west.container(2) == waited
+    until(lambda: west.warm() not in (None, waited), "another one waits", DEADLINE_SECS)
 
     before, held = west.container(1), west.node(master_path(name))
     own = west.container(0)
@@ -225,6 +236,7 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
     until(lambda: west.is_another(0, own), "another attempt", DEADLINE_SECS)
     until(lambda: (west.node(master_path(name)) or held) != held, "another master", DEADLINE_SECS)
     assert west.container(1) == before, "a container of the first attempt runs on"
+    assert west.container(2) == waited, "so does the one that was warm, in its new place"
 
     lost = west.node(scheduler_path(name))["containers"]["1"]["host"]
     number = next(each for each in range(2) if west.yarn.node_id(each) == lost)

@@ -184,6 +184,7 @@ class YarnBackend:
             tuple(topmost(submission.topology.search_paths)),
             resources,
             tuple({**sent, **dict(self._options.environment)}.items()),
+            keys.whole_number(config, keys.WARM_CONTAINERS, 0),
         )
 
     def deploy(self, submission: "Submission") -> None:

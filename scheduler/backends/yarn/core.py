@@ -6,13 +6,14 @@ attempt of the master: it is kept. A container that is lost is asked for again, 
 the cluster took it away, by the restart policy if it ended by itself. It is asked for as large as
 it was, because that much was there, also if an update has made it larger in the plan since; one
 that was killed for its memory, or is restarted by the user, is asked for as the plan has it.
-One that runs is made larger or smaller where it is when its plan changes (sizes.py).
+One that runs is made larger or smaller where it is when its plan changes (sizes.py), and a warm
+one may wait to take the place of one that is added or lost (warm.py).
 Containers end in order: what
 is published asks them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from heron_core.algorithms.backoff import RestartPolicy
@@ -50,6 +51,7 @@ from scheduler.backends.yarn.events import (
     Unregister,
 )
 from scheduler.backends.yarn.sizes import Size
+from scheduler.backends.yarn.warm import is_warm, waiting_for, with_warm
 
 GRACE_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
@@ -105,6 +107,11 @@ class Slot:
         """How large a container is asked for."""
         return self.ask if self.held is None else self.held.smaller(self.ask)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its container runs, and is not to end."""
+        return self.phase is Phase.RUNNING
+
     def vacate(self) -> None:
         """It has no container any more."""
         self.grant, self.phase = None, Phase.RESTING
@@ -122,6 +129,8 @@ class Core:
     """The slots, and how it all ends."""
 
     restart_limit: int
+    warm: int = 0
+    """So many containers wait, besides those of the plan."""
     slots: dict[int, Slot] = field(default_factory=dict)
     _master: RestartPolicy = field(init=False)
     _master_since: float | None = None
@@ -130,6 +139,7 @@ class Core:
     _end: Unregister | None = None
     _end_by: float = 0.0
     _registered: bool = False
+    _now: float = 0.0
     _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
@@ -137,7 +147,7 @@ class Core:
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
-        handler = _HANDLERS[type(event)]
+        handler, self._now = _HANDLERS[type(event)], now
         instructions = [*handler(self, event, now), *self._ended()]
         if instructions:
             effects = [repr(each) for each in instructions if not isinstance(each, Log)]
@@ -255,6 +265,9 @@ class Core:
         if self._end is not None:
             return []
         pause = slot.policy.pause_secs(now - slot.since)
+        if pause is None and is_warm(slot.number):  # nobody misses it, so the topology goes on
+            del self.slots[slot.number]
+            return [Log(f"a warm container is given up: {why}"), Publish()]
         if pause is None:
             text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
             return self._finish(Status.FAILED, text, now)
@@ -263,6 +276,18 @@ class Core:
         return [lost, Publish(), *self._on_tick(Tick(), now)]
 
     def _ask(self, slot: Slot) -> list[Instruction]:
+        """A warm container takes its place, or YARN is asked for one."""
+        spare = None if is_warm(slot.number) else waiting_for(slot.request, self.slots.values())
+        if spare is None or spare.grant is None:
+            return self._ask_yarn(slot)
+        slot.grant, slot.held = replace(spare.grant, number=slot.number), spare.held
+        slot.phase, slot.since = Phase.RUNNING, self._now
+        line = f"container {slot.number} is {slot.grant.id} on {slot.grant.host}, which was warm"
+        spare.vacate()
+        spare.held = None
+        return [Log(line), Publish(), *self._ask_yarn(spare)]
+
+    def _ask_yarn(self, slot: Slot) -> list[Instruction]:
         slot.phase = Phase.ASKED
         asked = AskFor(slot.number, slot.request)
         if asked.ask == slot.ask:
@@ -274,10 +299,11 @@ class Core:
         if self._end is not None:
             return []
         done: list[Instruction] = []
-        for number, ask in event.asks.items():
+        asks = with_warm(event.asks, self.warm)
+        for number, ask in asks.items():
             done += self._wanted(number, ask)
             self.slots[number].size.plan_changed(event.is_settled, now)
-        for number in [each for each in self.slots if each not in event.asks]:
+        for number in [each for each in self.slots if each not in asks]:
             done += self._unwanted(self.slots[number], now)
         return done
 

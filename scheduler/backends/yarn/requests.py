@@ -14,12 +14,15 @@ from heron_core.state_tree import restart_requests_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.yarn.core import Phase, Slot
 from scheduler.backends.yarn.events import Ask
+from scheduler.backends.yarn.warm import is_warm
 
 Location = dict[str, Any]
 WAITING = "waiting"
 """In the scheduler's node: what the topology waits for, for people; absent if for nothing."""
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
+WARM = "warm"
+"""In the scheduler's node: where warm containers are, as others are in `containers`."""
 ROOM = "room"
 """In a request: how large containers that run are to be."""
 
@@ -37,6 +40,22 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
         for each in slots
         if each.grant is not None
     }
+
+
+def number_of(node: Mapping[str, Any] | None, container: str) -> int | None:
+    """Which container of the packing plan a container of YARN's is; None: none, or a warm one."""
+    found = (number for number, each in containers_of(node).items() if each["id"] == container)
+    return next(found, None)
+
+
+def warm_end_reason(node: Mapping[str, Any] | None, container: str) -> str | None:
+    """Why a warm container is to end that became no other; None: it is not. Pure."""
+    if node is None:
+        return "the topology is gone from the state store"
+    found = [each for each in node.get(WARM, {}).values() if each["id"] == container]
+    if not found or found[0]["phase"] == Phase.ENDING.value:
+        return "the application master does not need it any more"
+    return None
 
 
 def ask_to_json(ask: Ask) -> list[int]:
@@ -71,7 +90,7 @@ def growing_words(node: Mapping[str, Any] | None, asks: Mapping[int, Ask]) -> st
 
 def waiting_words(slots: Iterable[Slot]) -> str:
     """Which containers wait for room, for people; empty if none does."""
-    asked = [each for each in slots if each.phase is Phase.ASKED]
+    asked = [each for each in slots if each.phase is Phase.ASKED and not is_warm(each.number)]
     if not asked:
         return ""
     named = ", ".join(f"container {each.number} ({each.request})" for each in asked)

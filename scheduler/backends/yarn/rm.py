@@ -91,14 +91,17 @@ class ResourceManager:
         return grant
 
     def _resized(self, container: Any) -> Event:
-        """Its node manager has to hear of it, or the resource manager takes it back."""
-        grant = self._known(container)
+        """Its node manager has to hear of more, or the resource manager takes it back; of less it
+        may have heard already."""
+        before = self._containers.get(str(container.getId().toString()))
+        grant, size = self._known(container), _size(container)
         try:
             with hadoop(f"{grant.host} does not change the size of {grant.id}"):
                 self._nm.updateContainerResource(container)
         except HadoopError as error:
-            return NotResized(grant.id, str(error))
-        return Resized(grant.id, _size(container))
+            if before is None or not _size(before).covers(size):
+                return NotResized(grant.id, str(error))
+        return Resized(grant.id, size)
 
     def _completed(self, status: Any) -> Completed:
         container = str(status.getContainerId().toString())
