@@ -352,6 +352,32 @@ def test_containers_are_large_enough_before_an_update_begins(world: World) -> No
     assert "update" in world.master.commands
 
 
+@pytest.mark.parametrize("killed_after", range(6))
+def test_whoever_carries_an_update_out_may_die_at_any_moment(
+    world: World, killed_after: int
+) -> None:
+    """While it waits for room, for containers, for instances: the next one goes on, and the master
+    is asked once."""
+    moments = (
+        lambda: setattr(world.containers, "small", "container 1"),
+        lambda: setattr(world.containers, "small", ""),
+        lambda: world.master.update.update(step="containers"),
+        lambda: world.master.update.update(step="instances"),
+        lambda: world.master.end_update(NEW),
+    )
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    for number, moment in enumerate(moments):
+        if number == killed_after:
+            world.start()
+        moment()
+        world.poll()
+    if killed_after == len(moments):
+        world.start()
+    world.poll()
+    assert request().state is State.DONE
+    assert world.master.commands.count("update") == 1
+
+
 def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: World) -> None:
     world.containers.small = "container 1 (640 MB, 1 vcores) to have 9000 MB, 1 vcores"
     request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
