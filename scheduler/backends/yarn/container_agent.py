@@ -109,7 +109,7 @@ def main(words: Sequence[str]) -> int:
     remove_old_sockets()
     try:
         check_python(given.own.python, "yarn")
-        words_of_container = given.container
+        words_of_container = list(given.container)
         if is_warm(number):
             became = awaited_number(store_url, given.value("topology"))
             if became is None:

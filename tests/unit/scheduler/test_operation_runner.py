@@ -358,7 +358,7 @@ def test_whoever_carries_an_update_out_may_die_at_any_moment(
 ) -> None:
     """While it waits for room, for containers, for instances: the next one goes on, and the master
     is asked once."""
-    moments = (
+    moments: tuple[Callable[[], object], ...] = (
         lambda: setattr(world.containers, "small", "container 1"),
         lambda: setattr(world.containers, "small", ""),
         lambda: world.master.update.update(step="containers"),
