@@ -1,207 +1,28 @@
 """Requests in a real state store, carried out against a master and containers that are fakes."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from operation_support import NAME, NEW, OLD, OTHER, FakeContainers, FakeMaster, World, run_by
 
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.operations import Kind, Operation, State
-from heron_core.plans import PackingPlan, PhysicalPlan, packing_to_json, physical_to_json
+from heron_core.plans import packing_to_json
 from heron_core.state_tree import (
     checkpoints_path,
     execution_path,
     operation_path,
     operations_path,
     packing_path,
-    physical_path,
     topology_path,
 )
-from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec, topology_to_json
-from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
-from scheduler.operation_runner import HISTORY_MAX, Killed, OperationRunner
-from scheduler.operation_steps import ROOM_SECS, SILENT_SECS, OperationSteps, Service
+from scheduler.operation_runner import HISTORY_MAX, Killed
+from scheduler.operation_steps import SILENT_SECS
 from scheduler.operations import Requests
-
-NAME = "t"
-OLD, NEW, OTHER = (PackingPlan(each, ()) for each in (NAME, "new", "other"))
-
-
-@dataclass
-class FakeMaster:
-    """Does what it is asked at once, as far as the test lets it."""
-
-    store: FileStore
-    paused: bool = False
-    quiet: bool = True
-    answers: bool = True
-    commands: list[str] = field(default_factory=list)
-    update: dict[str, Any] = field(
-        default_factory=lambda: {
-            "number": 0, "under_way": False, "reason": "", "step": None, "waiting_for": [],
-            "uncounted": 0,
-        }
-    )  # fmt: skip
-    registered: dict[int, dict[str, Any]] = field(default_factory=dict)
-    checkpoints: dict[str, Any] = field(
-        default_factory=lambda: {
-            "completed": 3, "latest": 3, "failed": 0, "failure": "", "restored": 0,
-            "released": True, "secs": 0.5, "size_bytes": 100, "age_secs": 1.0,
-            "waiting_for": ["words[0]"],
-        }
-    )  # fmt: skip
-
-    def ask(
-        self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
-    ) -> dict[str, Any]:
-        if not self.answers:
-            raise NoAnswer("nobody answers")
-        self.commands.append(command)
-        return dict(getattr(self, "on_" + command)(arguments or {}))
-
-    def try_ask(
-        self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
-    ) -> dict[str, Any] | None:
-        try:
-            return self.ask(command, arguments, wait_secs)
-        except HeronError:
-            return None
-
-    def try_stats(self, wait_secs: float = 3.0) -> TopologyStats | None:
-        stats = self.try_ask("stats")
-        return None if stats is None else TopologyStats.from_json(stats)
-
-    def on_activate(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        changed, self.paused = self.paused, False
-        return {"changed": changed}
-
-    def on_deactivate(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        changed, self.paused = not self.paused, True
-        return {"changed": changed}
-
-    def on_drain(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def on_update(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        self.store.put(packing_path(NAME), arguments["packing"])
-        self.update |= {
-            "number": self.update["number"] + 1, "under_way": True, "step": "drain", "reason": "",
-            "waiting_for": ["words[0]"],
-        }  # fmt: skip
-        return {"number": self.update["number"]}
-
-    def on_stats(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "topology": NAME,
-            "state": "RUNNING",
-            "epoch": 1,
-            "phase": "running",
-            "lost": 0,
-            "paused": {},
-            "stream_managers": {},
-            "master": {},
-            "errors": {},
-            "quiet": self.quiet,
-            "update": self.update,
-            "checkpoints": self.checkpoints,
-            "registered": self.registered,
-            "containers": sorted(self.registered),
-            "containers_expected": sorted(self.registered),
-            "components": {},
-        }
-
-    def on_checkpoint(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {"number": self.checkpoints["latest"] + 1}
-
-    def end_update(self, running: PackingPlan, reason: str = "") -> None:
-        """What the master does at the end of an update."""
-        run_by(self.store, running)
-        self.update |= {"under_way": False, "reason": reason}
-
-
-@dataclass
-class FakeContainers:
-    """A container that is restarted is another process at once."""
-
-    master: FakeMaster
-    back_secs: float = 30.0
-    restarted: list[int] = field(default_factory=list)
-    room: list[PackingPlan | None] = field(default_factory=list)
-    """What was asked for."""
-    small: str = ""
-    waits: str = ""
-
-    def make_room(self, plan: PackingPlan | None) -> None:
-        self.room.append(plan)
-
-    def too_small(self, plan: PackingPlan) -> str:
-        return self.small
-
-    def waiting(self) -> str:
-        return self.waits
-
-    def restart(self, container: int, service: Service) -> None:
-        self.restarted.append(container)
-        self.master.registered[container] = {
-            "host": service[0],
-            "pid": service[1] + 1000,
-            "secs": 0.0,
-        }
-
-    def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
-        pass
-
-    def end(self, reason: str) -> None:
-        raise Killed(reason)
-
-
-def run_by(store: FileStore, packing: PackingPlan) -> None:
-    store.put(packing_path(NAME), packing_to_json(packing))
-    store.put(physical_path(NAME), physical_to_json(PhysicalPlan(NAME, 1, "RUNNING", packing, {})))
-
-
-@dataclass
-class World:
-    """A topology that runs, and its runner, which may be replaced."""
-
-    store: FileStore
-    master: FakeMaster
-    containers: FakeContainers
-    requests: Requests
-    now: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.start()
-
-    def start(self) -> None:
-        """A runner that knows nothing but the state store, as after a kill -9."""
-        steps = OperationSteps(
-            self.store,
-            NAME,
-            self.master,  # type: ignore[arg-type]
-            self.containers,
-            lambda: self.now,
-        )
-        self.runner = OperationRunner(self.requests, steps)
-
-    def ask(self, kind: Kind, **arguments: Any) -> Callable[[], Operation]:
-        number = self.requests.ask(kind, arguments)
-
-        def now() -> Operation:
-            found = self.requests.get(number)
-            assert found is not None
-            return found
-
-        return now
-
-    def poll(self, times: int = 1) -> None:
-        for _ in range(times):
-            self.runner.poll()
 
 
 @pytest.fixture
@@ -337,75 +158,6 @@ def test_a_master_that_dies_with_its_answer_is_not_asked_again(world: World) -> 
     world.poll()
     assert update().state is State.DONE
     assert "update" not in world.master.commands
-
-
-def test_containers_are_large_enough_before_an_update_begins(world: World) -> None:
-    """Else what is moved into them would be killed for its memory."""
-    world.containers.small = "container 1 (640 MB, 1 vcores) to have 900 MB, 1 vcores"
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
-    world.poll(3)
-    assert world.containers.room == [NEW]
-    assert request().progress == f"waiting for room: {world.containers.small}"
-    assert "update" not in world.master.commands
-    world.containers.small = ""
-    world.poll()
-    assert "update" in world.master.commands
-
-
-@pytest.mark.parametrize("killed_after", range(6))
-def test_whoever_carries_an_update_out_may_die_at_any_moment(
-    world: World, killed_after: int
-) -> None:
-    """While it waits for room, for containers, for instances: the next one goes on, and the master
-    is asked once."""
-    moments: tuple[Callable[[], object], ...] = (
-        lambda: setattr(world.containers, "small", "container 1"),
-        lambda: setattr(world.containers, "small", ""),
-        lambda: world.master.update.update(step="containers"),
-        lambda: world.master.update.update(step="instances"),
-        lambda: world.master.end_update(NEW),
-    )
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
-    for number, moment in enumerate(moments):
-        if number == killed_after:
-            world.start()
-        moment()
-        world.poll()
-    if killed_after == len(moments):
-        world.start()
-    world.poll()
-    assert request().state is State.DONE
-    assert world.master.commands.count("update") == 1
-
-
-def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: World) -> None:
-    world.containers.small = "container 1 (640 MB, 1 vcores) to have 9000 MB, 1 vcores"
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
-    world.poll()
-    world.now += ROOM_SECS + 1
-    world.poll()
-    assert world.containers.room == [NEW, None]
-    assert "does not enlarge container 1 (640 MB, 1 vcores) to have 9000 MB" in request().reason
-    assert "update" not in world.master.commands
-    assert world.store.get(packing_path(NAME)) == packing_to_json(OLD)
-
-
-def test_an_update_without_its_containers_says_what_the_cluster_says(world: World) -> None:
-    """By then the cluster is asked for them no more."""
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
-    world.poll()
-    world.master.update |= {"step": "containers"}
-    world.containers.waits = "YARN has not given container 4 (640 MB, 1 vcores) yet"
-    world.poll()
-    world.containers.waits = ""
-    world.poll()
-    world.master.end_update(OLD, "container 4 did not come up within 30 s")
-    world.poll()
-    assert request().state is State.FAILED
-    assert request().reason == (
-        "t is not updated: container 4 did not come up within 30 s "
-        "(YARN has not given container 4 (640 MB, 1 vcores) yet)"
-    )
 
 
 def test_a_second_update_is_refused(world: World) -> None:
