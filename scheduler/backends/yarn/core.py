@@ -199,6 +199,8 @@ class Core:
     def _adopt(self, grant: Grant, now: float) -> list[Instruction]:
         """Keep what runs already, unless its slot is gone or has another container."""
         slot = self.slots.get(grant.number)
+        if self._of(grant.id) is not None:
+            return []  # it is known; one that was warm may have another number by now
         if slot is None or slot.grant is not None or self._end is not None:
             return [Release(grant.id)]
         back: list[Instruction] = []
@@ -212,6 +214,8 @@ class Core:
     def _on_allocated(self, event: Allocated, now: float) -> list[Instruction]:
         grant = event.grant
         slot = self.slots.get(grant.number)
+        if self._of(grant.id) is not None:
+            return []
         if slot is None or slot.phase is not Phase.ASKED:
             return [Release(grant.id)]
         slot.held = slot.request
