@@ -172,7 +172,7 @@ def test_word_count_and_its_whole_life(west: YarnPlace) -> None:
     name = west.name
     looked = west.heronpy("clusters", "west", secs=DEADLINE_SECS).succeeded().out
     assert looked.count("  ok: ") == 4
-    assert "Hadoop 3.5.0, 2 node managers, 8192 MB and 8 vcores" in looked
+    assert "Hadoop 3.5.0, 2 node managers, 8192 MB and 16 vcores" in looked
 
     submitted = west.submit(EXAMPLES / "word_count.py", "-w", 2).succeeded()
     assert submitted.out.startswith(f"{name} runs: 6 instances, 2 containers")

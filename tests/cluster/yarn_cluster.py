@@ -17,7 +17,8 @@ from tests.process.process_support import until
 
 NODES = 2
 NODE_MEMORY_MB = 4096
-NODE_CORES = 4
+NODE_CORES = 8
+"""More than a node's memory has containers for: one without a free core enlarges none."""
 LEAST_MB = 128
 """Memory is given in multiples of it."""
 LOST_MS = 6000
@@ -50,7 +51,7 @@ SCHEDULER = {
 
 
 class YarnCluster:
-    """Two nodes of 4 GiB and 4 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
+    """Two nodes of 4 GiB and 8 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
 
     `conf_dir` is what HADOOP_CONF_DIR is for its users. A node keeps its address when it is killed
     and started again; its containers survive it, as NodeManagers without recovery forget them.
