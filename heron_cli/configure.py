@@ -90,6 +90,15 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
         )
 
 
+def note_warm_containers(topology: TopologySpec, kind: str) -> None:
+    """Say so if containers are to wait where none can; TopologyError if their number is none."""
+    if keys.whole_number(keys.with_defaults(topology.config), keys.WARM_CONTAINERS, 0):
+        click.echo(
+            f"{keys.WARM_CONTAINERS} has no effect with the scheduler {kind}, only with yarn",
+            err=True,
+        )
+
+
 def packing_plan(topology: TopologySpec) -> PackingPlan:
     """Its packing plan, by the algorithm in its config."""
     from heronpy_compat.connectors.frames import check_without_spark

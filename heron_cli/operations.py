@@ -13,8 +13,10 @@ import click
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
 from heron_core.operations import Kind, Operation, State
+from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path, topology_path
 from heron_io.polling import POLL_SECS, wait_until
+from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import SelfRunning
 from scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
 from scheduler.operations import Requests
@@ -145,7 +147,20 @@ class ClusterContainers:
 
     cluster: SelfRunning
     name: str
+    store: StateStore
     back_secs: float = BACK_SECS
+
+    def make_room(self, plan: PackingPlan | None) -> None:
+        """As the back end says."""
+        self.cluster.make_room(self.store, self.name, plan)
+
+    def too_small(self, plan: PackingPlan) -> str:
+        """In the back end's words."""
+        return self.cluster.too_small(self.store, self.name, plan)
+
+    def waiting(self) -> str:
+        """In the back end's words."""
+        return self.cluster.waiting(self.store, self.name)
 
     def restart(self, container: int, service: Service) -> None:
         """The cluster knows where it is."""

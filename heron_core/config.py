@@ -66,6 +66,7 @@ STREAMLET_FUSION = "topology.streamlet.fusion"
 
 ENVIRONMENT = "topology.environment"
 
+WARM_CONTAINERS = "topology.warm.containers"
 AUTOSCALE_MODE = "topology.autoscale.mode"
 AUTOSCALE_POLICY = "topology.autoscale.policy"
 AUTOSCALE_COMPONENTS = "topology.autoscale.components"
@@ -167,6 +168,8 @@ DEFAULTS: Mapping[str, Any] = {
     UPDATE_DEACTIVATE_WAIT_SECS: 60,
     # Heron's: a cluster may take minutes for new containers.
     UPDATE_REACTIVATE_WAIT_SECS: 600,
+    # What waits costs as much as what works.
+    WARM_CONTAINERS: 0,
     # Another number of instances is the user's decision, as is who pays for them.
     AUTOSCALE_MODE: OFF,
     AUTOSCALE_POLICY: "rates",

@@ -73,9 +73,14 @@ class _Trial:
                 for _ in scenario(run):
                     self._compare(run, first)
                     self._next = max(self._next, run.emitted)
-                for component in (SOURCE, SINK):
-                    tester.errors(component)
+                errors = [*tester.errors(SOURCE), *tester.errors(SINK)]
             self._compare(run, first)
+            if run.covered == first:
+                why = f": {errors[-1].text.strip().splitlines()[-1]}" if errors else ""
+                raise TesterError(
+                    f"{self._sink.__name__} let no checkpoint be complete where {name}, so nothing "
+                    f"was tried{why}"
+                )
         finally:
             for each in classes:
                 del fixtures.tested_classes[each]

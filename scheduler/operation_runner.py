@@ -19,7 +19,7 @@ from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.operations import EXCLUSIVE, Kind, Operation, State
-from heron_core.plans import MASTER_CONTAINER, TopologyState
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
 from heron_core.topology import TopologySpec
 from heron_io.logs import log_to
@@ -77,6 +77,17 @@ class ChildContainers:
         if executor is None or parent_of(executor) != self.scheduler:
             raise not_up(self.name, container)
         signal_process(executor, signal.SIGTERM)
+
+    def make_room(self, plan: PackingPlan | None) -> None:
+        """Processes have as much room as their machine; executors of Spark are as they are."""
+
+    def too_small(self, plan: PackingPlan) -> str:
+        """Nothing."""
+        return ""
+
+    def waiting(self) -> str:
+        """Spark's driver gives an update up by itself, and says why."""
+        return ""
 
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
         """The scheduler and the drivers follow the plans in the state store."""

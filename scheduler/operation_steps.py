@@ -26,6 +26,7 @@ from heron_core.state_tree import (
     master_path,
     packing_path,
     physical_path,
+    scheduler_path,
     topology_path,
 )
 from heron_core.stats import TopologyStats, UpdateStats
@@ -33,6 +34,7 @@ from heron_core.topology import topology_from_json
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.protocol import StateStore
+from scheduler.container_sizes import check_fits
 from scheduler.savepoints import Taking, check_is_free, store_url
 
 ANSWER_SECS = 1.0
@@ -43,6 +45,8 @@ STORED_SECS = 5.0
 """Until what the master has done stands in the state store."""
 BACK_SECS = 120.0
 """How long a container that was restarted on a cluster may take to be back."""
+ROOM_SECS = 60.0
+"""How long a cluster may take to enlarge containers that run; one that has room does at once."""
 NAMED_MAX = 5
 HOLD_SECS = 300.0
 """After the checkpoint of a savepoint no other is to come before the end; copying may take long. If
@@ -89,6 +93,16 @@ class Containers(Protocol):
     def restart(self, container: int, service: Service) -> None:
         """Have a container end in order and come back; `service` serves it now. HeronError if that
         cannot be."""
+
+    def make_room(self, plan: PackingPlan | None) -> None:
+        """Begin to make containers that run as large as `plan` needs them, where that can be done;
+        None: it is not needed any more. HeronError if one of them is larger than any can be."""
+
+    def too_small(self, plan: PackingPlan) -> str:
+        """What the cluster is still to do of that, in words; empty if nothing."""
+
+    def waiting(self) -> str:
+        """Which containers the cluster has not given, in its words; empty if none is known."""
 
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
         """Start the containers `added`, or end those `removed`; nothing to do for one that follows
@@ -210,6 +224,7 @@ class OperationSteps:
         before = {each.id for each in self._running_plan().containers}
         after = {each.id for each in target.containers}
         added, removed = sorted(after - before), sorted(before - after)
+        yield from self._make_room(target)
         number = yield from self._begin_update(target)
         self._add(added)
         try:
@@ -219,6 +234,22 @@ class OperationSteps:
             raise
         self.containers.scale([], removed)
         return {}
+
+    def _make_room(self, target: PackingPlan) -> Generator[Progress, None, None]:
+        """Before anything of the topology changes: the containers that run become large enough."""
+        if self._stored_plan() == target:
+            return  # the update is under way, so there was room
+        check_fits(self.name, self.store.get(scheduler_path(self.name)), target)
+        self.containers.make_room(target)
+        late_at = self.clock() + ROOM_SECS
+        while words := self.containers.too_small(target):
+            if self.clock() > late_at:
+                self.containers.make_room(None)
+                raise HeronError(
+                    f"{self.name} is not updated: the cluster does not enlarge {words} within "
+                    f"{ROOM_SECS:g} s: use more containers, or ask for less"
+                )
+            yield Progress(f"waiting for room: {words}")
 
     def _add(self, added: Sequence[int]) -> None:
         try:
@@ -243,7 +274,7 @@ class OperationSteps:
 
     def _follow_update(self, target: PackingPlan, number: int | None) -> Steps:
         """Until the topology runs by the plan."""
-        heard_at = self.clock()
+        heard_at, waiting = self.clock(), ""
         while True:
             stats = self.client.try_stats(ANSWER_SECS)
             last = None if stats is None else stats.update
@@ -251,6 +282,8 @@ class OperationSteps:
                 heard_at = self.clock()
                 if not last.under_way:
                     break
+                if last.stage == "containers":
+                    waiting = self.containers.waiting() or waiting
                 yield Progress(_waiting_for(last))
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(
@@ -265,6 +298,7 @@ class OperationSteps:
         while reason or self._running_plan() != target:
             if reason or self.clock() > late_at:
                 reason = last.reason or "another one came between"
+                reason += f" ({waiting})" * bool(waiting and last.reason)
                 raise GivenUp(f"{self.name} is not updated: {reason}")
             yield Progress()
         return {}

@@ -43,8 +43,9 @@ def test_a_page_is_in_plain_technical_english(page: Path) -> None:
     assert found == {}
 
 
-def test_the_tests_that_the_page_on_state_names_exist() -> None:
-    page = (ROOT / "docs" / "STATE.md").read_text("utf-8")
+@pytest.mark.parametrize("name", ["STATE.md", "SCALING.md"])
+def test_the_tests_that_a_page_names_exist(name: str) -> None:
+    page = (ROOT / "docs" / name).read_text("utf-8")
     named = set(re.findall(r"`([\w/]+\.py)::(\w+)`", page))
     assert len(named) > 10
     missing = {

@@ -57,7 +57,7 @@ def checkpoint_command(target: Target) -> None:
         if cluster is None:
             done = ask(topology, Kind.CHECKPOINT, {}).result
         else:
-            containers = ClusterContainers(cluster, name)
+            containers = ClusterContainers(cluster, name, topology.store)
             steps = OperationSteps(topology.store, name, topology.client, containers)
             done = follow(steps.checkpoint())
     size = f"{done['size_bytes']:,} bytes in {done['secs']:.2f} s"
@@ -140,7 +140,7 @@ def end(
     and remove its nodes."""
     cluster = self_running(topology, config_path)
     if cluster is not None and savepoint:
-        containers = ClusterContainers(cluster, topology.name)
+        containers = ClusterContainers(cluster, topology.name, topology.store)
         steps = OperationSteps(topology.store, topology.name, topology.client, containers)
         follow(steps.savepoint(savepoint))
         wait_secs = 0.0

@@ -49,7 +49,7 @@ def _restart_on(
     cluster: SelfRunning, topology: RunningTopology, container: int | None, known: list[int]
 ) -> None:
     """By the cluster's own means; one whose work is done does not come back."""
-    containers = ClusterContainers(cluster, topology.name)
+    containers = ClusterContainers(cluster, topology.name, topology.store)
     steps = OperationSteps(topology.store, topology.name, topology.client, containers)
     chosen = known if container is None else [container]
     before = {each: steps.service(each) for each in chosen}

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.configure import config_layer, configured, reconfigured, refuse_autoscaling
+from heron_cli.configure import (
+    config_layer,
+    configured,
+    note_warm_containers,
+    reconfigured,
+    refuse_autoscaling,
+)
 from heron_cli.dry_run import show_plan
 from heron_cli.loading import load_in_child
 from heron_cli.operations import goes_on
@@ -180,6 +186,8 @@ class SubmitTarget:
             refuse_autoscaling(spec, f"on a cluster that runs by itself ({backend.kind})")
         if self.spark.compiles:
             refuse_autoscaling(spec, "in a query of Spark")
+        if backend.kind != "yarn":
+            note_warm_containers(spec, backend.kind)
         return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
 
 

@@ -99,7 +99,7 @@ def update_command(
         if dry_run:
             click.echo(render_update(current, plan, algorithm_name(spec.config)))
             return
-        _update(topology, current, plan, target.store_options.config_path)
+        _update(topology, plan, target.store_options.config_path)
     click.echo(f"{name} is updated: {_summary(current, plan)}")
 
 
@@ -165,34 +165,14 @@ def _known(topology: RunningTopology) -> tuple[TopologySpec, PackingPlan]:
     return current.topology_of(topology_from_json(spec)), current
 
 
-def _update(
-    topology: RunningTopology, current: PackingPlan, plan: PackingPlan, config_path: str | None
-) -> None:
+def _update(topology: RunningTopology, plan: PackingPlan, config_path: str | None) -> None:
     """Have it done, and wait until it is; HeronError if it is given up."""
     cluster = self_running(topology, config_path)
-    if (topology.scheduler or {}).get("kind") != LOCAL:
-        _tell_of_growth(current, plan)
     if cluster is None:
         ask(topology, Kind.UPDATE, {"packing": packing_to_json(plan)})
         return
-    containers = ClusterContainers(cluster, topology.name)
+    containers = ClusterContainers(cluster, topology.name, topology.store)
     follow(OperationSteps(topology.store, topology.name, topology.client, containers).update(plan))
-
-
-def _tell_of_growth(current: PackingPlan, plan: PackingPlan) -> None:
-    """On a cluster a container that runs keeps what it was given."""
-    had = {each.id: each.resource for each in current.containers}
-    grown = [
-        str(each.id)
-        for each in plan.containers
-        if each.id in had and each.resource.ram_bytes > had[each.id].ram_bytes
-    ]
-    if grown:
-        click.echo(
-            f"by plan containers need more memory now than the cluster gave them: "
-            f"{', '.join(grown)}",
-            err=True,
-        )
 
 
 def _numbers(plan: PackingPlan, wanted: Mapping[str, int]) -> str:

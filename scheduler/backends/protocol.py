@@ -10,6 +10,8 @@ before anything is written.
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from heron_core.plans import PackingPlan
+from heron_io.state_store.protocol import StateStore
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.submission import Submission
 
@@ -70,6 +72,16 @@ class SelfRunning(Backend, Protocol):
 
     def restart(self, name: str, container: int | None) -> None:
         """Start one container again, None for all of them; HeronError if there is none such."""
+
+    def make_room(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+        """Begin to make containers that run as large as `plan` needs them, where the cluster can;
+        None: it is not needed any more. HeronError if one of the plan is larger than any can be."""
+
+    def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
+        """What the cluster is still to do of that, in words; empty if nothing."""
+
+    def waiting(self, store: StateStore, name: str) -> str:
+        """Which containers the cluster has not given, in its words; empty if none is known."""
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Start the containers `added`, or end those `removed`, of a topology that runs.

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
+from heron_core.errors import TopologyError
+from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource, leaving
 from heron_core.topology import ComponentSpec, TopologySpec
-from scheduler.packing import pack
+from scheduler.packing import pack, repack
 
 NOTHING = Resource(0.0, 0, 0)
 CORES_TOLERANCE = 1e-9  # sums of floats
@@ -138,3 +139,68 @@ def test_first_fit_opens_no_container_too_early(topology: TopologySpec) -> None:
 
 def _strictly_covers(whole: Resource, part: Resource) -> bool:
     return whole.cpu > part.cpu + CORES_TOLERANCE and _covers(whole, part)
+
+
+def _moves_needed(sizes: list[int], added: int, containers: int) -> int:
+    """How many of the instances that stay have to move at least, so that `containers` are left, the
+    highest numbers having gone, and sizes differ by one at most."""
+    kept, homeless = sizes[:containers], sum(sizes[containers:])
+    kept += [0] * (containers - len(kept))
+    least, larger = divmod(sum(sizes) + added, containers)
+    # The fullest are the ones that may have one more.
+    wanted = [least + (place < larger) for place in range(containers)]
+    by_size = zip(sorted(kept, reverse=True), wanted, strict=True)
+    return homeless + sum(max(0, have - want) for have, want in by_size)
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(dealt_topologies(), st.data())
+def test_whoever_need_not_move_does_not(topology: TopologySpec, data: st.DataObject) -> None:
+    # Whatever moves is started anew, and takes its state along.
+    plan = pack(topology)
+    for _ in range(3):
+        component = data.draw(st.sampled_from([each.name for each in topology.components]))
+        wanted = {component: data.draw(st.integers(1, 8))}
+        total = len(plan.instances) - len(plan.tasks_of[component]) + wanted[component]
+        containers = data.draw(st.none() | st.integers(1, total))
+        try:
+            after = repack(topology, plan, wanted, containers, data.draw(st.booleans()))
+        except TopologyError:
+            continue  # their sizes do not go into so few containers
+        if after is not plan:
+            moved = leaving(plan, after) & after.instances.keys()
+            stay = [
+                sum(each.task in after.instances for each in container.instances)
+                for container in plan.containers
+            ]
+            added = len(after.instances.keys() - plan.instances.keys())
+            needed = 0 if containers is None else _moves_needed(stay, added, containers)
+            assert len(moved) == needed
+            _check_sizes(plan, after)
+        plan = after
+
+
+def _check_sizes(before: PackingPlan, after: PackingPlan) -> None:
+    """A container has room for what is in it, and the size that it had if that has not changed."""
+    known = {each.id: each for each in before.containers}
+    for container in after.containers:
+        assert _covers(container.resource, _needed(container))
+        former = known.get(container.id)
+        if former is not None and _tasks(former) == _tasks(container):
+            assert container == former
+
+
+def _tasks(container: ContainerPlan) -> set[int]:
+    return {each.task for each in container.instances}
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(fitted_topologies(), st.data())
+def test_first_fit_never_moves_anybody(topology: TopologySpec, data: st.DataObject) -> None:
+    plan = pack(topology)
+    for _ in range(3):
+        component = data.draw(st.sampled_from([each.name for each in topology.components]))
+        after = repack(topology, plan, {component: data.draw(st.integers(1, 8))})
+        assert not leaving(plan, after) & after.instances.keys()
+        _check_sizes(plan, after)
+        plan = after

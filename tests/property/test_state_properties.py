@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from state_support import KEYED_OPERATIONS, KEYS, TTL_SECS, Clock, Model, Real, random_operation
 
 from heron_core.algorithms.hashing import slot, stable_hash
-from heron_core.state.keys import groups_of, key_group, key_of, owner
+from heron_core.state.keys import KEY_GROUPS, groups_of, key_group, key_of, owner
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
 from heron_core.state.snapshot import decode
@@ -105,6 +105,16 @@ def test_the_same_holds_for_long_runs(seed: int) -> None:
     for _ in range(400):
         run.step(random_step(rng))
     assert run.real.contents() == run.model.contents()
+    run.step("successor")
+    assert run.real.contents() == run.model.contents()
+
+
+def test_more_tasks_than_key_groups_share_a_group_key_by_key() -> None:
+    rng, run = Random(7), Run()
+    for _ in range(150):
+        run.step(random_step(rng))
+    run.step("snapshot")
+    run.step(("split", KEY_GROUPS + 22))
     run.step("successor")
     assert run.real.contents() == run.model.contents()
 

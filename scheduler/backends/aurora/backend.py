@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
-from heron_core.plans import MASTER_CONTAINER, MIB
+from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
 from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
 from scheduler.backends.aurora import render
 from scheduler.backends.aurora.client import AuroraClient, TimedOut
 from scheduler.backends.protocol import describe_containers
 from scheduler.clusters.config import Archives, Cluster, words_of
+from scheduler.container_sizes import CONTAINER_SIZE, size_to_json
 from scheduler.packaging.archive import this_python
 from scheduler.packaging.bundle import bundled, topmost
 
@@ -44,6 +46,7 @@ class AuroraBackend:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._size: dict[str, float] = {}
         options = cluster.options
         self._client = words_of(options.get("client", CLIENT))
         self._options = render.AuroraOptions(
@@ -74,6 +77,7 @@ class AuroraBackend:
         """HeronError if the client is not there, the archives' place cannot be written to, or the
         workers could not see the state."""
         render.check_name(submission.topology.name)
+        self._size = size_to_json(render.largest(submission.packing))
         problem = self.client_problem() or self.archives_problem() or self.store_problem()
         if problem is not None:
             raise HeronError(problem)
@@ -110,8 +114,9 @@ class AuroraBackend:
         )
 
     def node_fields(self) -> dict[str, Any]:
-        """The cluster's name, by which its file is found again."""
-        return {"cluster": self._cluster.name}
+        """The cluster's name, by which its file is found again, and how large all containers are:
+        added ones are made like those that are there."""
+        return {"cluster": self._cluster.name, CONTAINER_SIZE: self._size}
 
     def describe(self, submission: "Submission") -> str:
         """Containers."""
@@ -171,6 +176,17 @@ class AuroraBackend:
             finally:
                 store.close()
         self.client(name).restart(container)
+
+    def make_room(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+        """A job's instances keep their size; that the plan's containers fit was checked."""
+
+    def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
+        """Nothing."""
+        return ""
+
+    def waiting(self, store: StateStore, name: str) -> str:
+        """The client waits itself, and fails when Aurora has no room."""
+        return ""
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """`aurora job add` and `aurora job kill`. Aurora numbers new instances itself, one above

@@ -47,6 +47,7 @@ from scheduler.backends.spark.slots import RegistrationWait, check_slots
 from scheduler.backends.spark.spark_home import spark_home
 from scheduler.backends.spark.state_watch import StateWatch
 from scheduler.container.grace import CONTAINER_GRACE_SECS
+from scheduler.container_sizes import CONTAINER_SIZE
 from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 
 if TYPE_CHECKING:
@@ -183,7 +184,9 @@ class Driver:
 
     def _announce(self, application: str, store: StateStore) -> None:
         path = scheduler_path(self._name)
-        store.put(path, {**(store.get(path) or {}), "application": application})
+        sizes = render.container_size(self.spec.master, settings_of(self.spec))
+        found = {"application": application, CONTAINER_SIZE: sizes}
+        store.put(path, {**(store.get(path) or {}), **found})
         log.info("application %s at %s", application, self.spec.master.text)
 
     def _wait_for_slots(self, context: "SparkContext") -> None:

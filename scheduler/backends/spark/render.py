@@ -25,6 +25,8 @@ HEAP = "512m"
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A JVM that idles needs neither collector threads nor the optimising compiler."""
 TASK_CPUS, EXECUTOR_CORES = "spark.task.cpus", "spark.executor.cores"
+OVERHEAD = "spark.executor.memoryOverhead"
+"""Where memory outside of the JVM counts, which is where our processes have theirs."""
 DYNAMIC, INSTANCES = "spark.dynamicAllocation.enabled", "spark.executor.instances"
 DRIVER_JVM, EXECUTOR_JVM = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 NAME_PROPERTY = "heronpy.topology"
@@ -117,7 +119,7 @@ def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:
     if master.kind is Kind.STANDALONE:
         sizes["spark.cores.max"] = str(number * cores if gang else CORES_MAX)
     else:
-        sizes["spark.executor.memoryOverhead"] = f"{math.ceil(ram / MIB)}m"
+        sizes[OVERHEAD] = f"{math.ceil(ram / MIB)}m"
     if not gang:
         return {**sizes, **_as_many_as_tasks(number)}
     instances = {} if master.kind is Kind.STANDALONE else {INSTANCES: str(number)}
@@ -137,6 +139,18 @@ def _as_many_as_tasks(number: int) -> dict[str, str]:
     }
 
 
+def container_size(master: Master, chosen: Mapping[str, str]) -> dict[str, float]:
+    """How large all containers are, as far as the cluster's manager enforces it: added ones are
+    like those that are there."""
+    if master.kind in STARTED_BY_US:
+        return {}
+    found: dict[str, float] = {"cpu": float(chosen[TASK_CPUS])}
+    overhead = chosen.get(OVERHEAD, "")
+    if overhead.endswith("m") and overhead[:-1].isdigit():  # one of the user's own may be otherwise
+        found["ram_bytes"] = int(overhead[:-1]) * MIB
+    return found
+
+
 def slots_each(master: Master, chosen: Mapping[str, str]) -> int:
     """Containers that one executor has room for."""
     cores = int(chosen.get(EXECUTOR_CORES) or master.cores or 1)
@@ -148,7 +162,7 @@ def executor_words(master: Master, chosen: Mapping[str, str]) -> str:
     workers have free; empty where its size does not matter."""
     if master.kind in STARTED_BY_US:
         return ""
-    overhead = chosen.get("spark.executor.memoryOverhead")
+    overhead = chosen.get(OVERHEAD)
     memory = chosen["spark.executor.memory"] + (f" and {overhead} besides" if overhead else "")
     where = ", see the master's page for what its workers have" * (master.kind is Kind.STANDALONE)
     return f"each asks for {chosen[EXECUTOR_CORES]} cores and {memory} of memory{where}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
-from heron_core.plans import MASTER_CONTAINER, MIB
+from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
@@ -184,6 +184,7 @@ class YarnBackend:
             tuple(topmost(submission.topology.search_paths)),
             resources,
             tuple({**sent, **dict(self._options.environment)}.items()),
+            keys.whole_number(config, keys.WARM_CONTAINERS, 0),
         )
 
     def deploy(self, submission: "Submission") -> None:
@@ -372,6 +373,41 @@ class YarnBackend:
             f"{name}: not everything is there again after {RESTART_SECS:.0f} s: look at "
             f"`heronpy tail {name}`"
         )
+
+    def make_room(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+        """The application master asks YARN to enlarge containers where they run."""
+        if plan is None:
+            requests.request(store, name, {requests.ROOM: {}})
+            return
+        node, asks = requests.node_of(store, name), render.asks(plan)
+        self._check_largest(node, plan, asks)
+        small = requests.too_small(node, asks)
+        if small:
+            wanted = {number: requests.ask_to_json(ask) for number, (_, ask) in small.items()}
+            requests.request(store, name, {requests.ROOM: wanted})
+
+    def _check_largest(
+        self, node: Mapping[str, Any] | None, plan: PackingPlan, asks: Mapping[int, Ask]
+    ) -> None:
+        """UsageError if a container is larger than any that YARN gives."""
+        sizes = [Ask(*each["size"]) for each in requests.containers_of(node).values()
+                 if each.get("size")]  # fmt: skip
+        if all(any(size.covers(ask) for size in sizes) for ask in asks.values()):
+            return  # YARN has given such ones
+        client = self.client()
+        try:
+            _, largest = client.new_application()
+        finally:
+            client.close()
+        render.check_largest(plan, Ask(0, 0), largest)
+
+    def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
+        """By what the application master has published."""
+        return requests.growing_words(requests.node_of(store, name), render.asks(plan))
+
+    def waiting(self, store: StateStore, name: str) -> str:
+        """By what the application master has published."""
+        return str((requests.node_of(store, name) or {}).get(requests.WAITING, ""))
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Nothing to do: the application master follows the packing plan in the state store."""

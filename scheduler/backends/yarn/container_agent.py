@@ -5,6 +5,9 @@ and its reason on stderr, which YARN hands to the application master. It watches
 node in the state store: when its number belongs to another container of YARN's, or is to end, it
 ends in order. So it does not outlive the application even where no node manager is left to kill it.
 All of its processes are in YARN's process group.
+
+A warm container has a number that no plan has (warm.py). It waits, with all that YARN does for a
+container done, until the scheduler's node has it as a container of the plan.
 """
 
 import logging
@@ -12,13 +15,15 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from queue import SimpleQueue
 from typing import Any
 
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_io.state_store.opening import open_store
-from scheduler.backends.yarn.requests import end_reason
+from scheduler.backends.yarn.requests import end_reason, number_of, warm_end_reason
+from scheduler.backends.yarn.warm import is_warm
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import (
     agent_parser,
@@ -55,6 +60,32 @@ def run(agent: ContainerAgent, topology: str, number: int, store_url: str) -> in
     return end.code if end.code > 0 else 128 - end.code
 
 
+def awaited_number(store_url: str, topology: str) -> int | None:
+    """Which container of the plan this warm one becomes; None once it is to end."""
+    nodes: SimpleQueue[Any] = SimpleQueue()
+    own = os.environ[ID_VARIABLE]
+    signal.signal(signal.SIGTERM, lambda *_: nodes.put(None))
+    store = open_store(store_url)
+    try:
+        store.watch(scheduler_path(topology), nodes.put)
+        while True:
+            node = nodes.get()
+            number, reason = number_of(node, own), warm_end_reason(node, own)
+            if number is not None:
+                return number
+            if reason is not None:
+                report(f"it ends: {reason}")
+                return None
+    finally:
+        store.close()
+
+
+def numbered(arguments: Sequence[str], number: int) -> list[str]:
+    """The arguments of scheduler.container, for this container."""
+    at = arguments.index("--container") + 1
+    return [*arguments[:at], str(number), *arguments[at + 1 :]]
+
+
 def logs_folder() -> str:
     """Where this container of YARN's keeps its logs."""
     return os.environ[LOGS_VARIABLE].split(",")[0]
@@ -78,7 +109,14 @@ def main(words: Sequence[str]) -> int:
     remove_old_sockets()
     try:
         check_python(given.own.python, "yarn")
-        arguments = all_arguments(given.container, store_url)
+        words_of_container = list(given.container)
+        if is_warm(number):
+            became = awaited_number(store_url, given.value("topology"))
+            if became is None:
+                return 0
+            words_of_container = numbered(given.container, became)
+            number = became
+        arguments = all_arguments(words_of_container, store_url)
         agent = ContainerAgent(arguments, given.own.silent_secs)
         signal.signal(signal.SIGTERM, lambda *_: agent.stop("SIGTERM"))
         return run(agent, given.value("topology"), number, store_url)

@@ -6,12 +6,14 @@ attempt of the master: it is kept. A container that is lost is asked for again, 
 the cluster took it away, by the restart policy if it ended by itself. It is asked for as large as
 it was, because that much was there, also if an update has made it larger in the plan since; one
 that was killed for its memory, or is restarted by the user, is asked for as the plan has it.
+One that runs is made larger or smaller where it is when its plan changes (sizes.py), and a warm
+one may wait to take the place of one that is added or lost (warm.py).
 Containers end in order: what
 is published asks them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from heron_core.algorithms.backoff import RestartPolicy
@@ -29,13 +31,17 @@ from scheduler.backends.yarn.events import (
     Instruction,
     Log,
     MasterEnded,
+    NotResized,
     NotStarted,
     PlanChanged,
     Publish,
     Recovered,
     Registered,
     Release,
+    Resize,
+    Resized,
     RestartRequested,
+    RoomWanted,
     Start,
     Started,
     StartMaster,
@@ -44,6 +50,8 @@ from scheduler.backends.yarn.events import (
     Tick,
     Unregister,
 )
+from scheduler.backends.yarn.sizes import Size
+from scheduler.backends.yarn.warm import is_warm, waiting_for, with_warm
 
 GRACE_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
@@ -91,11 +99,23 @@ class Slot:
     wanted: bool = True
     held: Ask | None = None
     """How large its last container was asked to be; None: as its plan says."""
+    size: Size = field(default_factory=Size)
+    """What it is to be made while it runs."""
 
     @property
     def request(self) -> Ask:
         """How large a container is asked for."""
         return self.ask if self.held is None else self.held.smaller(self.ask)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its container runs, and is not to end."""
+        return self.phase is Phase.RUNNING
+
+    def vacate(self) -> None:
+        """It has no container any more."""
+        self.grant, self.phase = None, Phase.RESTING
+        self.size.forget()
 
     def validate(self) -> None:
         """AssertionError if it holds what it cannot."""
@@ -109,6 +129,8 @@ class Core:
     """The slots, and how it all ends."""
 
     restart_limit: int
+    warm: int = 0
+    """So many containers wait, besides those of the plan."""
     slots: dict[int, Slot] = field(default_factory=dict)
     _master: RestartPolicy = field(init=False)
     _master_since: float | None = None
@@ -117,6 +139,7 @@ class Core:
     _end: Unregister | None = None
     _end_by: float = 0.0
     _registered: bool = False
+    _now: float = 0.0
     _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
@@ -124,7 +147,7 @@ class Core:
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
-        handler = _HANDLERS[type(event)]
+        handler, self._now = _HANDLERS[type(event)], now
         instructions = [*handler(self, event, now), *self._ended()]
         if instructions:
             effects = [repr(each) for each in instructions if not isinstance(each, Log)]
@@ -176,18 +199,23 @@ class Core:
     def _adopt(self, grant: Grant, now: float) -> list[Instruction]:
         """Keep what runs already, unless its slot is gone or has another container."""
         slot = self.slots.get(grant.number)
+        if self._of(grant.id) is not None:
+            return []  # it is known; one that was warm may have another number by now
         if slot is None or slot.grant is not None or self._end is not None:
             return [Release(grant.id)]
         back: list[Instruction] = []
         if slot.phase is Phase.ASKED:
             back.append(TakeBack(slot.number))
         slot.phase, slot.grant, slot.since = Phase.RUNNING, grant, now
+        slot.held = grant.size
         line = f"container {slot.number} still runs: {grant.id} on {grant.host}"
         return [*back, Log(line)]
 
     def _on_allocated(self, event: Allocated, now: float) -> list[Instruction]:
         grant = event.grant
         slot = self.slots.get(grant.number)
+        if self._of(grant.id) is not None:
+            return []
         if slot is None or slot.phase is not Phase.ASKED:
             return [Release(grant.id)]
         slot.held = slot.request
@@ -220,8 +248,7 @@ class Core:
             why = f"{TAKEN_AWAY[event.status]}: {event.reason}".removesuffix(": ")
             return [Log(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
         if event.status == ExitCode.GAVE_UP:
-            slot.grant = None
-            slot.phase = Phase.RESTING
+            slot.vacate()
             return self._finish(Status.FAILED, event.reason or "a component kept failing", now)
         if event.status in TOO_LARGE:
             slot.held = None
@@ -229,7 +256,7 @@ class Core:
 
     def _vacated(self, slot: Slot) -> list[Instruction]:
         """Its container is gone, as was to be expected or at least not its own fault."""
-        slot.grant, slot.phase = None, Phase.RESTING
+        slot.vacate()
         if not slot.wanted:
             del self.slots[slot.number]
             return [Log(f"container {slot.number} is removed"), Publish()]
@@ -238,10 +265,13 @@ class Core:
         return [*self._ask(slot), Publish()]
 
     def _failed(self, slot: Slot, why: str, now: float) -> list[Instruction]:
-        slot.grant, slot.phase = None, Phase.RESTING
+        slot.vacate()
         if self._end is not None:
             return []
         pause = slot.policy.pause_secs(now - slot.since)
+        if pause is None and is_warm(slot.number):  # nobody misses it, so the topology goes on
+            del self.slots[slot.number]
+            return [Log(f"a warm container is given up: {why}"), Publish()]
         if pause is None:
             text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
             return self._finish(Status.FAILED, text, now)
@@ -250,6 +280,18 @@ class Core:
         return [lost, Publish(), *self._on_tick(Tick(), now)]
 
     def _ask(self, slot: Slot) -> list[Instruction]:
+        """A warm container takes its place, or YARN is asked for one."""
+        spare = None if is_warm(slot.number) else waiting_for(slot.request, self.slots.values())
+        if spare is None or spare.grant is None:
+            return self._ask_yarn(slot)
+        slot.grant, slot.held = replace(spare.grant, number=slot.number), spare.held
+        slot.phase, slot.since = Phase.RUNNING, self._now
+        line = f"container {slot.number} is {slot.grant.id} on {slot.grant.host}, which was warm"
+        spare.vacate()
+        spare.held = None
+        return [Log(line), Publish(), *self._ask_yarn(spare)]
+
+    def _ask_yarn(self, slot: Slot) -> list[Instruction]:
         slot.phase = Phase.ASKED
         asked = AskFor(slot.number, slot.request)
         if asked.ask == slot.ask:
@@ -261,9 +303,11 @@ class Core:
         if self._end is not None:
             return []
         done: list[Instruction] = []
-        for number, ask in event.asks.items():
+        asks = with_warm(event.asks, self.warm)
+        for number, ask in asks.items():
             done += self._wanted(number, ask)
-        for number in [each for each in self.slots if each not in event.asks]:
+            self.slots[number].size.plan_changed(event.is_settled, now)
+        for number in [each for each in self.slots if each not in asks]:
             done += self._unwanted(self.slots[number], now)
         return done
 
@@ -278,6 +322,39 @@ class Core:
         if slot.phase is Phase.ASKED and slot.request != before:
             return [TakeBack(number), *self._ask(slot)]
         return []  # it counts when the container is started again
+
+    def _on_room(self, event: RoomWanted, now: float) -> list[Instruction]:
+        for number, ask in event.asks.items():
+            if number in self.slots:
+                self.slots[number].size.want(ask, now)
+        return self._resize(now)
+
+    def _on_resized(self, event: Resized, now: float) -> list[Instruction]:
+        slot = self._of(event.id)
+        if slot is None:
+            return []
+        slot.held = slot.size.made(event.size)
+        return [Log(f"container {slot.number} has {slot.held} now"), Publish()]
+
+    def _on_not_resized(self, event: NotResized, now: float) -> list[Instruction]:
+        slot = self._of(event.id)
+        if slot is None:
+            return []
+        slot.size.refused()
+        return [Log(f"container {slot.number} keeps its size: {event.why}")]
+
+    def _resize(self, now: float) -> list[Instruction]:
+        """Of all that run, those that are to be larger or smaller."""
+        done: list[Instruction] = []
+        for slot in self.slots.values():
+            if slot.phase is not Phase.RUNNING or slot.grant is None or slot.held is None:
+                continue
+            wanted = slot.size.change(slot.held, slot.ask, now)
+            if wanted is not None:
+                words = f"container {slot.number} is to have {wanted}, and has {slot.held}"
+                grows = wanted.covers(slot.held)
+                done += [Log(words), Resize(slot.grant.id, wanted, grows)]
+        return done
 
     def _unwanted(self, slot: Slot, now: float) -> list[Instruction]:
         if slot.grant is None:
@@ -338,6 +415,8 @@ class Core:
             elif slot.phase is Phase.ENDING and slot.due <= now and slot.grant is not None:
                 slot.due = float("inf")
                 done += [Log(f"container {slot.number} does not end"), Release(slot.grant.id)]
+        if self._may_ask:
+            done += self._resize(now)
         if self._master_due is not None and self._master_due <= now and self._end is None:
             done += self._start_master(now)
         if self._end is not None and now >= self._end_by:
@@ -352,7 +431,7 @@ class Core:
         """The end must not wait any longer: what still runs is killed by YARN."""
         self._master_since = None
         for slot in self.slots.values():
-            slot.grant, slot.phase = None, Phase.RESTING
+            slot.vacate()
         return []
 
     def _finish(self, status: Status, reason: str, now: float) -> list[Instruction]:
@@ -387,6 +466,9 @@ _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
     NotStarted: Core._on_not_started,
     Completed: Core._on_completed,
     PlanChanged: Core._on_plan,
+    RoomWanted: Core._on_room,
+    Resized: Core._on_resized,
+    NotResized: Core._on_not_resized,
     MasterEnded: Core._on_master,
     RestartRequested: Core._on_restart,
     EndRequested: Core._on_end,

@@ -16,6 +16,17 @@ class Ask:
         """What both would be content with."""
         return Ask(min(self.memory_mb, other.memory_mb), min(self.vcores, other.vcores))
 
+    def larger(self, other: "Ask") -> "Ask":
+        """What has room for either."""
+        return Ask(max(self.memory_mb, other.memory_mb), max(self.vcores, other.vcores))
+
+    def covers(self, other: "Ask") -> bool:
+        """Whether it has room for the other."""
+        return self.larger(other) == self
+
+    def __str__(self) -> str:
+        return f"{self.memory_mb} MB, {self.vcores} vcores"
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -28,6 +39,8 @@ class Grant:
     """HOST:PORT of its node manager."""
     http: str
     """HOST:PORT of the node manager's web server."""
+    size: Ask | None = None
+    """How large it is, where YARN says it."""
 
 
 class Status(Enum):
@@ -92,6 +105,31 @@ class PlanChanged:
     """The containers that have to run from now on."""
 
     asks: Mapping[int, Ask]
+    is_settled: bool = True
+    """Whether the topology runs by the plan; else it is being scaled to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomWanted:
+    """An update is about to need containers that run to be so large."""
+
+    asks: Mapping[int, Ask]
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """A container that runs has another size now."""
+
+    id: str
+    size: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class NotResized:
+    """YARN does not give a container that runs another size."""
+
+    id: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +161,7 @@ class Tick:
 
 Event = (
     Registered | Recovered | Allocated | Started | NotStarted | Completed | PlanChanged
-    | MasterEnded | RestartRequested | EndRequested | Tick
+    | RoomWanted | Resized | NotResized | MasterEnded | RestartRequested | EndRequested | Tick
 )  # fmt: skip
 
 # Instructions
@@ -159,6 +197,15 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """Ask for another size of a container that runs; what was asked of it before is void."""
+
+    id: str
+    ask: Ask
+    grows: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Publish:
     """Write into the state store which container of YARN's is whose."""
 
@@ -189,5 +236,14 @@ class Unregister:
 
 
 Instruction = (
-    AskFor | TakeBack | Start | Release | Publish | StartMaster | EndMaster | Log | Unregister
+    AskFor
+    | TakeBack
+    | Start
+    | Release
+    | Resize
+    | Publish
+    | StartMaster
+    | EndMaster
+    | Log
+    | Unregister
 )

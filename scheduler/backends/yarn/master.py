@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from glob import glob
 from typing import Any
 
@@ -35,8 +36,19 @@ from scheduler.backends.yarn.core import Core, Phase
 from scheduler.backends.yarn.diagnostics import completed_words
 from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
 from scheduler.backends.yarn.render import ApplicationSpec
-from scheduler.backends.yarn.requests import FOLDER, WAITING, rows, take_request, waiting_words
+from scheduler.backends.yarn.requests import (
+    FOLDER,
+    ROOM,
+    WAITING,
+    WARM,
+    asks_of,
+    number_of,
+    rows,
+    take_request,
+    waiting_words,
+)
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
+from scheduler.backends.yarn.warm import is_warm
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import check_python, remove_old_sockets
 from scheduler.update_plans import Packings, read_packings
@@ -58,7 +70,9 @@ class Master:
     def __init__(self, spec: ApplicationSpec, store: StateStore, rm: ResourceManager) -> None:
         self._spec, self._store, self._rm = spec, store, rm
         self._name = spec.topology
-        self._core = Core(spec.restart_limit)
+        self._core = Core(spec.restart_limit, spec.warm)
+        self._before: Mapping[str, Any] | None = None
+        """The scheduler's node when this attempt began."""
         self._waker = Waker()
         self._child: ContainerAgent | None = None
         self._packings: Packings | None = None
@@ -76,7 +90,9 @@ class Master:
     def run(self) -> int:
         """Until the application has ended; returns the exit code."""
         self._follow_plan()
-        self._handle(events.Registered(self._rm.register(socket.gethostname())))
+        self._before = self._store.get(scheduler_path(self._name))
+        previous = self._rm.register(socket.gethostname())
+        self._handle(events.Registered(tuple(map(self._placed, previous))))
         try:
             while self._code is None:
                 self._wait()
@@ -115,7 +131,9 @@ class Master:
             self._silent = True
 
     def _explained(self, event: events.Event) -> events.Event:
-        """A container's end, with the reason in one line."""
+        """A container's end, with the reason in one line; one that still runs, as what it is."""
+        if isinstance(event, events.Recovered):
+            return events.Recovered(self._placed(event.grant))
         if not isinstance(event, events.Completed):
             return event
         if event.status:
@@ -123,6 +141,11 @@ class Master:
         plan = self._plan_of(event.id)
         reason = completed_words(event.status, event.reason, plan, os.sysconf("SC_PAGE_SIZE"))
         return events.Completed(event.id, event.status, reason)
+
+    def _placed(self, grant: events.Grant) -> events.Grant:
+        """A container of an earlier attempt; a warm one may be another since it was asked for."""
+        number = number_of(self._before, grant.id)
+        return grant if number is None else replace(grant, number=number)
 
     def _plan_of(self, container: str) -> ContainerPlan | None:
         """What the packing plan says about a container of YARN's."""
@@ -148,6 +171,8 @@ class Master:
         request = take_request(self._store, self._name)
         if "restart" in request:
             self._handle(events.RestartRequested(tuple(request["restart"])))
+        if ROOM in request:
+            self._handle(events.RoomWanted(asks_of(request[ROOM])))
         if "end" in request:
             self._handle(events.EndRequested(str(request["end"])))
 
@@ -158,7 +183,7 @@ class Master:
             return
         self._packings = found
         asks = render.asks_while_scaled(found.current, found.wanted)
-        self._handle(events.PlanChanged(asks))
+        self._handle(events.PlanChanged(asks, found.current == found.wanted))
 
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):
@@ -184,6 +209,12 @@ class Master:
         except HadoopError as error:
             log.warning("%s", error)
 
+    def _resize(self, instruction: events.Resize) -> None:
+        try:
+            self._rm.resize(instruction.id, instruction.ask, instruction.grows)
+        except HadoopError as error:
+            self._handle(events.NotResized(instruction.id, str(error)))
+
     def _is_to_be_published(self, _: events.Publish) -> None:
         self._published = False
 
@@ -201,10 +232,13 @@ class Master:
             own = {"id": os.environ[ID_VARIABLE], "phase": Phase.RUNNING.value,
                    "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
-            found = {str(MASTER_CONTAINER): own, **rows(self._core.slots.values())}
-            known = {"containers": found, FOLDER: self._spec.folder}
+            slots = self._core.slots.values()
+            found = rows(each for each in slots if not is_warm(each.number))
+            known = {"containers": {str(MASTER_CONTAINER): own, **found},
+                     WARM: rows(each for each in slots if is_warm(each.number)),
+                     FOLDER: self._spec.folder}  # fmt: skip
             node.pop(WAITING, None)
-            waiting = waiting_words(self._core.slots.values())
+            waiting = waiting_words(slots)
             if waiting:
                 known[WAITING] = waiting
             self._store.put(scheduler_path(self._name), {**node, **known})
@@ -261,6 +295,7 @@ _DOERS: Mapping[type, Callable[[Master, Any], None]] = {
     events.AskFor: Master._ask,
     events.TakeBack: Master._take_back,
     events.Start: Master._start,
+    events.Resize: Master._resize,
     events.Release: Master._release,
     events.Publish: Master._is_to_be_published,
     events.StartMaster: Master._start_master,

@@ -11,6 +11,7 @@ from typing import Any
 from heron_core.errors import UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from scheduler.backends.yarn.events import Ask
+from scheduler.backends.yarn.warm import with_warm
 
 TYPE = "HERON"
 """As Heron's own launcher calls them; `yarn application -list -appTypes HERON` shows them."""
@@ -79,6 +80,8 @@ class ApplicationSpec:
     resources: tuple[Resource, ...]
     """For every container."""
     environment: tuple[tuple[str, str], ...] = ()
+    warm: int = 0
+    """So many containers wait, besides those of the plan."""
 
     def to_json(self) -> dict[str, Any]:
         """For the application master."""
@@ -93,6 +96,7 @@ class ApplicationSpec:
             "code": list(self.code),
             "resources": [each.to_json() for each in self.resources],
             "environment": dict(self.environment),
+            "warm": self.warm,
         }
 
     @staticmethod
@@ -237,7 +241,7 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
                 "vcores": ask.vcores,
                 "command": container_command(spec, number),
             }
-            for number, ask in asks(packing).items()
+            for number, ask in with_warm(asks(packing), spec.warm).items()
         ],
         "environment": dict(spec.environment),
         "resources": [

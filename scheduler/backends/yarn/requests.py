@@ -13,12 +13,18 @@ from heron_core.plans import MASTER_CONTAINER
 from heron_core.state_tree import restart_requests_path, scheduler_path
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.yarn.core import Phase, Slot
+from scheduler.backends.yarn.events import Ask
+from scheduler.backends.yarn.warm import is_warm
 
 Location = dict[str, Any]
 WAITING = "waiting"
 """In the scheduler's node: what the topology waits for, for people; absent if for nothing."""
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
+WARM = "warm"
+"""In the scheduler's node: where warm containers are, as others are in `containers`."""
+ROOM = "room"
+"""In a request: how large containers that run are to be."""
 
 
 def rows(slots: Iterable[Slot]) -> dict[str, Location]:
@@ -29,21 +35,65 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
             "host": each.grant.host,
             "http": each.grant.http,
             "phase": each.phase.value,
+            "size": None if each.held is None else ask_to_json(each.held),
         }
         for each in slots
         if each.grant is not None
     }
 
 
+def number_of(node: Mapping[str, Any] | None, container: str) -> int | None:
+    """Which container of the packing plan a container of YARN's is; None: none, or a warm one."""
+    found = (number for number, each in containers_of(node).items() if each["id"] == container)
+    return next(found, None)
+
+
+def warm_end_reason(node: Mapping[str, Any] | None, container: str) -> str | None:
+    """Why a warm container is to end that became no other; None: it is not. Pure."""
+    if node is None:
+        return "the topology is gone from the state store"
+    found = [each for each in node.get(WARM, {}).values() if each["id"] == container]
+    if not found or found[0]["phase"] == Phase.ENDING.value:
+        return "the application master does not need it any more"
+    return None
+
+
+def ask_to_json(ask: Ask) -> list[int]:
+    """A size as it stands in the state store."""
+    return [ask.memory_mb, ask.vcores]
+
+
+def asks_of(found: Mapping[str, Any]) -> dict[int, Ask]:
+    """number -> how large, of a request for room."""
+    return {int(number): Ask(*map(int, size)) for number, size in found.items()}
+
+
+def too_small(
+    node: Mapping[str, Any] | None, asks: Mapping[int, Ask]
+) -> dict[int, tuple[Ask, Ask]]:
+    """number -> (its size, what it needs) of containers that run, as far as their size is known."""
+    found = {}
+    for number, location in containers_of(node).items():
+        size, ask = location.get("size"), asks.get(number)
+        if size and ask is not None and not Ask(*size).covers(ask):
+            found[number] = (Ask(*size), ask)
+    return found
+
+
+def growing_words(node: Mapping[str, Any] | None, asks: Mapping[int, Ask]) -> str:
+    """Which containers are smaller than they have to be, for people; empty if none is."""
+    return ", ".join(
+        f"container {number} ({size}) to have {ask}"
+        for number, (size, ask) in too_small(node, asks).items()
+    )
+
+
 def waiting_words(slots: Iterable[Slot]) -> str:
     """Which containers wait for room, for people; empty if none does."""
-    asked = [each for each in slots if each.phase is Phase.ASKED]
+    asked = [each for each in slots if each.phase is Phase.ASKED and not is_warm(each.number)]
     if not asked:
         return ""
-    named = ", ".join(
-        f"container {each.number} ({each.request.memory_mb} MB, {each.request.vcores} vcores)"
-        for each in asked
-    )
+    named = ", ".join(f"container {each.number} ({each.request})" for each in asked)
     return f"YARN has not given {named} yet: see the queue's room"
 
 

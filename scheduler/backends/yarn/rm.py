@@ -12,7 +12,9 @@ from scheduler.backends.yarn.events import (
     Completed,
     Event,
     Grant,
+    NotResized,
     Recovered,
+    Resized,
     Status,
 )
 from scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop
@@ -56,7 +58,7 @@ class ResourceManager:
         """Make ourselves known; returns the containers of earlier attempts that still run."""
         with hadoop("the resource manager does not register us"):
             answer = self._rm.registerApplicationMaster(host, NO_PORT, UNTRACKED)
-            return tuple(_grant(each) for each in answer.getContainersFromPreviousAttempts())
+            return tuple(map(self._known, answer.getContainersFromPreviousAttempts()))
 
     def heartbeat(self) -> Iterator[Event]:
         """Say that we live and what we want; yields what the resource manager has for us.
@@ -71,13 +73,35 @@ class ResourceManager:
                 raise Superseded(error.said) from None
             raise
         for each in answer.getContainersFromPreviousAttempts():
-            yield Recovered(_grant(each))
+            yield Recovered(self._known(each))
         for each in answer.getCompletedContainersStatuses():
             yield self._completed(each)
         for each in answer.getAllocatedContainers():
-            grant = _grant(each)
-            self._containers[grant.id] = each
-            yield Allocated(grant)
+            yield Allocated(self._known(each))
+        for each in answer.getUpdatedContainers():
+            yield self._resized(each.getContainer())
+        for each in answer.getUpdateErrors():
+            container = each.getUpdateContainerRequest().getContainerId()
+            yield NotResized(str(container.toString()), str(each.getReason()))
+
+    def _known(self, container: Any) -> Grant:
+        """A container that is ours."""
+        grant = _grant(container)
+        self._containers[grant.id] = container
+        return grant
+
+    def _resized(self, container: Any) -> Event:
+        """Its node manager has to hear of more, or the resource manager takes it back; of less it
+        may have heard already."""
+        before = self._containers.get(str(container.getId().toString()))
+        grant, size = self._known(container), _size(container)
+        try:
+            with hadoop(f"{grant.host} does not change the size of {grant.id}"):
+                self._nm.updateContainerResource(container)
+        except HadoopError as error:
+            if before is None or not _size(before).covers(size):
+                return NotResized(grant.id, str(error))
+        return Resized(grant.id, size)
 
     def _completed(self, status: Any) -> Completed:
         container = str(status.getContainerId().toString())
@@ -111,6 +135,22 @@ class ResourceManager:
         with hadoop(f"{grant.host} does not start {grant.id}"):
             self._nm.startContainer(self._containers[grant.id], launch)
 
+    def resize(self, container: str, ask: Ask, grows: bool) -> None:
+        """Ask for another size of a container that runs, from the next heartbeat on."""
+        known = self._containers.get(container)
+        if known is None:
+            return
+        kinds = self._records.api.ContainerUpdateType
+        request = self._records.api.UpdateContainerRequest.newInstance(
+            known.getVersion(),
+            known.getId(),
+            kinds.INCREASE_RESOURCE if grows else kinds.DECREASE_RESOURCE,
+            self._records.resource(ask),
+            None,
+        )
+        with hadoop(f"{container} cannot have another size"):
+            self._rm.requestContainerUpdate(known, request)
+
     def release(self, container: str) -> None:
         """Give a container back; its node manager kills what runs in it."""
         with hadoop(f"{container} cannot be given back"):
@@ -134,4 +174,10 @@ def _grant(container: Any) -> Grant:
         int(container.getPriority().getPriority()),
         str(container.getNodeId().toString()),
         str(container.getNodeHttpAddress()),
+        _size(container),
     )
+
+
+def _size(container: Any) -> Ask:
+    resource = container.getResource()
+    return Ask(int(resource.getMemorySize()), int(resource.getVirtualCores()))

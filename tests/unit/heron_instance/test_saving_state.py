@@ -222,6 +222,27 @@ def test_a_spouts_ids_are_acked_by_a_checkpoint_and_failed_by_going_back() -> No
     assert spout.core.driver.counts()[0] == 0
 
 
+def test_what_a_spout_keeps_of_its_ids_is_what_came_since_the_last_checkpoint() -> None:
+    """At a constant rate it is as many each time, however long the spout runs."""
+    spout = Process(Numbers)
+    spout.begin(1)
+
+    def emit_three(first: int) -> None:
+        spout.component.at = first
+        spout.core.driver.finished = False  # type: ignore[attr-defined]
+        spout.turn()
+
+    for checkpoint in range(1, 30):
+        emit_three(20 * checkpoint)
+        spout.trigger(checkpoint)
+        emit_three(20 * checkpoint + 10)
+        spout.hear(messages.CheckpointCompleted(checkpoint, 1))
+        assert 6 * checkpoint - len(spout.component.acked) == 3
+    first = spout.component
+    spout.begin(2, 29)
+    assert first.failed == [591, 592, 593]
+
+
 def test_ids_of_a_checkpoint_that_nobody_told_us_of_are_acked_when_going_back_to_it() -> None:
     spout = Process(Numbers)
     spout.begin(1)

@@ -53,6 +53,25 @@ def test_a_crash_goes_back_to_the_last_checkpoint_and_nothing_counts_twice() -> 
         assert tester.component("lines")[0].acked == [3, 4, 5, 6]
 
 
+def emitted_again(checkpoints: int) -> int:
+    """How many tuples the spouts emit once more if a bolt dies after four lines of each."""
+    with TopologyTester(CountedLines) as tester:
+        for each in range(4):
+            tester.run_spouts(1)
+            if each < checkpoints:
+                assert tester.checkpoint()
+        tester.crash("count")
+        tester.run_spouts()
+        assert counts(tester) == expected()
+        return len(tester.emitted("lines"))
+
+
+def test_the_newer_the_checkpoint_the_less_is_processed_again() -> None:
+    """Without one all of the source is."""
+    again = [emitted_again(checkpoints) for checkpoints in range(5)]
+    assert again == [again[0] - 2 * each for each in range(5)]
+
+
 def test_without_a_checkpoint_all_begins_anew() -> None:
     with TopologyTester(CountedLines) as tester:
         tester.run_spouts()

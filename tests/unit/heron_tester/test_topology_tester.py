@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from tested_topologies import Groupings, Slow, Ticking, WordCount, endless
+from tested_topologies import Groupings, Slow, Ticking, Unread, WordCount, endless
 
 from heron_core.errors import TopologyError, UsageError
 from heronpy_compat.testing import TesterError, TopologyTester
@@ -485,3 +485,10 @@ def test_a_builder_is_a_topology_too():
     with TopologyTester(builder) as tester:
         tester.run_spouts(calls=2)
         assert [each.values for each in tester.component("hold")[0].held] == [[1], [2]]
+
+
+def test_what_nobody_reads_is_emitted_all_the_same() -> None:
+    """A spout is called until it emits nothing, on whatever stream."""
+    with TopologyTester(Unread) as tester:
+        assert tester.run_spouts() == 7
+        assert tester.values("split") == [["storm"]]

@@ -220,3 +220,24 @@ def endless():
 
 class Endless(Spout):
     outputs = ["number"]
+
+
+class MostlyUnread(Spout):
+    """Five times emits to a stream that nobody reads, then a line."""
+
+    outputs = ["line", Stream(fields=["note"], name="notes")]
+
+    def initialize(self, config, context):
+        self.calls = 0
+
+    def next_tuple(self):
+        self.calls += 1
+        if self.calls <= 5:
+            self.emit([self.calls], stream="notes")
+        elif self.calls == 6:
+            self.emit(["storm"])
+
+
+class Unread(Topology):
+    lines = MostlyUnread.spec()
+    split = Split.spec(inputs={lines: Grouping.SHUFFLE})

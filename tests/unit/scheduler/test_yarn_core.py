@@ -20,13 +20,16 @@ from scheduler.backends.yarn.events import (
     Instruction,
     Log,
     MasterEnded,
+    NotResized,
     NotStarted,
     PlanChanged,
     Publish,
     Recovered,
     Registered,
     Release,
+    Resized,
     RestartRequested,
+    RoomWanted,
     Start,
     Started,
     StartMaster,
@@ -35,8 +38,10 @@ from scheduler.backends.yarn.events import (
     Tick,
     Unregister,
 )
+from scheduler.backends.yarn.warm import WARM_FIRST
 
 ASK = Ask(512, 1)
+WARM = (WARM_FIRST, WARM_FIRST + 1)
 LIMIT = 3
 KILLED = 137
 
@@ -341,17 +346,20 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
     """Events in any order, also such as a cluster only sends by mistake."""
     chance = random.Random(seed)
     running = Running(1, 2, 3)
+    running.core.warm = seed % 3
     running.does(Registered())
     names = [f"{letter}" for letter in "abc"]
     for _ in range(300):
         running.now += chance.choice((0.0, 1.0, 20.0))
-        given = grant(chance.randint(0, 4), chance.choice(names))
+        given = grant(chance.choice((0, 1, 2, 3, 4, *WARM)), chance.choice(names))
         numbers = chance.sample(range(1, 5), chance.randint(1, 4))
         running.does(chance.choice((
             Allocated(given), Started(given.id), NotStarted(given.id, "why"), Recovered(given),
             Completed(given.id, chance.choice((-100, 0, 1)), "why"),
             PlanChanged(dict.fromkeys(numbers, Ask(512, chance.randint(1, 2)))),
             RestartRequested(tuple(numbers)), MasterEnded(1, "why"), Tick(),
+            RoomWanted({numbers[0]: Ask(chance.choice((512, 900)), 1)}),
+            Resized(given.id, Ask(900, 1)), NotResized(given.id, "why"),
         )))  # fmt: skip
     assert len(running.core.story().steps) <= STEPS_MAX
 

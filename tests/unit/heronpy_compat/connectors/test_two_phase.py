@@ -359,3 +359,15 @@ def test_a_wrong_sink_is_caught(sink: type[TwoPhaseSink], error: str) -> None:
     target.clear()
     with pytest.raises(TesterError, match=f"{sink.__name__} is not exact .*{error}"):
         check_two_phase_sink(sink, written_to_target)
+
+
+class NeverBegins(Right):
+    def pre_commit(self, transaction: Any, transaction_id: Any) -> Any:
+        raise OSError("no such database")
+
+
+def test_a_sink_that_lets_no_checkpoint_be_complete_has_not_passed() -> None:
+    """Nothing is seen, and nothing was to be seen: nothing was tried."""
+    target.clear()
+    with pytest.raises(TesterError, match="NeverBegins let no checkpoint be complete where it is"):
+        check_two_phase_sink(NeverBegins, written_to_target)

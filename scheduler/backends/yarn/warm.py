@@ -1,0 +1,41 @@
+"""Warm containers: granted, with a process that waits to become any container of the plan. Pure.
+
+Each has a slot as the others have, with a number from WARM_FIRST on. When a container of the plan
+is to be asked for, added or lost, a warm one takes its place at once, and another one is asked for
+in its stead. It is as large as the largest container, and shrinks to what it became.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from scheduler.backends.yarn.events import Ask
+
+if TYPE_CHECKING:
+    from scheduler.backends.yarn.core import Slot
+
+WARM_FIRST = 100_000
+"""No packing plan has so many containers."""
+
+
+def is_warm(number: int) -> bool:
+    """Whether a number is that of a warm container."""
+    return number >= WARM_FIRST
+
+
+def with_warm(asks: Mapping[int, Ask], count: int) -> dict[int, Ask]:
+    """The containers that have to run, and so many warm ones."""
+    largest = Ask(0, 0)
+    for each in asks.values():
+        largest = largest.larger(each)
+    warm = range(WARM_FIRST, WARM_FIRST + count if asks else WARM_FIRST)
+    return {**asks, **dict.fromkeys(warm, largest)}
+
+
+def waiting_for(ask: Ask, slots: Iterable["Slot"]) -> "Slot | None":
+    """A warm container that runs and is large enough."""
+    fitting = (
+        each
+        for each in slots
+        if is_warm(each.number) and each.is_running and (each.held or each.ask).covers(ask)
+    )
+    return next(fitting, None)

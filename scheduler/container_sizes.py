@@ -1,0 +1,45 @@
+"""How large the containers of a topology are where all are alike, and stay as they were submitted.
+
+Such a back end (Aurora, Spark on a cluster) says it in the scheduler's node. An update that needs
+a larger container is refused before it begins: an added one would be made like the others, and
+its processes killed when they need what the plan gives them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.errors import UsageError
+from heron_core.plans import MIB, PackingPlan, Resource
+
+CONTAINER_SIZE = "container_size"
+"""In the scheduler's node: what each container has; a resource that is not limited is absent."""
+CPU_TOLERANCE = 1e-9
+"""Cores are sums of floats."""
+
+
+def size_to_json(size: Resource) -> dict[str, float]:
+    """As it stands in the scheduler's node."""
+    return {"cpu": size.cpu, "ram_bytes": size.ram_bytes, "disk_bytes": size.disk_bytes}
+
+
+def check_fits(name: str, node: Mapping[str, Any] | None, plan: PackingPlan) -> None:
+    """UsageError if a container of the plan needs more than all have."""
+    size = (node or {}).get(CONTAINER_SIZE) or {}
+    for container in plan.containers:
+        need = container.resource
+        for words, key, have, wanted in (
+            (f"{need.cpu:g} cores", "cpu", size.get("cpu"), need.cpu - CPU_TOLERANCE),
+            (_mib(need.ram_bytes, "memory"), "ram", size.get("ram_bytes"), need.ram_bytes),
+            (_mib(need.disk_bytes, "disk"), "disk", size.get("disk_bytes"), need.disk_bytes),
+        ):
+            if have is not None and wanted > have:
+                amount = f"{have:g}" if key == "cpu" else f"{have / MIB:.0f} MiB"
+                raise UsageError(
+                    f"{name} is not updated: container {container.id} would need {words}, and its "
+                    f"containers were submitted with {amount}: use more containers, or submit it "
+                    f"again with a larger topology.container.{key}"
+                )
+
+
+def _mib(size_bytes: int, what: str) -> str:
+    return f"{size_bytes / MIB:.0f} MiB of {what}"

@@ -1,0 +1,194 @@
+"""What requests of operations are carried out against: a state store, a fake master, and more."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.operations import Kind, Operation
+from heron_core.plans import PackingPlan, PhysicalPlan, packing_to_json, physical_to_json
+from heron_core.state_tree import (
+    packing_path,
+    physical_path,
+)
+from heron_core.stats import TopologyStats
+from heron_io.master_client import NoAnswer
+from heron_io.state_store.file_store import FileStore
+from scheduler.operation_runner import Killed, OperationRunner
+from scheduler.operation_steps import OperationSteps, Service
+from scheduler.operations import Requests
+
+NAME = "t"
+OLD, NEW, OTHER = (PackingPlan(each, ()) for each in (NAME, "new", "other"))
+
+
+@dataclass
+class FakeMaster:
+    """Does what it is asked at once, as far as the test lets it."""
+
+    store: FileStore
+    paused: bool = False
+    quiet: bool = True
+    answers: bool = True
+    commands: list[str] = field(default_factory=list)
+    update: dict[str, Any] = field(
+        default_factory=lambda: {
+            "number": 0, "under_way": False, "reason": "", "step": None, "waiting_for": [],
+            "uncounted": 0,
+        }
+    )  # fmt: skip
+    registered: dict[int, dict[str, Any]] = field(default_factory=dict)
+    checkpoints: dict[str, Any] = field(
+        default_factory=lambda: {
+            "completed": 3, "latest": 3, "failed": 0, "failure": "", "restored": 0,
+            "released": True, "secs": 0.5, "size_bytes": 100, "age_secs": 1.0,
+            "waiting_for": ["words[0]"],
+        }
+    )  # fmt: skip
+
+    def ask(
+        self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
+    ) -> dict[str, Any]:
+        if not self.answers:
+            raise NoAnswer("nobody answers")
+        self.commands.append(command)
+        return dict(getattr(self, "on_" + command)(arguments or {}))
+
+    def try_ask(
+        self, command: str, arguments: Mapping[str, Any] | None = None, wait_secs: float = 3.0
+    ) -> dict[str, Any] | None:
+        try:
+            return self.ask(command, arguments, wait_secs)
+        except HeronError:
+            return None
+
+    def try_stats(self, wait_secs: float = 3.0) -> TopologyStats | None:
+        stats = self.try_ask("stats")
+        return None if stats is None else TopologyStats.from_json(stats)
+
+    def on_activate(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        changed, self.paused = self.paused, False
+        return {"changed": changed}
+
+    def on_deactivate(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        changed, self.paused = not self.paused, True
+        return {"changed": changed}
+
+    def on_drain(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def on_update(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self.store.put(packing_path(NAME), arguments["packing"])
+        self.update |= {
+            "number": self.update["number"] + 1, "under_way": True, "step": "drain", "reason": "",
+            "waiting_for": ["words[0]"],
+        }  # fmt: skip
+        return {"number": self.update["number"]}
+
+    def on_stats(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "topology": NAME,
+            "state": "RUNNING",
+            "epoch": 1,
+            "phase": "running",
+            "lost": 0,
+            "paused": {},
+            "stream_managers": {},
+            "master": {},
+            "errors": {},
+            "quiet": self.quiet,
+            "update": self.update,
+            "checkpoints": self.checkpoints,
+            "registered": self.registered,
+            "containers": sorted(self.registered),
+            "containers_expected": sorted(self.registered),
+            "components": {},
+        }
+
+    def on_checkpoint(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {"number": self.checkpoints["latest"] + 1}
+
+    def end_update(self, running: PackingPlan, reason: str = "") -> None:
+        """What the master does at the end of an update."""
+        run_by(self.store, running)
+        self.update |= {"under_way": False, "reason": reason}
+
+
+@dataclass
+class FakeContainers:
+    """A container that is restarted is another process at once."""
+
+    master: FakeMaster
+    back_secs: float = 30.0
+    restarted: list[int] = field(default_factory=list)
+    room: list[PackingPlan | None] = field(default_factory=list)
+    """What was asked for."""
+    small: str = ""
+    waits: str = ""
+
+    def make_room(self, plan: PackingPlan | None) -> None:
+        self.room.append(plan)
+
+    def too_small(self, plan: PackingPlan) -> str:
+        return self.small
+
+    def waiting(self) -> str:
+        return self.waits
+
+    def restart(self, container: int, service: Service) -> None:
+        self.restarted.append(container)
+        self.master.registered[container] = {
+            "host": service[0],
+            "pid": service[1] + 1000,
+            "secs": 0.0,
+        }
+
+    def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
+        pass
+
+    def end(self, reason: str) -> None:
+        raise Killed(reason)
+
+
+def run_by(store: FileStore, packing: PackingPlan) -> None:
+    store.put(packing_path(NAME), packing_to_json(packing))
+    store.put(physical_path(NAME), physical_to_json(PhysicalPlan(NAME, 1, "RUNNING", packing, {})))
+
+
+@dataclass
+class World:
+    """A topology that runs, and its runner, which may be replaced."""
+
+    store: FileStore
+    master: FakeMaster
+    containers: FakeContainers
+    requests: Requests
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """A runner that knows nothing but the state store, as after a kill -9."""
+        steps = OperationSteps(
+            self.store,
+            NAME,
+            self.master,  # type: ignore[arg-type]
+            self.containers,
+            lambda: self.now,
+        )
+        self.runner = OperationRunner(self.requests, steps)
+
+    def ask(self, kind: Kind, **arguments: Any) -> Callable[[], Operation]:
+        number = self.requests.ask(kind, arguments)
+
+        def now() -> Operation:
+            found = self.requests.get(number)
+            assert found is not None
+            return found
+
+        return now
+
+    def poll(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.runner.poll()

@@ -1,0 +1,97 @@
+"""An update waits for containers that are large enough, and says what the cluster says."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from operation_support import NAME, NEW, OLD, FakeContainers, FakeMaster, World, run_by
+
+from heron_core.operations import Kind, State
+from heron_core.plans import packing_to_json
+from heron_core.state_tree import (
+    execution_path,
+    packing_path,
+    topology_path,
+)
+from heron_io.state_store.file_store import FileStore
+from scheduler.operation_steps import ROOM_SECS
+from scheduler.operations import Requests
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with FileStore(str(tmp_path)) as store:
+        store.put(topology_path(NAME), {})
+        store.put(execution_path(NAME), {"state": "RUNNING"})
+        run_by(store, OLD)
+        master = FakeMaster(store)
+        yield World(store, master, FakeContainers(master), Requests(store, NAME))
+
+
+def test_containers_are_large_enough_before_an_update_begins(world: World) -> None:
+    """Else what is moved into them would be killed for its memory."""
+    world.containers.small = "container 1 (640 MB, 1 vcores) to have 900 MB, 1 vcores"
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll(3)
+    assert world.containers.room == [NEW]
+    assert request().progress == f"waiting for room: {world.containers.small}"
+    assert "update" not in world.master.commands
+    world.containers.small = ""
+    world.poll()
+    assert "update" in world.master.commands
+
+
+@pytest.mark.parametrize("killed_after", range(6))
+def test_whoever_carries_an_update_out_may_die_at_any_moment(
+    world: World, killed_after: int
+) -> None:
+    """While it waits for room, for containers, for instances: the next one goes on, and the master
+    is asked once."""
+    moments: tuple[Callable[[], object], ...] = (
+        lambda: setattr(world.containers, "small", "container 1"),
+        lambda: setattr(world.containers, "small", ""),
+        lambda: world.master.update.update(step="containers"),
+        lambda: world.master.update.update(step="instances"),
+        lambda: world.master.end_update(NEW),
+    )
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    for number, moment in enumerate(moments):
+        if number == killed_after:
+            world.start()
+        moment()
+        world.poll()
+    if killed_after == len(moments):
+        world.start()
+    world.poll()
+    assert request().state is State.DONE
+    assert world.master.commands.count("update") == 1
+
+
+def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: World) -> None:
+    world.containers.small = "container 1 (640 MB, 1 vcores) to have 9000 MB, 1 vcores"
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    world.now += ROOM_SECS + 1
+    world.poll()
+    assert world.containers.room == [NEW, None]
+    assert "does not enlarge container 1 (640 MB, 1 vcores) to have 9000 MB" in request().reason
+    assert "update" not in world.master.commands
+    assert world.store.get(packing_path(NAME)) == packing_to_json(OLD)
+
+
+def test_an_update_without_its_containers_says_what_the_cluster_says(world: World) -> None:
+    """By then the cluster is asked for them no more."""
+    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    world.master.update |= {"step": "containers"}
+    world.containers.waits = "YARN has not given container 4 (640 MB, 1 vcores) yet"
+    world.poll()
+    world.containers.waits = ""
+    world.poll()
+    world.master.end_update(OLD, "container 4 did not come up within 30 s")
+    world.poll()
+    assert request().state is State.FAILED
+    assert request().reason == (
+        "t is not updated: container 4 did not come up within 30 s "
+        "(YARN has not given container 4 (640 MB, 1 vcores) yet)"
+    )
