@@ -284,7 +284,7 @@ class Accounts(KeyedProcessBolt):
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
         """A car has entered a segment or left, or asks."""
-        vehicle, time, *values = tup.values
+        _, time, *values = tup.values
         if tup.stream == BALANCES:
             self.queries.add((time, values[0]))
             self.timers.register_event_time_timer(time * SECOND_MS)

@@ -110,6 +110,4 @@ def places_before(place: int) -> list[int]:
     """The places whose cars an accident concerns: where it is, and four before it."""
     segment, is_west = segment_of(place), place // SEGMENTS % 2
     step = 1 if is_west else -1
-    return [
-        place + step * each for each in range(5) if 0 <= segment + step * each < SEGMENTS
-    ]
+    return [place + step * each for each in range(5) if 0 <= segment + step * each < SEGMENTS]

@@ -48,9 +48,7 @@ class Reports(Spout, StatefulComponent):
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Open the files where they were left."""
         tasks = context.get_component_tasks(context.get_component_id())
-        mine = range(
-            tasks.index(context.get_task_id()), int(config[EXPRESSWAYS_KEY]), len(tasks)
-        )
+        mine = range(tasks.index(context.get_task_id()), int(config[EXPRESSWAYS_KEY]), len(tasks))
         self.pace, self.seconds = Pace(config), int(config[SECONDS_KEY])
         self.second, places = self.state.get("position") or (0, [0] * len(mine))
         self.roads = {
@@ -86,7 +84,7 @@ class Lines:
         self._path = path
         self.place = place
         """The byte where the next second begins."""
-        self.file: BinaryIO = open(path, "rb")
+        self.file: BinaryIO = open(path, "rb")  # noqa: SIM115 - until close
         self.file.seek(place)
         self._next = self.file.readline()
 

@@ -65,9 +65,7 @@ class LinearRoad(Topology):
 
     config = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
     reports = Reports.spec(par=par("reports"))
-    dispatch = Dispatch.spec(
-        par=par("dispatch"), inputs={reports: Grouping.fields("expressway")}
-    )
+    dispatch = Dispatch.spec(par=par("dispatch"), inputs={reports: Grouping.fields("expressway")})
     cars = Cars.spec(par=par("cars"), inputs={dispatch[POSITIONS]: BY_VEHICLE})
     statistics = Statistics.spec(par=par("statistics"), inputs={dispatch[POSITIONS]: BY_PLACE})
     accidents = Accidents.spec(
