@@ -28,6 +28,9 @@ SECOND_MS, MINUTE_MS = 1000, 60_000
 HISTORY_KEY = "road.history"
 """Config key: the SQLite file with the tolls of former days."""
 
+UNCHARGED = 4
+"""More of what a car was told is charged to its account, so that this does not grow."""
+
 POSITIONS, BALANCES, EXPENDITURES = "positions", "balances", "expenditures"
 STOPS, ENTERED = "stops", "entered"
 TOLLS, ALERTS, EXITS = "tolls", "alerts", "exits"
@@ -275,47 +278,45 @@ class Accounts(KeyedProcessBolt):
     """
 
     outputs = ["vehicle", "time", "query", "balance"]
-    account = value_state(default=(0, 0))
-    """(balance, toll of the segment that the car is in)"""
-    told = list_state()
-    """(time, toll; None at an exit) that is not in the account yet"""
-    queries = list_state()
+    account = value_state(default=(0, 0, ()))
+    """Balance, toll of the segment that the car is in, and [(time, toll; None at an exit)] of what
+    is not in them yet"""
+    queries = value_state(default=list)
     """(time, query)"""
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
         """A car has entered a segment or left, or asks."""
         _, time, *values = tup.values
         if tup.stream == BALANCES:
-            self.queries.add((time, values[0]))
+            self.queries.put([*self.queries.get(), (time, values[0])])
             self.timers.register_event_time_timer(time * SECOND_MS)
             return
         toll = {TOLLS: values[-1] if values else 0, ALERTS: 0, EXITS: None}[tup.stream]
-        self.told.add((time, toll))
-        self._charge(self.timers.current_watermark() - 1)
+        balance, announced, told = self.account.get()
+        self.account.put((balance, announced, (*told, (time, toll))))
+        if len(told) >= UNCHARGED:
+            self._charge(self.timers.current_watermark() - 1)
 
     def on_timer(self, timestamp_ms: int, timer: Timer) -> None:
         """All that happened until a query is known."""
-        self._charge(timestamp_ms)
-        balance, _ = self.account.get()
-        left = []
-        for time, query in self.queries:
-            if time * SECOND_MS == timestamp_ms:
-                self.emit([timer.key, time, query, balance])
-            else:
-                left.append((time, query))
-        self.queries.update(left)
+        balance, time = self._charge(timestamp_ms), timestamp_ms // SECOND_MS
+        asked = self.queries.get()
+        for _, query in (each for each in asked if each[0] == time):
+            self.emit([timer.key, time, query, balance])
+        self.queries.put([each for each in asked if each[0] != time])
 
-    def _charge(self, until_ms: int) -> None:
-        told = sorted(self.told, key=lambda each: each[0])
-        due = [each for each in told if each[0] * SECOND_MS <= until_ms]
-        if not due:
-            return
-        balance, announced = self.account.get()
-        for _, toll in due:
+    def _charge(self, until_ms: int) -> int:
+        """The balance at a time until which everything is known."""
+        balance, announced, told = self.account.get()
+        later = []
+        for time, toll in sorted(told, key=lambda each: each[0]):
+            if time * SECOND_MS > until_ms:
+                later.append((time, toll))
+                continue
             balance += announced if toll is not None else 0
             announced = toll or 0
-        self.account.put((balance, announced))
-        self.told.update(told[len(due) :])
+        self.account.put((balance, announced, tuple(later)))
+        return int(balance)
 
 
 class Expenditures(Bolt):
