@@ -11,9 +11,11 @@ as the original at its end, and tells the latest answer of each number of expres
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import quantiles
 
@@ -69,6 +71,7 @@ def add(
     one.add_argument("--kill", action="store_true", help="kill -9 an instance and a container")
     one.add_argument("--rescale", action="store_true", help="heronpy update while it runs")
     one.add_argument("--tasks", type=json.loads, default={}, help='such as {"cars": 2}')
+    one.add_argument("--input", help="a folder that keeps the input of `rate` for further runs")
     one.add_argument("--config", type=json.loads, default={}, help="further keys, as JSON")
     one.set_defaults(**defaults)
 
@@ -109,20 +112,26 @@ def check(options: argparse.Namespace) -> None:
 
 def rate(options: argparse.Namespace) -> None:
     """How late the latest answer is."""
-    for number in numbers_of(options):
-        settings = Settings(
-            expressways=number,
-            seconds=options.seconds,
-            arrivals_per_sec=options.arrivals,
-            cars_at_start=CARS,
-        )
-        with tempfile.TemporaryDirectory(prefix="heronpy-road-") as folder:
-            reports = data.write(Path(folder), settings)
-            print(
-                f"{number} expressways, {reports / options.seconds:,.0f} position reports a second"
-            )
-            tell(run(Path(folder), settings, plan_of(options)), reports)
-            tell_response(answers_folder(Path(folder)), options.speed_up)
+    numbers = numbers_of(options)
+    settings = Settings(
+        expressways=max(numbers),
+        seconds=options.seconds,
+        arrivals_per_sec=options.arrivals,
+        cars_at_start=CARS,
+    )
+    with tempfile.TemporaryDirectory(prefix="heronpy-road-") as temporary:
+        folder = Path(options.input or temporary)
+        if not (folder / data.HISTORY_FILE).exists():
+            folder.mkdir(exist_ok=True)
+            data.write(folder, settings)
+        for number in numbers:
+            shutil.rmtree(answers_folder(folder), ignore_errors=True)
+            reports = data.reports_in(folder, number)
+            per_second = reports / options.seconds
+            print(f"{number} expressways, {per_second:,.0f} position reports a second", flush=True)
+            usage = run(folder, replace(settings, expressways=number), plan_of(options))
+            tell(usage, reports)
+            tell_response(answers_folder(folder), options.speed_up)
 
 
 def tell(usage: Usage, reports: int) -> None:

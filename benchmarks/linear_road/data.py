@@ -62,6 +62,12 @@ def write(folder: Path, settings: Settings) -> int:
     return reports
 
 
+def reports_in(folder: Path, expressways: int) -> int:
+    """How many position reports the files of so many expressways have."""
+    files = (Path(expressway_file(str(folder), each)) for each in range(expressways))
+    return sum(line.startswith("0,") for path in files for line in path.open())
+
+
 def history_of(settings: Settings, given: Iterable[Record]) -> History:
     """That of all cars that ask for it: the others' rows would never be read."""
     asking = [each for each in given if isinstance(each, ExpenditureQuery)]
