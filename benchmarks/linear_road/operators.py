@@ -6,6 +6,7 @@ is exact whatever is killed: state, windows and timers go back to the last check
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from math import floor, fsum
 from typing import Any
 
@@ -28,6 +29,7 @@ SECOND_MS, MINUTE_MS = 1000, 60_000
 HISTORY_KEY = "road.history"
 """Config key: the SQLite file with the tolls of former days."""
 
+TOLL_OF_DAY = "SELECT toll FROM history WHERE vehicle = ? AND day = ? AND expressway = ?"
 UNCHARGED = 4
 """More of what a car was told is charged to its account, so that this does not grow."""
 
@@ -325,14 +327,12 @@ class Expenditures(Bolt):
     outputs = ["vehicle", "time", "query", "toll"]
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Open the table, to read."""
-        self.table = sqlite3.connect(f"file:{config[HISTORY_KEY]}?mode=ro", uri=True)
+        """Know where the table is."""
+        self.table = f"file:{config[HISTORY_KEY]}?mode=ro"
 
     def process(self, tup: Any) -> None:
         """A question."""
         vehicle, time, expressway, query, day = tup.values
-        found = self.table.execute(
-            "SELECT toll FROM history WHERE vehicle = ? AND day = ? AND expressway = ?",
-            (vehicle, day, expressway),
-        ).fetchone()
+        with closing(sqlite3.connect(self.table, uri=True)) as table:
+            found = table.execute(TOLL_OF_DAY, (vehicle, day, expressway)).fetchone()
         self.emit([vehicle, time, query, found[0] if found else 0])

@@ -2,7 +2,8 @@
 
 import os
 import time
-from typing import Any, BinaryIO
+from itertools import takewhile
+from typing import Any
 
 from heronpy_compat import Spout
 from heronpy_compat.api.state.stateful_component import StatefulComponent
@@ -46,7 +47,7 @@ class Reports(Spout, StatefulComponent):
         self.state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Open the files where they were left."""
+        """Go on where it was left."""
         tasks = context.get_component_tasks(context.get_component_id())
         mine = range(tasks.index(context.get_task_id()), int(config[EXPRESSWAYS_KEY]), len(tasks))
         self.pace, self.seconds = Pace(config), int(config[SECONDS_KEY])
@@ -71,11 +72,6 @@ class Reports(Spout, StatefulComponent):
             self.second += 1
             self.emit_watermark(self.second * SECOND_MS)
 
-    def close(self) -> None:
-        """Close the files."""
-        for each in self.roads.values():
-            each.file.close()
-
 
 class Lines:
     """The lines of one expressway, second by second."""
@@ -84,23 +80,12 @@ class Lines:
         self._path = path
         self.place = place
         """The byte where the next second begins."""
-        self.file: BinaryIO = open(path, "rb")  # noqa: SIM115 - until close
-        self.file.seek(place)
-        self._next = self.file.readline()
-
-    def __getstate__(self) -> tuple[str, int]:
-        """Its position; an engine that saves the spout's attributes opens the file again."""
-        return self._path, self.place
-
-    def __setstate__(self, state: tuple[str, int]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
 
     def of(self, second: int) -> str:
         """All lines of this second, the last one without its end; "" if there are none."""
-        found = []
-        while self._next and int(self._next.split(b",", 2)[1]) == second:
-            found.append(self._next)
-            self._next = self.file.readline()
+        with open(self._path, "rb") as file:
+            file.seek(self.place)
+            found = list(takewhile(lambda line: int(line.split(b",", 2)[1]) == second, file))
         text = b"".join(found)
         self.place += len(text)
         return text.decode().removesuffix("\n")
