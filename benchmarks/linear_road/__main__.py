@@ -126,10 +126,11 @@ def rate(options: argparse.Namespace) -> None:
             data.write(folder, settings)
         for number in numbers:
             shutil.rmtree(answers_folder(folder), ignore_errors=True)
-            reports = data.reports_in(folder, number)
+            some = replace(settings, expressways=number)
+            reports = data.reports_in(folder, some)
             per_second = reports / options.seconds
             print(f"{number} expressways, {per_second:,.0f} position reports a second", flush=True)
-            usage = run(folder, replace(settings, expressways=number), plan_of(options))
+            usage = run(folder, some, plan_of(options))
             tell(usage, reports)
             tell_response(answers_folder(folder), options.speed_up)
 

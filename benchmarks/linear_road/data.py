@@ -62,10 +62,13 @@ def write(folder: Path, settings: Settings) -> int:
     return reports
 
 
-def reports_in(folder: Path, expressways: int) -> int:
-    """How many position reports the files of so many expressways have."""
-    files = (Path(expressway_file(str(folder), each)) for each in range(expressways))
-    return sum(line.startswith("0,") for path in files for line in path.open())
+def reports_in(folder: Path, settings: Settings) -> int:
+    """How many position reports the files have of its expressways and seconds."""
+    files = [Path(expressway_file(str(folder), each)) for each in range(settings.expressways)]
+    kinds_and_times = (
+        line.split(",", 2)[:2] for path in files for line in path.read_text().splitlines()
+    )
+    return sum(kind == "0" and int(time) < settings.seconds for kind, time in kinds_and_times)
 
 
 def history_of(settings: Settings, given: Iterable[Record]) -> History:

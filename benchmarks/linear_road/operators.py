@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from math import floor, fsum
+from operator import itemgetter
 from typing import Any
 
 from benchmarks.linear_road.records import (
@@ -282,9 +283,9 @@ class Accounts(KeyedProcessBolt):
     """
 
     outputs = ["vehicle", "time", "query", "balance"]
-    account = value_state(default=lambda: [0, 0, []])
-    """[balance, toll of the segment that the car is in, [[time, toll; None at an exit]] of what is
-    not in them yet]"""
+    account = value_state(default=lambda: [0, 0])
+    """[balance, toll of the segment that the car is in, then time and toll (None at an exit) of
+    what is not in them yet]: one flat list for a car, as there are many"""
     queries = value_state(default=list)
     """[time, query]"""
 
@@ -297,9 +298,8 @@ class Accounts(KeyedProcessBolt):
             return
         toll = {TOLLS: values[-1] if values else 0, ALERTS: 0, EXITS: None}[tup.stream]
         account = self.account.get()
-        account[2].append([time, toll])
-        self.account.put(account)
-        if len(account[2]) > UNCHARGED:
+        self.account.put([*account, time, toll])
+        if len(account) > 2 * UNCHARGED:
             self._charge(self.timers.current_watermark() - 1)
 
     def on_timer(self, timestamp_ms: int, timer: Timer) -> None:
@@ -308,19 +308,22 @@ class Accounts(KeyedProcessBolt):
         asked = self.queries.get()
         for _, query in (each for each in asked if each[0] == time):
             self.emit([timer.key, time, query, balance])
-        self.queries.put([each for each in asked if each[0] != time])
+        if left := [each for each in asked if each[0] != time]:
+            self.queries.put(left)
+        else:
+            self.queries.clear()
 
     def _charge(self, until_ms: int) -> int:
         """The balance at a time until which everything is known."""
-        balance, announced, told = self.account.get()
-        later = []
-        for time, toll in sorted(told, key=lambda each: each[0]):
+        balance, announced, *told = self.account.get()
+        later: list[int | None] = []
+        for time, toll in sorted(zip(told[::2], told[1::2], strict=True), key=itemgetter(0)):
             if time * SECOND_MS > until_ms:
-                later.append([time, toll])
+                later += [time, toll]
                 continue
             balance += announced if toll is not None else 0
             announced = toll or 0
-        self.account.put([balance, announced, later])
+        self.account.put([balance, announced, *later])
         return int(balance)
 
 
