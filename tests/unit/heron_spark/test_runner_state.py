@@ -43,7 +43,7 @@ class BatchCount(Bolt):
 class Alarms(KeyedProcessBolt):
     """Has a timer for each word, a second after it."""
 
-    timestamp_field = "time_ms"
+    timestamp_field: str | None = "time_ms"
 
     def process_element(self, tup: Any, timestamp_ms: Any) -> None:
         self.timers.register_event_time_timer(timestamp_ms + 1000)
