@@ -55,6 +55,11 @@ class EngineRun:
         """Where the topology's state and logs are."""
         return Path(self._folder.name, "home")
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the command has not ended yet."""
+        return self._process.poll() is None
+
     def __enter__(self) -> "EngineRun":
         with self._errors.open("wb") as errors:
             self.started_at = time.monotonic()

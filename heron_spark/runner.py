@@ -7,7 +7,7 @@ emitted when the next batch begins, since that says that this one is done everyw
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -26,6 +26,7 @@ from heron_spark.callback_queue import CallbackQueue
 from heron_spark.checkpoint_dir import Outcome
 from heron_spark.compile import Plan
 from heron_spark.frame_sink import FrameSink
+from heron_spark.passed_watermarks import PassedWatermarks, is_watermark
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
@@ -70,6 +71,7 @@ class Runner:
         self._log = logging.getLogger(self.label)
         self._callbacks = CallbackQueue(time.monotonic)
         self._outgoing = OutgoingBlocks(partition_of)
+        self._watermarks = PassedWatermarks(plan, task)
         self._unacked: list[Any] = []
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()
@@ -82,7 +84,6 @@ class Runner:
             raise ComponentError(f"{self.label}: {format_error(error)}") from error
         self._instance = self._core.instance
         self.driver = self._core.driver
-        self.driver.watermarks.mute()
         self._memory = self._made_memory()
         self.driver.begin(True, time.monotonic())
 
@@ -90,7 +91,7 @@ class Runner:
         environment = Environment(
             time.monotonic,
             Random(),
-            self._outgoing.add_all,
+            self._send,
             lambda: None,
             self._log,
             self._callbacks.soon,
@@ -99,6 +100,13 @@ class Runner:
         )
         identity = Identity(self.task, incarnation_number(), os.getpid())
         return InstanceCore(plan.topology, plan.packing, identity, environment, SharedState())
+
+    def _send(self, messages: Iterable[Frames]) -> None:
+        for each in messages:
+            if is_watermark(each):
+                self._watermarks.take(each)
+            else:
+                self._outgoing.add(each)
 
     def _construct(self, spec: Any, delegate: Any) -> Any:
         adapter: Any = construct(spec, delegate)
@@ -148,6 +156,7 @@ class Runner:
         self._unacked[:] = extra["unacked"]
         if "state" in extra:  # not in one that was saved before there were keyed states
             self._instance.state.restore(extra["state"])
+        self._watermarks.newest_ms = extra.get("watermark_ms")
         if isinstance(self.driver, SpoutDriver):
             self.driver.finished = extra["finished"]
         self.batch = batch
@@ -219,9 +228,11 @@ class Runner:
                 "unacked": list(self._unacked),
                 "finished": finished,
                 "state": self._instance.state.snapshot(),
+                "watermark_ms": self._watermarks.newest_ms,
             }
         )
         self.batch = batch
+        self._outgoing.add_all(self._watermarks.messages())
         blocks = self._outgoing.take()
         if isinstance(self._instance.component, FrameSink):
             blocks += self._instance.component.take_blocks()

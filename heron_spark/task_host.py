@@ -23,13 +23,14 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
-from heron_core.wire.frames import destination_of
+from heron_core.wire.frames import Frames, destination_of
 from heron_io.processes import started_at
 from heron_spark import main_classes
 from heron_spark.blocks import NUMBER, messages
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.job import Job
+from heron_spark.passed_watermarks import is_watermark
 from heron_spark.printing import Printed, install
 from heron_spark.rate_controller import RateController, worked_secs
 from heron_spark.row_blocks import hand_over
@@ -94,11 +95,18 @@ class Host:
             waiting = [each for task, each in runners.items() if task not in fed | self._fed]
             drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
             return
+        watermarks: list[tuple[Runner, Frames]] = []
         for block in blocks:
             for frames in messages(block):
                 runner = runners.get(destination_of(frames))
-                if runner is not None:  # else its batch was done by an attempt before this one
+                if runner is None:  # its batch was done by an attempt before this one
+                    continue
+                if is_watermark(frames):
+                    watermarks.append((runner, frames))
+                else:
                     runner.deliver(frames)
+        for runner, frames in watermarks:
+            runner.deliver(frames)
 
     def _decide_end(self, batch: int) -> None:
         """Of a frame: its only batch is the last one, else that after all spouts have finished.

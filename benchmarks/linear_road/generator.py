@@ -26,6 +26,8 @@ from benchmarks.linear_road.records import (
 FEET_PER_MILE = 5280
 CONGESTED = range(38, 56)
 """Segments in which cars are slow."""
+CROWDED = range(44, 47)
+"""Some of them, of a car that drives east; their mirror images are slow, too."""
 FREE_SPEED, SLOW_SPEED = (50, 75), (12, 30)
 """Miles an hour, from and to."""
 BALANCE_SHARE, EXPENDITURE_SHARE = 0.01, 0.002
@@ -42,6 +44,10 @@ class Settings:
     seconds: int = 600
     arrivals_per_sec: float = 1.0
     """On each expressway and direction at the end of the run; at its beginning a fifth of it."""
+    cars_at_start: int = 0
+    """On each expressway and direction, anywhere on it."""
+    crowded_share: float = 0.0
+    """Of arriving cars, which enter where cars are slow: tolls in a small input."""
     accident_every_secs: int = 150
     """On each expressway."""
     seed: int = 1
@@ -87,10 +93,16 @@ def _cars(settings: Settings, chance: random.Random) -> Iterator[_Car]:
     number = 0
     for expressway in range(settings.expressways):
         for direction in (0, 1):
+            for _ in range(settings.cars_at_start):
+                begins = chance.randrange(REPORT_SECS)
+                yield _new_car(number, expressway, direction, begins, chance)
+                number += 1
             for second in range(settings.seconds):
                 rate = settings.arrivals_per_sec * (0.2 + 0.8 * second / settings.seconds)
                 for _ in range(int(rate) + (chance.random() < rate % 1)):
-                    yield _new_car(number, expressway, direction, second, chance)
+                    crowded = settings.crowded_share and chance.random() < settings.crowded_share
+                    enters = chance.choice(CROWDED) if crowded else None
+                    yield _new_car(number, expressway, direction, second, chance, enters)
                     number += 1
         for second in range(60, settings.seconds, settings.accident_every_secs):
             yield from _crash(number, expressway, second, chance)
@@ -98,9 +110,14 @@ def _cars(settings: Settings, chance: random.Random) -> Iterator[_Car]:
 
 
 def _new_car(
-    number: int, expressway: int, direction: int, second: int, chance: random.Random
+    number: int,
+    expressway: int,
+    direction: int,
+    second: int,
+    chance: random.Random,
+    enters: int | None = None,
 ) -> _Car:
-    enters = chance.randrange(SEGMENTS - 20)
+    enters = chance.randrange(SEGMENTS - 20) if enters is None else enters
     leaves = min(SEGMENTS - 1, enters + chance.randrange(5, 40))
     feet = enters * SEGMENT_FEET + chance.randrange(SEGMENT_FEET)
     if direction == 1:  # west is the mirror image

@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from math import floor
+from math import floor, fsum
 from operator import attrgetter
 
 from benchmarks.linear_road.records import (
+    AVERAGE_MINUTES,
     EXIT_LANE,
     SPEED_FREE,
+    STOPPED_REPORTS,
     Alert,
     BalanceQuery,
     ExpenditureQuery,
@@ -29,9 +31,6 @@ from benchmarks.linear_road.records import (
     toll_for,
 )
 
-STOPPED_REPORTS = 4
-"""So many reports in a row from one position, and a car is stopped."""
-AVERAGE_MINUTES = 5
 FRESH_SECS = 60
 """A balance may be as of any time of the last so many seconds."""
 
@@ -101,7 +100,7 @@ class Minutes:
             speeds.setdefault(where, {}).setdefault(each.vehicle, []).append(each.speed)
         self._cars = {where: len(cars) for where, cars in speeds.items()}
         self._speed = {
-            where: sum(sum(own) / len(own) for own in cars.values()) / len(cars)
+            where: fsum(sum(own) / len(own) for own in cars.values()) / len(cars)
             for where, cars in speeds.items()
         }
 
@@ -113,7 +112,7 @@ class Minutes:
         """The latest average velocity at a minute; None if nobody was there before."""
         before = range(minute - AVERAGE_MINUTES, minute)
         found = [self._speed[where, each] for each in before if (where, each) in self._speed]
-        return floor(sum(found) / len(found) + 0.5) if found else None
+        return floor(fsum(found) / len(found) + 0.5) if found else None
 
 
 def accidents_of(cars: Iterable[list[Position]]) -> dict[tuple[Location, int], bool]:

@@ -10,6 +10,9 @@ SEGMENTS = 100
 SEGMENT_FEET = 5280
 EXIT_LANE = 4
 REPORT_SECS = 30
+STOPPED_REPORTS = 4
+"""So many reports in a row from one position, and a car is stopped."""
+AVERAGE_MINUTES = 5
 DAYS = 69
 """Days of history before today."""
 ANSWER_SECS_MAX = 5
@@ -91,3 +94,20 @@ def near(segment: int, direction: int) -> range:
     """The segments in which an accident concerns a car that enters `segment`: its own and four
     ahead."""
     return range(segment, segment + 5) if direction == 0 else range(segment - 4, segment + 1)
+
+
+def place_of(expressway: int, direction: int, segment: int) -> int:
+    """The three as one number."""
+    return (expressway * 2 + direction) * SEGMENTS + segment
+
+
+def segment_of(place: int) -> int:
+    """Of a place."""
+    return place % SEGMENTS
+
+
+def places_before(place: int) -> list[int]:
+    """The places whose cars an accident concerns: where it is, and four before it."""
+    segment, is_west = segment_of(place), place // SEGMENTS % 2
+    step = 1 if is_west else -1
+    return [place + step * each for each in range(5) if 0 <= segment + step * each < SEGMENTS]

@@ -36,6 +36,8 @@ def stable_hash(values: Sequence[Any]) -> int:
     the values go too deep."""
     if len(values) == 1 and type(values[0]) is str:
         data = b"s" + values[0].encode("utf-8", "surrogatepass")
+    elif len(values) == 1 and type(values[0]) is int:
+        data = b"n%d" % values[0]
     else:
         data = _canonical_of_all(values)
     return (crc32(data) * _SPREAD) & _HASH_MASK

@@ -1,7 +1,7 @@
 """Tuple values <-> bytes: plain values as plain msgpack, every other Python type kept as it is.
 
 Plain values (None, bool, int, float, str, bytes, list, dict of those) pay nothing for the others:
-only what msgpack does not know exactly reaches `_extension`. A tuple, set or frozenset becomes an
+only what msgpack does not know exactly reaches `_Extensions`. A tuple, set or frozenset becomes an
 extension of its items, anything else its pickle. bytearray and memoryview arrive as bytes.
 
 A pickle runs code of its sender's choice when it is opened. Senders are known before this module
@@ -47,17 +47,31 @@ def _pickled(value: object) -> bytes:
         return data
 
 
-def _extension(depth: int, pickles: bool, value: object) -> msgpack.ExtType:
-    code = _CONTAINERS.get(type(value))
-    if code is None:
-        if not pickles:
-            raise PickleRefused(NO_PICKLES)
-        return msgpack.ExtType(PICKLED, _pickled(value))
-    if depth == EXTENSIONS_DEEP_MAX:
-        raise ValueError(f"more than {EXTENSIONS_DEEP_MAX} tuples or sets within each other")
-    # A packer of its own: the outer one is in the middle of its buffer.
-    data = _packer(depth + 1, pickles)(list(value))  # type: ignore[call-overload]
-    return msgpack.ExtType(code, data)
+class _Extensions:
+    """Makes extensions of what one packer does not know."""
+
+    __slots__ = ("_depth", "_pack", "_pickles")
+
+    def __init__(self, depth: int, pickles: bool) -> None:
+        self._depth = depth
+        self._pickles = pickles
+        self._pack: Pack | None = None
+        """Of the items of tuples and sets: the packer itself is in the middle of its buffer. Made
+        once, as that costs more than to pack a tuple of some numbers."""
+
+    def __call__(self, value: object) -> msgpack.ExtType:
+        code = _CONTAINERS.get(type(value))
+        if code is None:
+            if not self._pickles:
+                raise PickleRefused(NO_PICKLES)
+            return msgpack.ExtType(PICKLED, _pickled(value))
+        if self._pack is None:
+            if self._depth == EXTENSIONS_DEEP_MAX:
+                raise ValueError(
+                    f"more than {EXTENSIONS_DEEP_MAX} tuples or sets within each other"
+                )
+            self._pack = _packer(self._depth + 1, self._pickles)
+        return msgpack.ExtType(code, self._pack(list(value)))  # type: ignore[call-overload]
 
 
 def _from_extension(depth: int, pickles: bool, code: int, data: bytes) -> Any:
@@ -74,15 +88,12 @@ def _from_extension(depth: int, pickles: bool, code: int, data: bytes) -> Any:
 
 
 def _packer(depth: int, pickles: bool) -> Pack:
-    default = _PACK_EXTENSION[pickles][depth]
+    default = _Extensions(depth, pickles)
     pack: Pack = msgpack.Packer(autoreset=True, strict_types=True, default=default).pack
     return pack
 
 
 _DEPTHS = range(EXTENSIONS_DEEP_MAX + 1)
-_PACK_EXTENSION = {
-    pickles: [partial(_extension, depth, pickles) for depth in _DEPTHS] for pickles in (False, True)
-}
 
 
 def packer(*, pickles: bool = True) -> Pack:

@@ -66,6 +66,11 @@ class ByFields:
         self.keyed = keyed
 
     def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
+        if len(self.positions) == 1:
+            try:
+                return (self.keyed[values[self.positions[0]]],)
+            except TypeError:  # a list, say: no key of a dict
+                pass
         return (self.keyed.buffer_of([values[position] for position in self.positions]),)
 
 

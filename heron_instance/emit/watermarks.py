@@ -11,11 +11,6 @@ class WatermarkOutput:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._sent_ms = NO_WATERMARK
-        self.is_mute = False
-
-    def mute(self) -> None:
-        """This engine passes no watermarks on."""
-        self.is_mute = True
 
     @property
     def is_ended(self) -> bool:
@@ -24,7 +19,7 @@ class WatermarkOutput:
 
     def is_news(self, watermark_ms: int) -> bool:
         """Whether anybody is to hear of it."""
-        return watermark_ms > self._sent_ms and bool(self._outbox.buffers) and not self.is_mute
+        return watermark_ms > self._sent_ms and bool(self._outbox.buffers)
 
     def send(self, watermark_ms: int) -> None:
         """From here on no tuple is below it, if that is news."""

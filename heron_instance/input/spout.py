@@ -24,10 +24,6 @@ from heron_instance.options import Options
 
 WATERMARK_SECS = 0.02
 """A busy spout tells its readers of event time so often: each of them has to wake up for it."""
-NO_WATERMARKS = (
-    "this engine passes no watermarks of spouts on: give the bolts that go by event time a"
-    " timestamp field, or run the topology with the native engine"
-)
 FAILED_IDS_MAX = 100_000
 """Tuple ids that are remembered until they are acked; failures beyond that count as for good."""
 
@@ -110,14 +106,13 @@ class SpoutDriver(ComponentDriver):
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """The spout emits no event below it from here on; it is sent at the end of a turn."""
-        if self.watermarks.is_mute and self._watermark_ms == NO_WATERMARK:
-            self.report(NO_WATERMARKS)
         self._watermark_ms = max(self._watermark_ms, watermark_ms)
 
     def send_watermark(self) -> None:
         """See ComponentDriver. A spout that has finished has said its last one; if it is opened
         again, that does not hold any more."""
         if self.finished:
+            self.watermarks.send(self._watermark_ms)  # timers that it makes due register others
             self.watermarks.send(END_OF_TIME)
             return
         if self.watermarks.is_ended:

@@ -3,11 +3,11 @@
 import io
 from typing import Any
 
-import pytest
-
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import array_of, packer
-from heron_spark.compile import compile_topology
+from heron_spark.blocks import Block, messages
+from heron_spark.checkpoint_dir import Outcome
+from heron_spark.compile import Plan, compile_topology
 from heron_spark.printing import Printed
 from heron_spark.runner import Runner
 from heron_tester.sources import topology_of
@@ -43,7 +43,7 @@ class BatchCount(Bolt):
 class Alarms(KeyedProcessBolt):
     """Has a timer for each word, a second after it."""
 
-    timestamp_field = "time_ms"
+    timestamp_field: str | None = "time_ms"
 
     def process_element(self, tup: Any, timestamp_ms: Any) -> None:
         self.timers.register_event_time_timer(timestamp_ms + 1000)
@@ -56,12 +56,22 @@ class Gives(Spout):
     outputs = ["word", "time_ms"]
 
     def next_tuple(self) -> None:
-        self.emit_watermark(5)
+        self.emit(["d", 1004])
+        self.emit_watermark(1005)
+
+
+class DueByGiven(Alarms):
+    """Goes by what its spout gives."""
+
+    timestamp_field = None
+
+    def process_element(self, tup: Any, timestamp_ms: Any) -> None:
+        self.timers.register_event_time_timer(tup.values[1])
 
 
 class ByGiven(Topology):
     words = Gives.spec()
-    alarms = Alarms.spec(inputs={words: Grouping.fields("word")})
+    alarms = DueByGiven.spec(inputs={words: Grouping.fields("word")})
 
 
 class Timed(Topology):
@@ -113,16 +123,32 @@ def test_timers_of_a_batch_are_due_in_the_process_that_goes_on() -> None:
     assert seen == [("a", 6000), ("b", 6500), ("c", 7001)]
 
 
-def test_watermarks_of_a_spout_go_no_further_and_the_log_says_what_to_do(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_watermark_of_a_spout_comes_at_the_end_of_each_batch() -> None:
     plan = compile_topology(topology_of(ByGiven, None, None, {}))
-    (task,) = plan.packing.tasks_of["words"]
-    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
-    runner.begin(0)
-    for _ in range(3):
-        runner.turn(0.0)
-    runner.end(0, False)
-    runner.close()
-    (record,) = caplog.records
-    assert "give the bolts that go by event time a timestamp field" in record.getMessage()
+    (words,), (alarms,) = plan.packing.tasks_of["words"], plan.packing.tasks_of["alarms"]
+    seen.clear()
+    spout = Runner(plan, words, plan.partition_of(1), Printed(io.StringIO(), False))
+    spout.begin(0)
+    spout.turn(0.0)
+    outcome = spout.end(0, False)
+    spout.close()
+    bolt = Runner(plan, alarms, plan.partition_of(1), Printed(io.StringIO(), False))
+    for number, blocks in enumerate((outcome.blocks, _blocks_of_successor(plan, words, outcome))):
+        bolt.begin(number)
+        for _, _, block in blocks:
+            for each in messages(block):
+                bolt.deliver(each)
+        bolt.end(number, False)
+        assert seen == [("d", 1004)]
+    bolt.close()
+
+
+def _blocks_of_successor(plan: Plan, task: int, outcome: Outcome) -> list[Block]:
+    """What another process says in the next batch, in which nothing happens."""
+    successor = Runner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
+    successor.restore(0, outcome.state)
+    successor.begin(1)
+    blocks = successor.end(1, False).blocks
+    successor.close()
+    assert blocks
+    return list(blocks)
