@@ -40,8 +40,9 @@ def topology(source: Any, *readers: type[Any]) -> TopologySpec:
         f"bolt{at}": kind.spec(name=f"bolt{at}", inputs={rows: Grouping.SHUFFLE})
         for at, kind in enumerate(readers)
     }
-    made = type("Read", (Topology,), {"rows": rows, **bolts})
-    return made.to_spec()
+    made: Any = type("Read", (Topology,), {"rows": rows, **bolts})
+    spec: TopologySpec = made.to_spec()
+    return spec
 
 
 ORDERS = {"id": "int", "at": "timestamp"}
@@ -81,7 +82,9 @@ def prepared(sink: Any) -> Any:
 
 
 def test_a_sink_gives_the_rows_in_their_order_with_the_dataframe_s_types() -> None:
-    batches, tuples = (prepared(kind(delegate=None)) for kind in (BatchSink, TupleSink))
+    batches, tuples = (
+        prepared(kind(delegate=SimpleNamespace(logger=None))) for kind in (BatchSink, TupleSink)
+    )
     for at in range(3):
         ids = pa.array([at, None, at + 10], pa.int64())
         batches.process_batch(pa.record_batch({"at": pa.nulls(3), "id": ids}))
@@ -97,7 +100,7 @@ def test_a_sink_gives_the_rows_in_their_order_with_the_dataframe_s_types() -> No
 
 @pytest.mark.parametrize("kind", [BatchSink, TupleSink])
 def test_what_a_dataframe_cannot_hold_is_told_with_its_stream_and_field(kind: Any) -> None:
-    sink = prepared(kind(delegate=None))
+    sink = prepared(kind(delegate=SimpleNamespace(logger=None)))
     if kind is BatchSink:
         sink.process_batch(pa.record_batch({"at": pa.nulls(1), "id": [70_000]}))
     else:
