@@ -25,6 +25,8 @@ PEERS = (
     Peer("bytewax", "word_count_bytewax", share=0.1),
     Peer("bytewax-batch-10000", "word_count_bytewax", ("--batch", "10000"), share=0.2),
     Peer("pathway", "word_count_pathway", share=0.1),
+    Peer("storm", "word_count_storm", share=0.5),
+    Peer("storm-acked", "word_count_storm", ("--acked",), share=0.25, tracked=True),
 )
 COUNTS = {"words": 20_000_000, "windows": 1_000_000}
 TUPLES_SHARE = 0.2
@@ -72,7 +74,7 @@ def words(options: argparse.Namespace) -> list[Contender]:
         share=TUPLES_SHARE,
     )
     peers = [
-        Contender(each.name, partial(each.command, options.peer_python), each.share)
+        Contender(each.name, partial(each.command, options.peer_python), each.share, each.tracked)
         for each in PEERS
         if each.name in options.peers
     ]

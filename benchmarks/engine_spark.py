@@ -1,6 +1,6 @@
-"""One run of the word count by the engine as a query of Spark.
+"""One run of the word count by the engine as a query of Spark, tuple by tuple or by columns.
 
-python -m benchmarks.engine_spark --count 10000000
+python -m benchmarks.engine_spark --count 10000000 --columns
 """
 
 import json
@@ -15,14 +15,18 @@ from heron_spark.options import SparkOptions
 from heron_spark.run import run_on_spark
 from heronpy_compat.loading.load import load_topology
 
-TOPOLOGY = Path(__file__).parent / "topologies" / "spark_word_count.py"
+TOPOLOGIES = Path(__file__).parent / "topologies"
+BY_TUPLES, BY_COLUMNS = "spark_word_count.py", "spark_columnar_words.py"
 REPOSITORY = str(Path(__file__).resolve().parent.parent)
 
 
 def main() -> None:
     """Run it once, check every count, report."""
     parser = workload.count_parser(__doc__, 10_000_000)
-    wanted = workload.sentence_count(parser.parse_args().count)
+    parser.add_argument("--columns", action="store_true", help="by Arrow's record batches")
+    options = parser.parse_args()
+    wanted = workload.sentence_count(options.count)
+    file = TOPOLOGIES / (BY_COLUMNS if options.columns else BY_TUPLES)
     clock, counts = Clock(wanted), Counter[str]()
 
     def report(progress: Any) -> None:
@@ -31,11 +35,11 @@ def main() -> None:
                 counts.update(json.loads(line.partition(" | ")[2]))
         clock.batch_done(sum(fact["emitted"] for fact in progress.facts if fact["spout"]))
 
-    spec = load_topology(str(TOPOLOGY)).with_config({"benchmark.count": wanted})
+    spec = load_topology(str(file)).with_config({"benchmark.count": wanted})
     spec = replace(spec, search_paths=(REPOSITORY, *spec.search_paths))
     # As large as the others' batches from the start, so that all have the same warm-up.
-    options = SparkOptions(master=MASTER, max_batch=BATCH_SENTENCES, batch_secs=60.0)
-    run_on_spark(spec, options, report)
+    how = SparkOptions(master=MASTER, max_batch=BATCH_SENTENCES, batch_secs=60.0)
+    run_on_spark(spec, how, report)
     workload.check_counts(counts, wanted)
     clock.report()
 

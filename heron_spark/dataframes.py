@@ -22,6 +22,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.validation import choices
+from heron_spark.columns import emits_batches
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.in_session import counters
 from heron_spark.job import Job
@@ -112,8 +113,9 @@ def _with_sink(
     topology: TopologySpec, component: str, stream: str, columns: "StructType"
 ) -> TopologySpec:
     """The topology with a last bolt that makes rows of the stream, whose values are checked."""
-    from heron_spark import frame_sink
+    from heron_spark import frame_sink  # it needs pyarrow
 
+    found = topology.by_name[component]
     components = tuple(
         replace(each, outputs=tuple(_typed(one, stream, columns) for one in each.outputs))
         if each.name == component
@@ -124,8 +126,8 @@ def _with_sink(
     sink = ComponentSpec(
         frame_sink.NAME,
         False,
-        frame_sink.CLASS,
-        topology.by_name[component].parallelism,
+        frame_sink.OF_BATCHES if emits_batches(found) else frame_sink.OF_TUPLES,
+        found.parallelism,
         (),
         (InputSpec(component, stream, same),),
         {

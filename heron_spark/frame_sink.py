@@ -1,15 +1,21 @@
-"""The end of a stream that is a DataFrame: its tuples as rows, in blocks that no level takes."""
+"""The end of a stream that is a DataFrame: what comes as rows, in blocks that no level takes.
 
+Tuples are gathered as columns here. Record batches are columns already, and stay what they are.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from heron_core.errors import ComponentError
 from heron_spark.blocks import Block
+from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.bolt.bolt import Bolt
 
 NAME = "__dataframe"
-CLASS = f"{__name__}.FrameSink"
+OF_TUPLES = f"{__name__}.TupleSink"
+OF_BATCHES = f"{__name__}.BatchSink"
 GROUPING = f"{__name__}.SameIndex"
 SCHEMA = "heronpy.dataframe.schema"
 """Config key: the rows' Arrow schema, as bytes."""
@@ -33,9 +39,13 @@ class SameIndex:
         """Always the same one."""
         return self._chosen
 
+    def divide_batch(self, batch: pa.RecordBatch) -> Iterator[tuple[list[int], pa.RecordBatch]]:
+        """All of it."""
+        yield self._chosen, batch
 
-class FrameSink(Bolt):
-    """Collects the rows of a batch."""
+
+class FrameSink:
+    """Collects the rows of a batch of Spark's."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """The schema is settled by the driver."""
@@ -43,13 +53,9 @@ class FrameSink(Bolt):
         self._stream = config[STREAM]
         self._index = context.get_component_tasks(NAME).index(context.get_task_id())
         self._rows: list[Any] = []
+        self._number = 0
+        """Of rows that are in no block."""
         self._blocks: list[Block] = []
-
-    def process(self, tup: Any) -> None:
-        """Keep one row."""
-        self._rows.append(tup.values)
-        if len(self._rows) >= ROWS_PER_BLOCK:
-            self._close_block()
 
     def take_blocks(self) -> list[Block]:
         """The batch's rows; the next batch begins without any."""
@@ -57,30 +63,73 @@ class FrameSink(Bolt):
         blocks, self._blocks = self._blocks, []
         return blocks
 
+    def _keep(self, rows: Any, number: int) -> None:
+        self._rows.append(rows)
+        self._number += number
+        if self._number >= ROWS_PER_BLOCK:
+            self._close_block()
+
     def _close_block(self) -> None:
         if not self._rows:
             return
-        columns = [
-            self._column(field, values)
-            for field, values in zip(self._schema, zip(*self._rows, strict=True), strict=True)
-        ]
-        self._rows = []
+        found, self._rows, self._number = self._columns(self._rows), [], 0
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self._schema) as stream:
-            stream.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+            stream.write_batch(found)
         self._blocks.append((ROWS, self._index, bytes(sink.getvalue())))
+
+    def _columns(self, rows: list[Any]) -> pa.RecordBatch:
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing outlives a batch."""
+        return {}
+
+
+class TupleSink(FrameSink, Bolt):
+    """Takes tuples."""
+
+    def process(self, tup: Any) -> None:
+        """Keep one row."""
+        self._keep(tup.values, 1)
+
+    def _columns(self, rows: list[Any]) -> pa.RecordBatch:
+        columns = [
+            self._column(field, values)
+            for field, values in zip(self._schema, zip(*rows, strict=True), strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _column(self, field: pa.Field, values: Any) -> pa.Array:
         try:
             return pa.array(values, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise ComponentError(
-                f"{self._stream}: field {field.name!r} is declared as {field.type}: {error}"
-            ) from None
+            raise misfit(self._stream, field, error) from None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Nothing outlives a batch."""
-        return {}
+
+class BatchSink(FrameSink, BatchBolt):
+    """Takes record batches of what the stream declares."""
+
+    def process_batch(self, batch: pa.RecordBatch) -> None:
+        """Keep its rows."""
+        self._keep(batch, batch.num_rows)
+
+    def _columns(self, rows: list[Any]) -> pa.RecordBatch:
+        table = pa.Table.from_batches(rows)
+        columns = [self._cast(field, table.column(field.name)) for field in self._schema]
+        found = pa.Table.from_arrays(columns, schema=self._schema)
+        return found.combine_chunks().to_batches()[0]
+
+    def _cast(self, field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        try:
+            return column.cast(field.type)
+        except (pa.ArrowException, ValueError) as error:
+            raise misfit(self._stream, field, error) from None
+
+
+def misfit(stream: str, field: pa.Field, error: Exception) -> ComponentError:
+    """Values that the DataFrame's column cannot have."""
+    return ComponentError(f"{stream}: field {field.name!r} is declared as {field.type}: {error}")
 
 
 def read_block(payload: bytes) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlparse
 from heron_core import validation
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import TopologySpec
+from heron_spark.columns import with_columns
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.session import CURE, check_pandas, is_local
 from heronpy_compat.loading.class_loading import load_class
@@ -66,7 +67,7 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
                 f"{kind} {each.name!r}: {format_error(error)}: a component's class is in the main "
                 "module or in one that this program and the executors import"
             ) from None
-    return compile_topology(_with_search_paths(topology))
+    return compile_topology(_with_search_paths(with_columns(topology)))
 
 
 def _with_search_paths(topology: TopologySpec) -> TopologySpec:

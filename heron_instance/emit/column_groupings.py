@@ -2,7 +2,7 @@
 
 The choice is left to the choosers of routing.py. What is grouped by columns asks them once for each
 distinct key of a batch. A partial key has to look at each row besides, since each choice depends on
-the ones before, and so does a custom grouping, whose code takes one tuple at a time. What does not
+the ones before, and so does a custom grouping whose code takes one tuple at a time. What does not
 depend on values takes slices of the batch as they are.
 """
 
@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heron_core.topology import GroupingKind
 from heron_core.wire.columns import rows_of, values_of
 from heron_instance.emit.output_buffers import OutputBuffer
-from heron_instance.emit.routing import ByFields, ByPartialKey, Choose, KeyedBuffers
+from heron_instance.emit.routing import ByCustom, ByFields, ByPartialKey, Choose, KeyedBuffers
 
 Shares = Iterable[tuple[Sequence[int], pa.RecordBatch]]
 """Tasks, and the rows that each of them gets."""
@@ -26,14 +25,14 @@ FILTERED_MAX = 8
 """Up to so many tasks their rows are filtered one by one; beyond, all are sorted once."""
 
 
-def share_of(choose: Choose, kind: GroupingKind) -> Share:
+def share_of(choose: Choose) -> Share:
     """How the batches of a stream are shared out over a consumer."""
     if isinstance(choose, ByFields):
         return lambda batch: _by_fields(choose, batch)
     if isinstance(choose, ByPartialKey):
         return lambda batch: _by_partial_key(choose, batch)
-    if kind is GroupingKind.CUSTOM:
-        return lambda batch: _by_rows(choose, batch)
+    if isinstance(choose, ByCustom):
+        return lambda batch: _by_custom(choose, batch)
     return lambda batch: [(_tasks(choose(())), each) for each in slices(batch)]
 
 
@@ -65,6 +64,10 @@ def _by_partial_key(choose: ByPartialKey, batch: pa.RecordBatch) -> Shares:
     candidates = [choose.candidates(key) for key in keys]
     chosen = [choose.less_used(candidates[at]).destination for at in rows.to_pylist()]
     return [((task,), part) for task, part in _split(batch, pa.array(chosen, pa.int64()))]
+
+
+def _by_custom(choose: ByCustom, batch: pa.RecordBatch) -> Shares:
+    return choose.divided(batch) if choose.divides_batches else _by_rows(choose, batch)
 
 
 def _by_rows(choose: Choose, batch: pa.RecordBatch) -> Shares:

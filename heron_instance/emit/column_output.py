@@ -128,8 +128,7 @@ class ColumnOutput:
     def _shares_of(self, route: Route) -> list[Share]:
         known = self._shares.get(route.index)
         if known is None:
-            pairs = zip(route.choosers, route.kinds, strict=True)
-            known = self._shares[route.index] = [share_of(*each) for each in pairs]
+            known = self._shares[route.index] = [share_of(each) for each in route.choosers]
         return known
 
     def _into(

@@ -104,6 +104,60 @@ class ByPartialKey:
         return buffer
 
 
+class ByCustom:
+    """Asks the user's own grouping; a new one is made each time that its tasks change."""
+
+    def __init__(
+        self,
+        make: Callable[[list[int]], Any],
+        buffer_to: Callable[[int], OutputBuffer],
+        where: Callable[[str], str],
+    ) -> None:
+        self._make = make
+        self._buffer_to = buffer_to
+        self._where = where
+        self._buffers: dict[int, OutputBuffer] = {}
+        self._grouping: Any = None
+
+    def aim(self, tasks: list[int]) -> None:
+        """These are the tasks from now on."""
+        self._grouping = self._make(list(tasks))
+        self._buffers.clear()
+        self._buffers.update((task, self._buffer_to(task)) for task in tasks)
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
+        chosen = self._grouping.choose_tasks(list(values))
+        try:
+            return [self._buffers[task] for task in chosen]
+        except (TypeError, KeyError):
+            raise self._error(self._unknown("choose_tasks must return a list", chosen)) from None
+
+    @property
+    def divides_batches(self) -> bool:
+        """Whether it has a method for a whole record batch."""
+        return hasattr(self._grouping, "divide_batch")
+
+    def divided(self, batch: Any) -> list[tuple[list[int], Any]]:
+        """What that method makes of a batch: (tasks, their rows), …; ComponentError for tasks that
+        are none, or rows of other columns."""
+        found = []
+        for tasks, rows in self._grouping.divide_batch(batch):
+            chosen = list(tasks)
+            if not set(chosen) <= self._buffers.keys():
+                raise self._error(self._unknown("divide_batch must yield lists", chosen))
+            if not rows.schema.equals(batch.schema):
+                columns, others = (", ".join(each.schema.names) for each in (batch, rows))
+                raise self._error(f"divide_batch must yield rows of {columns}, not of {others}")
+            found.append((chosen, rows))
+        return found
+
+    def _unknown(self, what: str, chosen: object) -> str:
+        return f"{what} of task ids out of {list(self._buffers)}, not {chosen!r}"
+
+    def _error(self, text: str) -> ComponentError:
+        return ComponentError(f"{self._where(type(self._grouping).__name__)}: {text}")
+
+
 def _no_next_buffer() -> OutputBuffer:
     raise AssertionError("a keyed route has no next buffer")
 
@@ -121,8 +175,6 @@ class Route:
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
-        self.kinds: list[GroupingKind] = []
-        """The grouping of each chooser."""
         self.next_buffer: Callable[[], OutputBuffer] | None = None
         """Set when the one consumer is shuffled: the buffer for the next tuple."""
         self.keyed: tuple[int, KeyedBuffers] | None = None
@@ -248,7 +300,6 @@ class Router:
         for consumer, each in topology.consumers.get((self.component.name, spec.name), ()):
             choose, aim = self._chooser(route, consumer, each)
             route.choosers.append(choose)
-            route.kinds.append(each.grouping.kind)
             self._aims.append((route, consumer.name, aim))
         return route
 
@@ -349,30 +400,13 @@ class Router:
     def _custom(
         self, route: Route, consumer: ComponentSpec, custom: bytes | None
     ) -> tuple[Choose, Aim]:
-        """The user's own; a new one is made and prepared each time that its tasks change."""
-        names: list[str] = []
-        grouping: Any = None
-        buffers: dict[int, OutputBuffer] = {}
-
-        def aim(tasks: list[int]) -> None:
-            nonlocal grouping
+        def make(tasks: list[int]) -> Any:
             grouping = load_grouping(custom or b"")
-            names[:] = [type(grouping).__name__]
-            grouping.prepare(self._context, self.component.name, route.spec.name, list(tasks))
-            buffers.clear()
-            buffers.update((task, self.buffer_to(task)) for task in tasks)
+            grouping.prepare(self._context, self.component.name, route.spec.name, tasks)
+            return grouping
 
-        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
-            chosen = grouping.choose_tasks(list(values))
-            try:
-                return [buffers[task] for task in chosen]
-            except (TypeError, KeyError):
-                raise ComponentError(
-                    f"{self._where(route, consumer, names)}: choose_tasks must return a list of "
-                    f"task ids out of {list(buffers)}, not {chosen!r}"
-                ) from None
-
-        return choose, aim
+        choose = ByCustom(make, self.buffer_to, lambda name: self._where(route, consumer, [name]))
+        return choose, choose.aim
 
     def _where(self, route: Route, consumer: ComponentSpec, names: Sequence[str]) -> str:
         grouped = ", ".join(names)

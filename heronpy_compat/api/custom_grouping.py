@@ -16,7 +16,8 @@ class ICustomGrouping:
             def choose_tasks(self, values):
                 return [self.tasks[len(values[0]) % len(self.tasks)]]
 
-    and `inputs={words: Grouping.custom(ByLength())}` in the bolt's spec.
+    and `inputs={words: Grouping.custom(ByLength())}` in the bolt's spec. It may have a method
+    `divide_batch(batch)` for what `emit_batch` sends (docs/COLUMNS.md).
     """
 
     def prepare(

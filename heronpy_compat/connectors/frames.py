@@ -47,6 +47,10 @@ FOR_BATCHES = frozenset(
 )
 """Options of Spark's that only say how much of a table is one batch."""
 
+BY_COLUMNS = "frame.by.columns"
+"""Config key that an engine sets when rows are emitted as record batches; the stream then has
+types."""
+
 
 class HeldFrame:
     """A DataFrame in a component's config; only the process that has its session has the frame."""
@@ -128,7 +132,7 @@ class FrameSpout(TableSpout):
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """As a TableSpout, unless the engine hands rows over; ComponentError where it cannot."""
-        self._is_fed = bool(config.get(FED))
+        self._is_fed, self._by_columns = bool(config.get(FED)), bool(config.get(BY_COLUMNS))
         if self._is_fed:
             rows = config.get(ROWS_PER_TUPLE)
             self._rows_per_tuple = None if rows is None else int(rows)
@@ -140,6 +144,9 @@ class FrameSpout(TableSpout):
 
     def take_rows(self, batch: Any) -> None:
         """Emit the rows of a pyarrow.RecordBatch, in its order."""
+        if self._by_columns:
+            self.emit_batch(batch)
+            return
         rows = rows_of(batch)
         if self._rows_per_tuple is None:
             for values in rows:

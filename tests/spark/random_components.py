@@ -333,6 +333,15 @@ class ByParity:
         return self.tasks[:1] if values[0] % 2 == 0 else self.tasks[1:]
 
 
+class ByParityOfColumns(ByParity):
+    """The same of a whole batch."""
+
+    def divide_batch(self, batch: Any) -> Any:
+        odd = pc.equal(pc.bit_wise_and(batch["number"], 1), 1)
+        yield self.tasks[:1], batch.filter(pc.invert(odd))
+        yield self.tasks[1:], batch.filter(odd)
+
+
 CLASSES: dict[str, type[Any]] = {
     "mix": Mixing,
     "state": Remembering,

@@ -391,7 +391,10 @@ def _readers(part: Sequence[Node], name: str) -> list[str]:
 def _grouping(kind: str, reader: Node) -> Any:
     if kind in ("fields", "partial_key"):
         return getattr(Grouping, kind)("number" if reader.kind == "mix" else "key")
-    return Grouping.custom("random_components.ByParity") if kind == "custom" else _plain(kind)
+    if kind == "custom":
+        grouping = "ByParityOfColumns" if reader.par > 1 else "ByParity"
+        return Grouping.custom(f"random_components.{grouping}")
+    return _plain(kind)
 
 
 def _plain(kind: str) -> int:

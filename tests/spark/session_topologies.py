@@ -4,6 +4,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
+from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import TopologyBuilder
@@ -39,6 +42,28 @@ class Last(Bolt):
     def process(self, tup: Any) -> None:
         """Once each."""
         print(*tup.values)
+
+
+class Doubled(BatchBolt):
+    """Twice each number, and of which type the batch had it."""
+
+    outputs = {"key": "string", "double": "bigint", "was": "string", "at": "timestamp"}
+
+    def process_batch(self, batch: Any) -> None:
+        """Of columns."""
+        number = batch["number"]
+        was = [str(number.type)] * len(number)
+        double = pc.multiply(number.cast("int64"), 2)
+        self.emit_batch({"key": batch["key"], "double": double, "was": was, "at": batch["at"]})
+
+
+def doubled(source: Any, name: str) -> TopologyBuilder:
+    """The source's rows, by key, as columns from one end to the other."""
+    builder = TopologyBuilder(name)
+    spec = source.spec(name="numbers", par=2)
+    builder.add_spec(spec)
+    builder.add_bolt("doubled", Doubled, 2, {spec: Grouping.fields("key")})
+    return builder
 
 
 def totals(source: Any, name: str) -> TopologyBuilder:

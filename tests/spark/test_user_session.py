@@ -1,6 +1,7 @@
 """Topologies in a PySpark program's own session, as queries and as DataFrames."""
 
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +13,13 @@ from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_spark.tables import settings
 from heronpy_compat.connectors.segments import SegmentLog, writers_of
 from heronpy_compat.spark import HeronpySource, dataframe_of, delta_table, run, spout_of, start
-from session_topologies import totals
+from session_topologies import doubled, totals
 from tests.process.process_support import EXAMPLES, until
 
 PROGRAM = EXAMPLES / "spark_session" / "word_counts.py"
 SECS = 240.0
+AT = datetime(2026, 3, 1, 12, 30)
+"""In the session's time zone."""
 
 
 def add_lines(folder: Path, number: int) -> None:
@@ -58,6 +61,15 @@ def test_the_example_is_stopped_and_continued_and_each_row_is_written_once(
     )
 
 
+def timed(frame: Any) -> Any:
+    """Key and number, one of them missing, and a time."""
+    from pyspark.sql import functions
+
+    more = frame.sparkSession.createDataFrame([("none", None)], "key string, n int")
+    number, at = functions.col("n").alias("number"), functions.lit(AT).alias("at")
+    return frame.union(more).select("key", number, at)
+
+
 def test_two_topologies_at_once_in_the_user_s_session(spark: Any, tmp_path: Path) -> None:
     before = dict(spark.conf.getAll)
     frame = spark.createDataFrame([("a", 1), ("b", 2), ("a", 3), ("bad", 4)], "key string, n int")
@@ -79,6 +91,11 @@ def test_two_topologies_at_once_in_the_user_s_session(spark: Any, tmp_path: Path
     rows = dataframe_of(totals(spout_of(frame), "third"), spark, "totals")
     assert not rows.isStreaming
     assert {each["key"]: each["total"] for each in rows.collect()} == ended
+    by_columns = dataframe_of(doubled(spout_of(timed(frame)), "fourth"), spark, "doubled")
+    assert sorted(by_columns.collect()) == [
+        (key, None if number is None else 2 * number, "int32", AT)
+        for key, number in (("a", 1), ("a", 3), ("b", 2), ("bad", 4), ("none", None))
+    ]
     assert dict(spark.conf.getAll) == before
 
 

@@ -1,5 +1,6 @@
 """Batches: what users emit as columns and take as columns, and that nobody else notices."""
 
+import pickle
 import sys
 from array import array
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import pandas
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from instance_support import (
     EPOCH,
@@ -141,6 +143,36 @@ def test_a_batch_goes_where_its_tuples_would(
     statistics = [made.core.statistics() for made in (one_by_one, at_once)]
     assert [each["emitted"] for each in statistics] == [{"default": 200}] * 2
     assert one_by_one.core.outbox.deliveries == at_once.core.outbox.deliveries
+
+
+class Dividing:
+    """A custom grouping that takes a whole batch: odd numbers to the last task."""
+
+    def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, values: Any) -> list[int]:
+        raise AssertionError("it was asked row by row")
+
+    def divide_batch(self, batch: pa.RecordBatch) -> Any:
+        odd = pc.equal(pc.bit_wise_and(batch["number"], 1), 1)
+        key = batch["key"][0].as_py()
+        wrong = batch.select(["number"]) if key == "columns" else batch
+        yield ([99] if key == "tasks" else self.tasks[-1:]), batch.filter(odd)
+        yield self.tasks[:1], wrong.filter(pc.invert(odd))
+
+
+def test_a_custom_grouping_may_take_a_whole_batch() -> None:
+    grouping = GroupingSpec(GroupingKind.CUSTOM, custom=pickle.dumps(Dividing()))
+    made = make(Source, reads(grouping), outputs=[TYPED], tracked=False)
+    for key, complaint in {
+        "tasks": r"by Dividing .*: divide_batch must yield lists of task ids out of .*not \[99\]",
+        "columns": "divide_batch must yield rows of key, number, not of number",
+    }.items():
+        with pytest.raises(ComponentError, match=complaint):
+            made.component.emit_batch({"key": [key] * 2, "number": [1, 2]})
+    made.component.emit_batch({"key": list("abcd"), "number": [1, 2, 3, 5]})
+    assert sorted(sent(made)) == [(2, ["b", 2]), (5, ["a", 1]), (5, ["c", 3]), (5, ["d", 5])]
 
 
 def test_many_tasks_get_their_rows_in_order() -> None:

@@ -1,0 +1,57 @@
+"""Which streams of a topology stay Arrow's columns from one end of a query to the other.
+
+What a BatchBolt emits is one, and the DataFrame that is made of it takes its record batches as they
+are. Rows of a DataFrame that only BatchBolts read are emitted as the record batches that Spark has
+made of them, with the DataFrame's own types; whoever reads tuples gets tuples, as ever.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from heron_core.field_types import UnknownType, fits_of
+from heron_core.topology import DEFAULT_STREAM, ComponentSpec, TopologySpec
+from heron_core.wire.pickled import opened
+from heronpy_compat.api.bolt.batch_bolt import BatchBolt
+from heronpy_compat.connectors import frames, tables
+from heronpy_compat.loading.class_loading import load_class
+
+
+def emits_batches(component: ComponentSpec) -> bool:
+    """Whether it is a BatchBolt, or a spout of `with_columns`."""
+    return bool(component.config.get(frames.BY_COLUMNS)) or _is_batch_bolt(component)
+
+
+def _is_batch_bolt(component: ComponentSpec) -> bool:
+    return issubclass(load_class(component.class_path), BatchBolt)
+
+
+def with_columns(topology: TopologySpec) -> TopologySpec:
+    """The topology with types for the DataFrames whose rows stay columns; its classes, and the
+    DataFrames themselves, are those of this process."""
+    return replace(topology, components=tuple(_fed(topology, each) for each in topology.components))
+
+
+def _fed(topology: TopologySpec, component: ComponentSpec) -> ComponentSpec:
+    if not component.is_spout or frames.FRAME not in component.config:
+        return component
+    config = opened(component.config)
+    readers = [each for each, _ in topology.consumers.get((component.name, DEFAULT_STREAM), ())]
+    columns = config.get(tables.COLUMNS, ())
+    frame = config[frames.FRAME].frame
+    types = () if frame is None or tables.ROWS_PER_TUPLE in config else _types(frame, columns)
+    if not types or not readers or not all(map(_is_batch_bolt, readers)):
+        return component
+    outputs = tuple(replace(each, types=types) for each in component.outputs)
+    return replace(component, outputs=outputs, config={**component.config, frames.BY_COLUMNS: True})
+
+
+def _types(frame: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a DataFrame's columns; none if a stream cannot declare one of them."""
+    known = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
+    found = tuple(known[each] for each in columns)
+    try:
+        for each in found:
+            fits_of(each)
+    except UnknownType:
+        return ()
+    return found
