@@ -4,58 +4,22 @@ A table of *parts* has a row for each group: columns `k0`, `k1`, … are the key
 is kept of the group's rows. Parts of the same group are merged by grouping them once more.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling
-from heron_core.errors import TopologyError
+from heron_core.algorithms.event_windows.column_aggregates import (
+    MERGED_BY,
+    ROWS,
+    Aggregates,
+    Kept,
+)
 
 SLICE = "slice"
 """The column with the beginning of a row's slice."""
-ROWS = "count"
-"""Instead of (column, function): how many rows there are."""
-_KEPT: Mapping[str, tuple[str, ...]] = {
-    "sum": ("sum",),
-    "count": ("count",),
-    "min": ("min",),
-    "max": ("max",),
-    "mean": ("sum", "count"),
-}
-"""What is kept of a group for each function: aggregations of Arrow."""
-_MERGED_BY = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
-
-Aggregates = Mapping[str, tuple[str, str] | str]
-"""Name of the result -> (column, function), or ROWS."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A column of parts."""
-
-    column: str | None
-    """That of the rows that it is made of; None: any."""
-    function: str
-
-
-def kept_columns(aggregates: Aggregates) -> list[Kept]:
-    """The columns `a0`, … that these aggregates need; TopologyError for one that is none."""
-    found: list[Kept] = []
-    for name, what in aggregates.items():
-        if what == ROWS:
-            found.append(Kept(None, "count"))
-            continue
-        column, function = what if isinstance(what, tuple) and len(what) == 2 else ("", "")
-        if not isinstance(column, str) or function not in _KEPT:
-            raise TopologyError(
-                f"aggregate {name!r} is {what!r}: it is (column, function) with one of"
-                f" {', '.join(_KEPT)}, or {ROWS!r}"
-            )
-        found.extend(Kept(column, each) for each in _KEPT[function])
-    return found
 
 
 def results(aggregates: Aggregates, parts: pa.Table) -> dict[str, Any]:
@@ -86,7 +50,7 @@ def merged(tables: Sequence[pa.Table], kept: Sequence[Kept]) -> pa.Table:
         return tables[0]
     # A stream without types has columns as Arrow infers them, batch by batch.
     table = pa.concat_tables(tables, promote_options="permissive")
-    return _grouped(table, _names("k", table), [_MERGED_BY[each.function] for each in kept])
+    return _grouped(table, _names("k", table), [MERGED_BY[each.function] for each in kept])
 
 
 def _grouped(table: pa.Table, by: list[str], functions: Sequence[str]) -> pa.Table:

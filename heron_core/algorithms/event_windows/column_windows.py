@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling, checked_ms
 from heron_core.algorithms.event_windows.changes import Changes, Packed
+from heron_core.algorithms.event_windows.column_aggregates import Aggregates, kept_columns
 from heron_core.algorithms.event_windows.column_groups import (
     SLICE,
-    Aggregates,
     by_slice,
-    kept_columns,
     keys_of,
     merged,
     parts_of,

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling
+from heron_core.algorithms.event_windows.column_aggregates import Aggregates, kept_columns
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK
 from heron_core.algorithms.event_windows.values import Output, Result
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.validation import choices
 from heronpy_compat.api.bolt.batch_bolt import BatchBolt
@@ -21,7 +22,6 @@ from heronpy_compat.api.stream import Stream
 if TYPE_CHECKING:
     from pyarrow import Array, RecordBatch
 
-    from heron_core.algorithms.event_windows.column_groups import Aggregates
     from heron_core.algorithms.event_windows.column_windows import ColumnWindows
 
 
@@ -88,12 +88,12 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
     alone is that of rows. The results have the columns of `key_fields`, `start_ms`, `end_ms` and
     one for each aggregate; `outputs` selects from them by name. The late stream has to declare
     types, too: it gets the columns of the late rows. All else is as of KeyedWindowBolt, but that
-    `timestamp` and `key` return a column and columns.
+    `timestamp` and `key` return a column and columns, and `values` a frame.
     """
 
     auto_ack = auto_anchor = auto_fail = False
     needed_package = ("pyarrow", "a BatchWindowBolt")
-    aggregates: "Aggregates" = {}
+    aggregates: Aggregates = {}
     _windows: "ColumnWindows"
 
     @classmethod
@@ -110,6 +110,10 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
                 f"class {cls.__name__} has no aggregates, as in"
                 ' aggregates = {"total": ("price", "sum"), "orders": "count"}'
             )
+        try:
+            kept_columns(cls.aggregates)
+        except TopologyError as error:
+            return f"class {cls.__name__}: {error}"
         return None
 
     @classmethod
@@ -121,18 +125,26 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
                 f"late rows are to go to stream {late!r}, which is not declared: add"
                 f' Stream({{"time_ms": "bigint", …}}, name={late!r}) to its outputs'
             )
-        untyped = {
-            each.stream_id if isinstance(each, Stream) else DEFAULT_STREAM
+        declared = [
+            each if isinstance(each, Stream) else Stream([each])
             for each in checked_outputs(cls.__name__, getattr(cls, "outputs", ()))
-            if not isinstance(each, Stream) or not each.types
-        }
-        for name in (DEFAULT_STREAM, late):
-            if name in untyped:
+        ]
+        for each in declared:
+            if each.stream_id in (DEFAULT_STREAM, late) and not each.types:
                 return (
-                    f"class {cls.__name__}: its stream {name!r} gets batches, so its fields need"
-                    ' types, as in outputs = {"shop": "string", "total": "bigint"}'
+                    f"class {cls.__name__}: its stream {each.stream_id!r} gets batches, so its"
+                    ' fields need types, as in outputs = {"shop": "string", "total": "bigint"}'
+                )
+            if each.stream_id == DEFAULT_STREAM and (left := set(each.fields) - cls._results()):
+                return (
+                    f"class {cls.__name__}: no result is called {min(left)!r};"
+                    f" {choices('results', min(left), sorted(cls._results()))}"
                 )
         return None
+
+    @classmethod
+    def _results(cls) -> set[str]:
+        return {*cls.key_fields, "start_ms", "end_ms", *cls.aggregates}
 
     def made_runner(
         self, clock: EventClock, settings: EventTimeSettings, by_event_time: bool
@@ -157,6 +169,11 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
             runner.process_batch(tup, lambda now_ms: self._add(tup, batch, now_ms))
         else:
             self.ack(tup)
+
+    def values(self, result: Result) -> Any:
+        """What is emitted of a window: its results by name, the columns `result.value`, if this is
+        not overridden; None emits nothing."""
+        return result.value
 
     def _add(self, tup: Any, batch: "RecordBatch", now_ms: int) -> list[Output]:
         import pyarrow as pa
@@ -227,4 +244,6 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
         for name, time_ms in zip(("start_ms", "end_ms"), result.window, strict=True):
             columns[name] = pa.repeat(time_ms, parts.num_rows)
         columns |= results(self.aggregates, parts)
-        self.emit_batch(columns, anchors=[each.tuple for each in anchors])
+        frame = self.values(Result(None, result.window, columns, result.firing, result.number))
+        if frame is not None:
+            self.emit_batch(frame, anchors=[each.tuple for each in anchors])
