@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 
 from heron_core.algorithms.event_windows.aggregates import AggregateBase
+from heron_core.algorithms.event_windows.column_windows import ColumnWindows
+from heron_core.algorithms.event_windows.values import Result
 from heronpy_compat import Stream
 from heronpy_compat.windows import BatchWindowBolt, KeyedWindowBolt, Sliding, Tumbling
 
@@ -143,7 +145,7 @@ class Side:
 
 def random_rows(rng: Random, at: int) -> list[list[Any]]:
     """Some rows about that time."""
-    users: list[str | None] = ["a", "b", None] if rng.random() < 0.5 else ["a"]
+    users: list[str | None] = ["a", f"at {at}", None] if rng.random() < 0.5 else ["a"]
     return [
         [rng.choice(users), rng.randint(1, 2), at + rng.randint(-15, 15), rng.choice([None, 1, 7])]
         for _ in range(rng.choice([1, 2, 20]))
@@ -198,6 +200,8 @@ def run(rng: Random, rows: Side, batches: Side, attributes: dict[str, Any]) -> N
     for side in (rows, batches):
         side.bolt.on_finish()
     compare(rows, batches, attributes)
+    batches.save()
+    assert not [key for key, kept in batches.saved.items() if kept is not None], "saved for ever"
     acked = Counter(rows.acked)
     assert all(acked[number] == size for number, size in sizes.items())
     assert all(batches.acked.count(number) == 1 for number in sizes)
@@ -219,3 +223,22 @@ def compare(rows: Side, batches: Side, attributes: dict[str, Any]) -> None:
     if attributes["allowed_lateness_ms"] == 0:  # else a tuple corrects a result, and a batch does
         assert Counter(rows.results) == Counter(batches.results), attributes
     assert rows.late == batches.late, attributes
+
+
+def test_what_an_instance_has_shown_no_other_shows_again() -> None:
+    """It is saved with the key, which goes on with an instance that is not as far."""
+    first, other = (ColumnWindows(Sliding(20, 10), {"rows": "count"}) for _ in range(2))
+    starts, late = first.starts(pa.array([5]))
+    assert late is None
+    first.add([pa.array(["a"])], {}, starts, ())
+    saved = dict(first.changes().keys)
+    assert windows_of(first.advance_watermark(10)) == [(-10, 10)]
+    saved |= first.changes().keys
+    other.restore(0, saved.items())  # type: ignore[arg-type]
+    assert windows_of(other.advance_watermark(10)) == []
+    assert windows_of(other.advance_watermark(20)) == [(0, 20)]
+    assert (other.rows, other.open_windows) == (0, 0)
+
+
+def windows_of(outputs: Any) -> list[tuple[int, int]]:
+    return [tuple(each.window) for each in outputs if isinstance(each, Result)]
