@@ -175,7 +175,7 @@ def test_batches_have_the_windows_of_their_rows(is_sliding: bool) -> None:
             "window": random_window(rng, is_sliding),
             "key_fields": rng.choice([[], ["user"], ["page", "user"]]),
             "lag_ms": rng.choice([0, 5, 30]),
-            "allowed_lateness_ms": rng.choice([0, 0, 10]),
+            "allowed_lateness_ms": rng.choice([0, 10, 60]),
         }
         rows, batches = Side(ByRow, attributes), Side(ByBatch, attributes)
         run(rng, rows, batches, attributes)
@@ -191,7 +191,7 @@ def run(rng: Random, rows: Side, batches: Side, attributes: dict[str, Any]) -> N
         for each in some:
             rows.bolt.process(Tup(f"{number}", each))
         batches.bolt.process(Tup(f"{number}", batch_of(some)))
-        what = rng.choice(["", "tick", "tick", "save", "restart", "sources finish"])
+        what = rng.choice(["", "tick", "tick", "save", "save", "restart", "sources finish"])
         for side in (rows, batches):
             tell(side, what)
         compare(rows, batches, attributes)
