@@ -30,11 +30,8 @@ class Program:
     def __init__(self, folder: Path, broker: KafkaBroker, topic: str, jars: Path) -> None:
         self._folder = folder
         self._words = [sys.executable, str(PROGRAM), broker.address, topic, str(folder)]
-        # Hadoop and Scala are Spark's own.
-        named = [each for each in jars.glob("*.jar") if not each.name.startswith(("had", "scala-"))]
-        options = (
-            f"--master local[2] --conf spark.ui.enabled=false --jars {','.join(map(str, named))}"
-        )
+        named = ",".join(map(str, jars.glob("*.jar")))
+        options = f"--master local[2] --conf spark.ui.enabled=false --jars {named}"
         self._variables = {
             **os.environ,
             "JAVA_HOME": str(Path(find_java()).resolve().parents[1]),
