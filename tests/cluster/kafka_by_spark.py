@@ -5,6 +5,7 @@ python kafka_by_spark.py ADDRESS TOPIC FOLDER
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -22,7 +23,7 @@ records = reader.option("maxOffsetsPerTrigger", 50).load()
 class Parity(Bolt):
     outputs = {"parity": "bigint", "number": "bigint"}
 
-    def process(self, tup):
+    def process(self, tup: Any) -> None:
         number = int(tup["text"])
         self.emit([number % 2, number])
 
@@ -31,7 +32,7 @@ class Sums(Bolt):
     outputs = {"parity": "bigint", "number": "bigint", "seen": "bigint"}
     seen = value_state(default=0)
 
-    def process(self, tup):
+    def process(self, tup: Any) -> None:
         self.seen.put(self.seen.get() + 1)
         self.emit([tup["parity"], tup["number"], self.seen.get()])
 

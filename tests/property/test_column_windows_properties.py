@@ -241,4 +241,4 @@ def test_what_an_instance_has_shown_no_other_shows_again() -> None:
 
 
 def windows_of(outputs: Any) -> list[tuple[int, int]]:
-    return [tuple(each.window) for each in outputs if isinstance(each, Result)]
+    return [(*each.window,) for each in outputs if isinstance(each, Result)]

@@ -78,11 +78,9 @@ class Windows(BatchWindowBolt):
     window = Tumbling(1000)
     aggregates = {"words": "count"}
 
-    def values(self, result: Any) -> None:
-        found = zip(
-            result.value["word"].to_pylist(), result.value["words"].to_pylist(), strict=True
-        )
-        seen.extend(found)
+    def values(self, result: Any) -> Any:
+        columns = [result.value[name].to_pylist() for name in ("word", "words")]
+        seen.extend(zip(*columns, strict=True))
 
 
 class Windowed(Topology):
