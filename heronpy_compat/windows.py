@@ -18,6 +18,7 @@ from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
 from heron_core.algorithms.event_windows.values import Firing as Firing
 from heron_core.state.timer_service import TimeDomain as TimeDomain
 from heron_core.state.timer_service import Timer as Timer
+from heronpy_compat.api.bolt.batch_window_bolt import BatchWindowBolt as BatchWindowBolt
 from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt as KeyedProcessBolt
 from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
 from heronpy_compat.api.bolt.windowed_bolt import TupleWindow as TupleWindow

@@ -1,7 +1,7 @@
 """Sums by key and second of event time: a spout, and two bolts grouped by the key.
 
 Config: `benchmark.count` events. One topology sends tuples, which a KeyedWindowBolt takes, one
-batches. Both go by the spout's watermarks and report the sums of their windows at the end.
+batches, which a BatchWindowBolt takes. Both report the sums of their windows at the end.
 """
 
 from typing import Any
@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.reports import COUNT_KEY, report
-from heronpy_compat import BatchBolt, Grouping, Spout, Topology
-from heronpy_compat.windows import KeyedWindowBolt, Tumbling
+from heronpy_compat import Grouping, Spout, Topology
+from heronpy_compat.windows import BatchWindowBolt, KeyedWindowBolt, Tumbling
 
 KEYS = 1000
 EVENTS_PER_MS = 10
@@ -130,39 +130,31 @@ class Windows(KeyedWindowBolt):
         _report(self)
 
 
-class WindowBatches(BatchBolt):
-    """The same by columns: a batch is summed by key and window, then added to what there is."""
+class WindowBatches(BatchWindowBolt):
+    """The same by columns."""
 
     outputs = {"key": "bigint", "start_ms": "bigint", "total": "bigint"}
+    key_fields = ["key"]
+    timestamp_field = "time_ms"
+    window = Tumbling(WINDOW_MS)
+    aggregates = {"total": ("value", "sum"), "events": "count"}
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Nothing is summed."""
+        super().initialize(config, context)
         self.config, self.windows, self.total, self.number = config, 0, 0, 0
-        self.open: dict[int, list[pa.Table]] = {}
 
-    def process_batch(self, batch: pa.RecordBatch) -> None:
-        """Some events."""
-        time_ms = batch["time_ms"]
-        start_ms = pc.subtract(time_ms, _modulo(time_ms, WINDOW_MS))
-        table = pa.table([batch["key"], batch["value"], start_ms], ["key", "value", "start_ms"])
-        sums = table.group_by(["start_ms", "key"]).aggregate([("value", "sum"), ("value", "count")])
-        for start in sums["start_ms"].unique().to_pylist():
-            part = sums.filter(pc.equal(sums["start_ms"], start))
-            self.open.setdefault(start, []).append(part)
-
-    def on_watermark(self, watermark_ms: int) -> None:
-        """Windows that end by then are complete."""
-        for start in sorted(each for each in self.open if each + WINDOW_MS <= watermark_ms):
-            parts = pa.concat_tables(self.open.pop(start))
-            sums = [("value_sum", "sum"), ("value_count", "sum")]
-            found = parts.group_by(["start_ms", "key"]).aggregate(sums)
-            self.windows += found.num_rows
-            self.total += pc.sum(found["value_sum_sum"]).as_py()
-            self.number += pc.sum(found["value_count_sum"]).as_py()
-            self.emit_batch(found.rename_columns(["start_ms", "key", "total", "number"]))
+    def values(self, result: Any) -> Any:
+        """One more window is complete, of each key."""
+        found = result.value
+        self.windows += len(found["total"])
+        self.total += pc.sum(found["total"]).as_py()
+        self.number += pc.sum(found["events"]).as_py()
+        return found
 
     def on_finish(self) -> None:
-        """All windows are complete."""
+        """The last ones are, too."""
+        super().on_finish()
         _report(self)
 
 

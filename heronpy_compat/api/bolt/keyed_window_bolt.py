@@ -171,18 +171,24 @@ class KeyedWindowBolt(EventWindowBolt):
         name = _name(self, context)
         if settings.field is not None and not has_own_time:
             self.timestamp = field_of(name, settings.field)  # type: ignore[method-assign,assignment]
-        operator = WindowOperator(
-            self.window, AnchoredAggregate(self.aggregate), self.trigger,
-            lateness_ms=settings.lateness_ms,
-        )  # fmt: skip
         clock = EventClock(
             name, settings, context, self.window_clock, self._timestamp, self.watermarks
         )
         by_event_time = settings.field is not None or has_own_time
-        self.runner = WindowRunner(self, operator, clock, settings, self._show, by_event_time)
+        self.runner = self.made_runner(clock, settings, by_event_time)
         self._indexes: dict[tuple[str, str], list[int]] = {}
         request_ticks(context, settings, self.trigger)
         self.restore_windows()
+
+    def made_runner(
+        self, clock: EventClock, settings: EventTimeSettings, by_event_time: bool
+    ) -> WindowRunner:
+        """What runs the windows."""
+        operator = WindowOperator(
+            self.window, AnchoredAggregate(self.aggregate), self.trigger,
+            lateness_ms=settings.lateness_ms,
+        )  # fmt: skip
+        return WindowRunner(self, operator, clock, settings, self._show, by_event_time)
 
     def timestamp(self, tup: Any) -> int:
         """Milliseconds since 1970 of an event; by default those in `timestamp_field`."""

@@ -16,7 +16,7 @@ from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import Topology
-from heronpy_compat.windows import KeyedProcessBolt, Timer
+from heronpy_compat.windows import BatchWindowBolt, KeyedProcessBolt, Timer, Tumbling
 
 seen: list[tuple[Any, int]] = []
 
@@ -79,6 +79,25 @@ class Timed(Topology):
     alarms = Alarms.spec(inputs={words: Grouping.fields("word")})
 
 
+class Windows(BatchWindowBolt):
+    """Its results are seen as columns."""
+
+    outputs = {"word": "string", "words": "bigint"}
+    key_fields = ["word"]
+    timestamp_field = "time_ms"
+    window = Tumbling(1000)
+    aggregates = {"words": "count"}
+
+    def values(self, result: Any) -> Any:
+        columns = [result.value[name].to_pylist() for name in ("word", "words")]
+        seen.extend(zip(*columns, strict=True))
+
+
+class Windowed(Topology):
+    words = Words.spec(optional_outputs=["time_ms"])
+    windows = Windows.spec(inputs={words: Grouping.fields("word")})
+
+
 class Batches(Topology):
     words = Words.spec()
     count = BatchCount.spec(inputs={words: Grouping.fields("word")})
@@ -121,6 +140,24 @@ def test_timers_of_a_batch_are_due_in_the_process_that_goes_on() -> None:
     successor.end(2, True)
     successor.close()
     assert seen == [("a", 6000), ("b", 6500), ("c", 7001)]
+
+
+def test_windows_of_batches_are_complete_in_the_process_that_goes_on() -> None:
+    plan = compile_topology(topology_of(Windowed, None, None, {}))
+    (task,) = plan.packing.tasks_of["windows"]
+    seen.clear()
+    state: Any = None
+    for batch, rows in enumerate(([("a", 5), ("b", 900), ("a", 800)], [("a", 700), ("c", 1000)])):
+        runner = Runner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
+        if state is not None:
+            runner.restore(batch - 1, state)
+        runner.begin(batch)
+        body = array_of([packer()(list(each)) for each in rows])
+        runner.deliver([header(Kind.DATA, 0, 1, task, len(rows)), body])
+        state = runner.end(batch, False).state
+        runner.driver.component.users_object.runner.tick()
+        runner.close()
+    assert sorted(seen) == [("a", 3), ("b", 1)]
 
 
 def test_a_watermark_of_a_spout_comes_at_the_end_of_each_batch() -> None:

@@ -365,3 +365,29 @@ def test_columns_count_what_tuples_count(tmp_path: Path, fresh_imports: None) ->
             stream = "top" if name == "word_count" else "default"
             found.append(dict(tester.values("count", stream=stream)))
     assert found[0] == found[1] == {"storm": 27, "heron": 18, "once": 1}
+
+
+def test_features_of_sensors_are_those_of_all_readings(fresh_imports: None) -> None:
+    """Frames of polars emitted, read and windowed against one frame of all readings."""
+    import polars
+
+    path, readings = str(EXAMPLES / "sensor_features.py"), 2_500
+    with TopologyTester(path, config={"sensor.readings": readings}) as tester:
+        tester.run_spouts()
+        tester.finish()
+        fields = ["sensor", "time_ms", "fahrenheit", "discomfort"]
+        clean = polars.DataFrame(tester.values("clean"), schema=fields, orient="row")
+        found = sorted(tester.values("features"))
+    assert len(clean) == readings - readings // 100
+    expected = (
+        clean.group_by("sensor", start=polars.col("time_ms") // 60_000 * 60_000)
+        .agg(
+            n=polars.len(),
+            mean=polars.col("fahrenheit").mean(),
+            most=polars.col("discomfort").max(),
+        )
+        .sort("sensor", "start")
+    )
+    assert len(found) == 5 * -(-readings // 60) == len(expected)
+    for row, wanted in zip(found, expected.rows(), strict=True):
+        assert row == pytest.approx(list(wanted))

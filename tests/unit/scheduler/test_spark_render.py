@@ -8,6 +8,7 @@ from scheduler.backends.spark.masters import parse_master
 from scheduler.backends.spark.render import (
     IDLE_SECS,
     DriverOptions,
+    check_image,
     parsed_settings,
     settings,
     slots_each,
@@ -120,6 +121,18 @@ def test_the_line_for_yarn() -> None:
         " --conf spark.ui.showConsoleProgress=false"
         " pyspark-shell"
     )
+
+
+def test_kubernetes_is_told_which_image_to_start() -> None:
+    """Before anything is started or printed: without one, no line for Kubernetes works."""
+    master, image = (
+        parse_master("k8s://https://cluster:6443", 4),
+        "spark.kubernetes.container.image",
+    )
+    with pytest.raises(UsageError, match=f"needs an image with .*--spark-config {image}="):
+        check_image(master, DriverOptions(master.text))
+    check_image(master, DriverOptions(master.text, config=((image, "spark:4"),)))
+    check_image(parse_master("yarn", 4), DriverOptions("yarn"))
 
 
 def test_the_user_s_settings_win() -> None:

@@ -13,6 +13,7 @@ from heron_core.errors import StateError
 from heron_core.state.description import contents_of
 from heron_core.state.parts import KeyRange, Part, Parts, encode_parts
 from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.bolt.batch_window_bolt import BatchWindowBolt
 from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt
 from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt
@@ -64,6 +65,15 @@ class SlidingByAd(ByAd):
 
 class SessionsByAd(ByAd):
     window = Session(60)
+
+
+class BatchesByAd(BatchWindowBolt):
+    outputs = {"ad": "string", "start_ms": "bigint", "end_ms": "bigint", "clicks": "bigint"}
+    key_fields = ["ad"]
+    timestamp_field = "time_ms"
+    window: Any = Sliding(100, 30)
+    lag_ms = LAG
+    aggregates = {"clicks": "count"}
 
 
 class KeptOpen(SlidingByAd):
@@ -173,6 +183,7 @@ def results(
         (SlidingByAd, {}, 1),
         (SessionsByAd, {}, 1),
         (KeptOpen, {}, 1),
+        (BatchesByAd, {}, 1),
         (Slid, {**SLID, **BY_TIME}, 30),
         (Storms, {**STORMS, **BY_TIME}, 1),
     ],

@@ -1,0 +1,290 @@
+"""ColumnWindows: what WindowOperator does with events, with record batches; Arrow does the work.
+
+Rows are aggregated by slice and key when they come, and the slices of a window by key when it is
+complete. Nothing is done row by row or key by key, except for a checkpoint: what is saved of a key
+is saved as by WindowOperator, so that instances can divide the keys among them.
+
+What is kept: for each slice, tables with a row for each key (at most PARTS_MAX of them, then they
+become one), until the watermark passes the end of its last window and the allowed lateness; at most
+ROWS_MAX rows of all slices.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling, checked_ms
+from heron_core.algorithms.event_windows.changes import Changes, Packed
+from heron_core.algorithms.event_windows.column_aggregates import Aggregates, kept_columns
+from heron_core.algorithms.event_windows.column_groups import (
+    SLICE,
+    by_slice,
+    keys_of,
+    merged,
+    parts_of,
+    slice_starts,
+)
+from heron_core.algorithms.event_windows.panes import hashable
+from heron_core.algorithms.event_windows.timers import Timers
+from heron_core.algorithms.event_windows.values import (
+    END_OF_TIME,
+    NO_WATERMARK,
+    Dropped,
+    Firing,
+    Output,
+    Result,
+    TimeWindow,
+)
+from heron_core.errors import ComponentError
+
+PARTS_MAX = 16
+"""Tables of a slice: merging them costs more the more often it is done, keeping them memory."""
+ROWS_MAX = 10_000_000
+"""About 400 MB of three numbers each. More is a watermark that stands still, or a key that is
+different for each event."""
+
+_FIRE, _DROP = 0, 1
+_Key = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Slice:
+    """The rows of one slice."""
+
+    parts: list[pa.Table] = field(default_factory=list)
+    held: list[Any] = field(default_factory=list)
+    """What is to be let go with it: batches that wait for their acks."""
+
+
+class ColumnWindows:
+    """Windows of one kind, for a WindowRunner; the value of a Result is (parts, what is held)."""
+
+    def __init__(
+        self, assigner: Tumbling | Sliding, aggregates: Aggregates, *, lateness_ms: int = 0
+    ) -> None:
+        self._assigner = assigner
+        self._kept = kept_columns(aggregates)
+        self._lateness_ms = checked_ms("the allowed lateness", lateness_ms, 0)
+        self._slices: dict[int, Slice] = {}
+        self._timers = Timers()
+        self._touched: list[pa.Table] | None = None
+        """Parts whose keys have changed since `changes`; None: all have."""
+        self._shown: dict[_Key, int] = {}
+        """Of keys that another instance has left here: up to when it has shown their windows, as
+        far as that is behind the watermark."""
+        self.rows = 0
+        """Of the parts of all slices."""
+        self.watermark_ms = NO_WATERMARK
+
+    @property
+    def columns(self) -> set[str]:
+        """Those of the rows that are aggregated."""
+        return {each.column for each in self._kept if each.column is not None}
+
+    @property
+    def open_windows(self) -> int:
+        """0 if none is open."""
+        return len(self._slices)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def starts(self, times: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+        """The slice of each row, and which rows are late; None if none is."""
+        starts = slice_starts(self._assigner, times)
+        late = [each for each in pc.unique(starts).to_pylist() if self._is_past(each)]
+        return starts, pc.is_in(starts, value_set=pa.array(late, pa.int64())) if late else None
+
+    def add(
+        self, keys: Sequence[Any], values: Mapping[str, Any], starts: pa.Array, held: Sequence[Any]
+    ) -> list[Output]:
+        """Rows that are not late; `held` is let go when no later result is made of them."""
+        columns = [(each, values.get(each.column or "")) for each in self._kept]
+        late: dict[TimeWindow, list[pa.Table]] = {}
+        for start, part in by_slice(parts_of(keys, columns, starts)):
+            self._add_to_slice(start, part, held)
+            for window in self._assigner.windows(start):
+                if window.end_ms <= self.watermark_ms < self._drop_ms(window.end_ms):
+                    late.setdefault(window, []).append(part)
+                elif self._shown:
+                    late.setdefault(window, []).append(self._of_shown(part, window.end_ms))
+        outputs: list[Output] = []
+        for window in sorted(late):
+            keys_there = {key for part in late[window] for key in keys_of(part)}
+            if keys_there:
+                self._fire(window, outputs, keys_there)
+        return outputs
+
+    def _add_to_slice(self, start: int, part: pa.Table, held: Sequence[Any]) -> None:
+        if self.rows + part.num_rows > ROWS_MAX:
+            raise ComponentError(
+                f"{self.rows} rows of keys and windows are open, and {ROWS_MAX} are the limit: does"
+                " the watermark advance, and do the keys repeat?"
+            )
+        if start not in self._slices:
+            self._open(start)
+        found = self._slices[start]
+        found.parts.append(part)
+        found.held.extend(held)
+        self.rows += part.num_rows
+        self._touch(part)
+        if len(found.parts) >= PARTS_MAX:
+            self._merge(found)
+
+    def _merge(self, found: Slice) -> pa.Table:
+        """Its parts, as one from now on."""
+        self.rows -= sum(each.num_rows for each in found.parts)
+        found.parts = [merged(found.parts, self._kept)]
+        self.rows += found.parts[0].num_rows
+        return found.parts[0]
+
+    def _open(self, start: int) -> None:
+        self._slices[start] = Slice()
+        for window in self._assigner.windows(start):
+            if window.end_ms > self.watermark_ms:
+                self._timers.add(window.end_ms, (_FIRE, window))
+        last_end_ms = self._assigner.last_end_ms(self._assigner.cell(start))
+        self._timers.add(self._drop_ms(last_end_ms), (_DROP, start))
+
+    def _is_past(self, start: int) -> bool:
+        last_end_ms = self._assigner.last_end_ms(self._assigner.cell(start))
+        return self._drop_ms(last_end_ms) <= self.watermark_ms
+
+    def _drop_ms(self, end_ms: int) -> int:
+        return min(end_ms + self._lateness_ms, END_OF_TIME)
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def advance_watermark(self, watermark_ms: int) -> list[Output]:
+        """No row below `watermark_ms` is expected any more; one that goes back is ignored."""
+        outputs: list[Output] = []
+        if watermark_ms > self.watermark_ms:
+            self.watermark_ms = watermark_ms
+            self._show_until(watermark_ms, outputs)
+            if self._shown:
+                shown = self._shown.items()
+                self._shown = {key: end for key, end in shown if end > watermark_ms}
+        return outputs
+
+    def _show_until(self, end_ms: int, outputs: list[Output]) -> None:
+        for _, due in self._timers.due(end_ms):
+            for what, which in sorted(due):
+                if what == _FIRE:
+                    self._fire(which, outputs)
+                else:
+                    outputs.append(self._drop(which))
+
+    def advance_time(self, now_ms: int) -> list[Output]:
+        """Nothing waits for processing time."""
+        return []
+
+    def finish(self) -> list[Output]:
+        """The end of the input: every window is complete."""
+        return self.advance_watermark(END_OF_TIME)
+
+    def show_open(self) -> list[Output]:
+        """As of WindowOperator: a replay of what has failed opens its windows again."""
+        outputs: list[Output] = []
+        self._show_until(END_OF_TIME, outputs)
+        return outputs
+
+    def complete_open(self) -> list[Output]:
+        """The open windows get nothing more: they are complete, and what comes for them is late."""
+        last = self._timers.last_ms()
+        return [] if last is None else self.advance_watermark(last)
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _fire(
+        self, window: TimeWindow, outputs: list[Output], only: set[_Key] | None = None
+    ) -> None:
+        """The window's result, of some keys or of all that no other instance has shown it of."""
+        starts = [each for each in sorted(self._slices) if window.start_ms <= each < window.end_ms]
+        if not starts:
+            return
+        tables = [part for each in starts for part in self._slices[each].parts]
+        parts = merged(tables, self._kept)
+        if only is not None:
+            parts = _chosen(parts, [key in only for key in keys_of(parts)])
+        elif self._shown:
+            shown = [self._shown.get(key, NO_WATERMARK) for key in keys_of(parts)]
+            parts = _chosen(parts, [each < window.end_ms for each in shown])
+        if parts.num_rows:
+            self._touch(parts)
+            held = [each for start in starts for each in self._slices[start].held]
+            firing = Firing.ON_TIME if only is None else Firing.LATE
+            outputs.append(Result(None, window, (parts, held), firing, 1))
+
+    def _of_shown(self, part: pa.Table, end_ms: int) -> pa.Table:
+        """The rows whose key's windows up to `end_ms` were shown by another instance."""
+        shown = [self._shown.get(key, NO_WATERMARK) for key in keys_of(part)]
+        return _chosen(part, [each >= end_ms for each in shown])
+
+    def _drop(self, start: int) -> Dropped:
+        found = self._slices.pop(start)
+        for part in found.parts:
+            self.rows -= part.num_rows
+            self._touch(part)
+        return Dropped((None, found.held))
+
+    # --- checkpoints ------------------------------------------------------------------------------
+
+    def _touch(self, part: pa.Table) -> None:
+        if self._touched is not None:
+            self._touched.append(part)
+
+    def changes(self) -> Changes:
+        """What is kept of each key that has changed since the last call, the first time of all."""
+        is_all = self._touched is None
+        changed = {key for part in self._touched or () for key in keys_of(part)}
+        found: dict[Hashable, Packed | None] = dict.fromkeys(changed)
+        for start, each in self._slices.items():
+            parts = self._merge(each)
+            for key, values in zip(keys_of(parts), _kept_of(parts), strict=True):
+                if is_all or key in changed:
+                    kept = found.get(key)
+                    if kept is None:
+                        kept = found[key] = [self._shown.get(key, self.watermark_ms), []]
+                    kept[1].append([start, *values])
+        self._touched = []
+        return Changes(is_all, found)
+
+    def forget_changes(self) -> None:
+        """What `changes` gave was not saved: all of it is to be saved the next time."""
+        self._touched = None
+
+    def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
+        """Keep what `changes` gave, of one instance or of several; `watermark_ms` is that of the
+        slowest."""
+        self._slices.clear()
+        self._timers.clear()
+        self._shown.clear()
+        self.rows, self.watermark_ms = 0, watermark_ms
+        rows: list[Any] = []
+        for packed_key, (shown_ms, kept) in keys:
+            key: Any = hashable(packed_key)
+            if shown_ms > watermark_ms:
+                self._shown[key] = shown_ms
+            rows.extend([start, *key, *values] for start, *values in kept)
+        if rows:
+            self._restore_rows(rows)
+        self._touched = []
+
+    def _restore_rows(self, rows: list[Any]) -> None:
+        columns = list(map(list, zip(*rows, strict=True)))
+        keys = len(columns) - 1 - len(self._kept)
+        names = [f"k{at}" for at in range(keys)] + [f"a{at}" for at in range(len(self._kept))]
+        table = pa.table(dict(zip([SLICE, *names], columns, strict=True)))
+        for start, part in by_slice(table):
+            self._add_to_slice(start, part, ())
+
+
+def _chosen(parts: pa.Table, which: list[bool]) -> pa.Table:
+    return parts.filter(pa.array(which, pa.bool_()))
+
+
+def _kept_of(parts: pa.Table) -> list[Any]:
+    columns = [parts[each].to_pylist() for each in parts.column_names if each[0] == "a"]
+    return list(zip(*columns, strict=True))
