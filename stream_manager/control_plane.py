@@ -110,6 +110,8 @@ class ControlPlane:
                 | messages.InstanceFailed()
                 | messages.CheckpointFailed()
                 | messages.RestoreFailed()
+                | messages.TraceReport()
+                | messages.TuplesSampled()
             ):
                 out.append(events.ToMaster(message))
 
@@ -202,8 +204,8 @@ class ControlPlane:
                     self._state.send_control(task, trigger, out)
             case messages.CheckpointCompleted() as completed:
                 self._send_to_all(completed, out)
-            case messages.FinishBolts(tasks):
-                self._finish(set(tasks) & self._state.queues.keys(), out)
+            case messages.FinishBolts() | messages.SampleTuples():
+                self._for_some(message, set(message.tasks) & self._state.queues.keys(), out)
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self._state.container)))
             case messages.RegistrationRejected(reason):
@@ -213,6 +215,15 @@ class ControlPlane:
                 pass
             case _:
                 assert_never(message)
+
+    def _for_some(
+        self, message: messages.FinishBolts | messages.SampleTuples, tasks: set[int], out: Out
+    ) -> None:
+        if isinstance(message, messages.FinishBolts):
+            self._finish(tasks, out)
+            return
+        for task in tasks:
+            self._state.send_control(task, message, out)
 
     def _finish(self, tasks: set[int], out: Out) -> None:
         for task in tasks:
