@@ -22,7 +22,7 @@ Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedSample:
     """What somebody wants to see."""
 
     component: str
@@ -32,7 +32,7 @@ class Wanted:
 
 
 def sampled(
-    ask: Ask, wanted: Wanted, rest: Callable[[float], object] = time.sleep
+    ask: Ask, wanted: WantedSample, rest: Callable[[float], object] = time.sleep
 ) -> list[dict[str, Any]]:
     """The tuples that came in time: task, instance, and values by field; HeronError for what there
     is not."""

@@ -6,7 +6,7 @@ import click
 
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.topology import DEFAULT_STREAM
-from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, Wanted, sampled
+from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, WantedSample, sampled
 
 
 @click.command("sample")
@@ -39,9 +39,7 @@ from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, Wanted, sam
     metavar="SECONDS",
     help="Wait for them at most so long.",
 )
-def sample_command(
-    target: Target, component: str, stream: str, count: int, seconds: int
-) -> None:
+def sample_command(target: Target, component: str, stream: str, count: int, seconds: int) -> None:
     """Print the next tuples that COMPONENT of the running topology NAME sends on a stream.
 
     Each is a line of JSON with the instance that has sent it; long values are cut. What nobody
@@ -52,7 +50,7 @@ def sample_command(
     heronpy sample wordcount lines --stream errors --count 3
     """
     with target.running(target.name()) as topology:
-        found = sampled(topology.client.ask, Wanted(component, stream, count, seconds))
+        found = sampled(topology.client.ask, WantedSample(component, stream, count, seconds))
     for each in found:
         click.echo(json.dumps(each, ensure_ascii=False))
     if len(found) < count:
