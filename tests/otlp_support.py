@@ -58,7 +58,7 @@ def receiver() -> Iterator[Receiver]:
             self.send_header("content-length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *arguments: object) -> None:
+        def log_message(self, *_: object) -> None:
             """Not into the test's output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from tests.otlp_support import receiver
 from tests.process.process_support import TOPOLOGIES, Place, Running, until
 
 OPEN_METRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
@@ -66,7 +67,7 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
     """It starts before the topology does, finds it, and goes on when it has ended."""
     name = place.name
     service = place.start("ui", "--port", 0)
-    with httpx.Client(base_url=address(service), timeout=20.0) as client:
+    with receiver() as traces, httpx.Client(base_url=address(service), timeout=20.0) as client:
         assert result(client, "/topologies") == {}
         taken = place.heronpy("ui", "--port", client.base_url.port)
         assert taken.code == 1
@@ -74,7 +75,9 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
 
         submitted = place.heronpy(
             "submit", TOPOLOGIES / "forever.py", "-n", "Forever", "-N", name,
-            "-o", "topology.metrics.port=0", "--log-format", "json", secs=60.0,
+            "-o", "topology.metrics.port=0", "--log-format", "json",
+            "-o", "topology.trace.sample=20", "-o", f"topology.trace.endpoint={traces.endpoint}",
+            secs=60.0,
         )  # fmt: skip
         submitted.succeeded()
         until(lambda: counted(client, name) > 0, "tuples are counted")
@@ -100,6 +103,15 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
             .startswith("nothing holds it back"),
             "it runs well",
         )  # fmt: skip
+        spout, bolt = until(lambda: traces.complete("numbers", "add"), "a tuple is traced")
+        assert (spout.service, bolt.parent, spout.is_error) == (name, spout.id, False)
+        assert bolt.attributes["heronpy.outcome"] == "executed"
+        sampled = place.heronpy("sample", name, "numbers", "--count", 2).succeeded()
+        first, second = map(json.loads, sampled.out.splitlines())
+        assert (first["instance"], second["values"]["number"] % 2) == ("numbers[0]", 1)
+        query = {"topology": name, "component": "numbers", "count": "1"}
+        (tup,) = client.post("/api/sample", params=query).raise_for_status().json()["tuples"]
+        assert tup["values"]["number"] > second["values"]["number"]
         (row,) = client.get("/api/v1/topology/summary").json()["topologies"]
         assert (row["name"], row["status"], row["tasksTotal"]) == (name, "ACTIVE", 3)
 

@@ -60,8 +60,10 @@ def test_a_tuple_that_raises_fails_alone_and_its_span_says_so() -> None:
 
 def test_a_spout_reports_the_tree_when_it_hears_of_its_end() -> None:
     process = running(Source, **TRACED)
-    emits = [lambda: process.component.emit([1, 2], tup_id=at) for at in range(3)]
-    process.component.script = lambda: emits.pop()() if emits else None
+    ids = [1, 2, 3]
+    process.component.script = lambda: (
+        process.component.emit([1, 2], tup_id=ids.pop()) if ids else None
+    )
     process.handle(InputEmpty())
     roots = list(process.core.driver.collector.pending)  # type: ignore[attr-defined]
     assert len(roots) == 3

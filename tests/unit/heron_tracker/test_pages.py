@@ -58,6 +58,10 @@ async def _visit(asked: Asked) -> None:
         user.find("Deactivate").click()
         user.find("Yes, deactivate").click()
         await user.should_see("only operators", retries=RETRIES)
+        await user.open("/ui/topology/words/component/split")
+        await user.should_see("Sample", retries=RETRIES)
+        user.find("Sample", kind=ui.button).click()
+        await user.should_see("only operators", retries=RETRIES)
         for tab in ("containers", "checkpoints", "configuration", "profile", "component/count"):
             await user.open(f"/ui/topology/words/{tab}")
             await user.should_see("heronpy", retries=RETRIES)
