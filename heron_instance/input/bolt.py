@@ -222,7 +222,7 @@ class BoltDriver(ComponentDriver):
             rows, anchor_states = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
         self._count(rows, anchor_states, started)
-        self._inputs.count(head, batch)
+        self._inputs.count(*self._sources[head.source], head, batch)
         if self._takes_batches:  # each of them is many
             further = head.items - len(rows)
             self.metrics.executed += further
@@ -481,7 +481,7 @@ class BoltDriver(ComponentDriver):
             {
                 "busy_secs": self.metrics.busy_secs + under_way,
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
-                "inputs": self._inputs.by_name(self._sources),
+                "inputs": self._inputs.by_name(),
                 "pending": 0,
                 "finished": self._finished,
                 "waited_secs": self.outbox.waited_secs,
