@@ -99,8 +99,15 @@ class TraceExport:
                 if self._ended.is_set():
                     return
                 continue
-            if not self._export(batch):
+            if not self._is_taken(batch):
                 self._dropped += len(batch)
+
+    def _is_taken(self, batch: list[ExportedSpan]) -> bool:
+        try:
+            return self._export(batch)
+        except Exception:  # of a package that is not ours: this thread must not die of it
+            log.exception("spans cannot be exported")
+            return False
 
 
 def _exported(span: Span, packing: PackingPlan) -> ExportedSpan:

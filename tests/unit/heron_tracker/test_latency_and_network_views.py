@@ -1,4 +1,4 @@
-"""Latencies by task and time, bytes between containers, and samples, as pages and routes have them."""
+"""Latencies by task and time, bytes between containers, and samples, in pages and routes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
