@@ -88,5 +88,6 @@ def _makes_sense(each: Execution) -> bool:
         all(type(x) is int and 0 <= x <= MASK for x in wholes)
         and all(type(x) in (int, float) and 0 <= x < TIME_MAX for x in times)
         and each.tuples < TUPLES_MAX
+        and type(each.outcome) is str
         and each.outcome in OUTCOMES
     )

@@ -64,7 +64,7 @@ async def _visit(asked: Asked) -> None:
         await user.should_see("only operators", retries=RETRIES)
         await user.open("/ui/topology/words/component/split")
         await user.should_see("Sample", retries=RETRIES)
-        user.find("Sample", kind=ui.button).click()
+        user.find(kind=ui.button, content="Sample").click()
         await user.should_see("only operators", retries=RETRIES)
         await user.open("/ui/topology/words/component/count")
         await user.should_see(kind=ui.toggle, content="execute", retries=RETRIES)
