@@ -35,13 +35,9 @@ CHART_SECS = 10.0
 
 
 def component_page(
-    service: Service,
-    request: Request,
-    topology: str,
-    name: str,
-    problems: FoundProblems,
+    service: Service, request: Request, topology: str, name: str, problems: FoundProblems,
     refused: Refused,
-) -> None:
+) -> None:  # fmt: skip
     """Draw it, and keep it fresh."""
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
         sentence = Sentence()
@@ -90,7 +86,7 @@ def component_page(
         busy.update()
         latency.show(points)
         series = {"executed": "__execute-count", "emitted": "__emit-count"}
-        lines = [{**rate_lines({word: points}, each)["series"][0]} for word, each in series.items()]
+        lines = [rate_lines({word: points}, each)["series"][0] for word, each in series.items()]
         rates.options.update({**rate_lines({}, ""), "series": lines})
         rates.update()
 

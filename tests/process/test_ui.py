@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.otlp_support import receiver
+from tests.otlp_support import Receiver, receiver
 from tests.process.process_support import TOPOLOGIES, Place, Running, until
 
 OPEN_METRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
@@ -63,6 +63,32 @@ def counted(client: httpx.Client, name: str) -> int:
     return sum(map(int, found.values()))
 
 
+def tuples_are_traced(name: str, traces: Receiver) -> None:
+    """From the spout to the bolt that acks them."""
+    spout, bolt = until(lambda: traces.complete("numbers", "add"), "a tuple is traced")
+    assert (spout.service, bolt.parent, spout.is_error) == (name, spout.id, False)
+    assert bolt.attributes["heronpy.outcome"] == "executed"
+
+
+def tuples_are_sampled(place: Place, client: httpx.Client, name: str) -> None:
+    """By the command, and by the service."""
+    found = place.heronpy("sample", name, "numbers", "--count", 2).succeeded()
+    first, second = map(json.loads, found.out.splitlines())
+    assert (first["instance"], second["values"]["number"] % 2) == ("numbers[0]", 1)
+    query = {"topology": name, "component": "numbers", "count": "1"}
+    (tup,) = client.post("/api/sample", params=query).raise_for_status().json()["tuples"]
+    assert tup["values"]["number"] > second["values"]["number"]
+
+
+def is_interrupted(service: Running) -> None:
+    """By Ctrl-C, in good order."""
+    service.signal(signal.SIGINT)
+    ended = service.wait()
+    assert ended.code == INTERRUPTED
+    assert ended.errors == []
+    assert "Traceback" not in ended.err
+
+
 def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
     """It starts before the topology does, finds it, and goes on when it has ended."""
     name = place.name
@@ -103,15 +129,8 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
             .startswith("nothing holds it back"),
             "it runs well",
         )  # fmt: skip
-        spout, bolt = until(lambda: traces.complete("numbers", "add"), "a tuple is traced")
-        assert (spout.service, bolt.parent, spout.is_error) == (name, spout.id, False)
-        assert bolt.attributes["heronpy.outcome"] == "executed"
-        sampled = place.heronpy("sample", name, "numbers", "--count", 2).succeeded()
-        first, second = map(json.loads, sampled.out.splitlines())
-        assert (first["instance"], second["values"]["number"] % 2) == ("numbers[0]", 1)
-        query = {"topology": name, "component": "numbers", "count": "1"}
-        (tup,) = client.post("/api/sample", params=query).raise_for_status().json()["tuples"]
-        assert tup["values"]["number"] > second["values"]["number"]
+        tuples_are_traced(name, traces)
+        tuples_are_sampled(place, client, name)
         (row,) = client.get("/api/v1/topology/summary").json()["topologies"]
         assert (row["name"], row["status"], row["tasksTotal"]) == (name, "ACTIVE", 3)
 
@@ -127,9 +146,5 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         )
         client.post(f"/api/v1/topology/{row['id']}/kill/0").raise_for_status()
         until(lambda: not result(client, "/topologies"), "the topology is gone")
-    service.signal(signal.SIGINT)
-    ended = service.wait()
-    assert ended.code == INTERRUPTED
-    assert ended.errors == []
-    assert "Traceback" not in ended.err
+    is_interrupted(service)
     place.nothing_is_left(20.0)
