@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from heron_core import config_keys
+from heron_core import config, config_keys
 from heron_core.topology import TopologySpec
 
 
@@ -16,6 +16,10 @@ def config_notes(topology: TopologySpec, options: Mapping[str, Any]) -> Iterator
         yield f"note: these keys of Storm or Heron do nothing here: {', '.join(idle)}"
     if unknown := config_keys.unknown_keys(given):
         yield f"note: nobody knows these keys, only components see them: {', '.join(unknown)}"
+    merged = config.with_defaults(topology.config)
+    if config.trace_sample(merged) and config.reliability(merged) != config.ATLEAST_ONCE:
+        mode = config.reliability(merged)
+        yield f"note: {config.TRACE_SAMPLE} does nothing in {mode}: no roots, no traces"
     for key in options:
         if not key.startswith(config_keys.KNOWN_PREFIXES):
             yield f"note: {key} is a key for your components only{_hint(key, given, options)}"

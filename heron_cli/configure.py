@@ -10,7 +10,7 @@ from heron_cli.config_notes import config_notes
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
-from heron_core.errors import TopologyError
+from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import PackingPlan
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
@@ -63,9 +63,21 @@ def configured(topology: TopologySpec, source: Source, options: TopologyOptions)
         added[LOG_LEVEL] = "debug"
     topology = replace(topology, config={**topology.config, **added})
     check(topology)
+    _check_tracing(topology)
     for note in config_notes(topology, options.config()):
         click.echo(note, err=True)
     return topology
+
+
+def _check_tracing(topology: TopologySpec) -> None:
+    """UsageError if traces are wanted and what exports them is missing here."""
+    if keys.trace_sample(keys.with_defaults(topology.config)):
+        from heron_io.span_exporter import NotInstalled, check_installed
+
+        try:
+            check_installed()
+        except NotInstalled as error:
+            raise UsageError(str(error)) from None
 
 
 def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> TopologySpec:

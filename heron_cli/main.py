@@ -18,6 +18,10 @@ COMMANDS = {
     "list": ("heron_cli.commands.list_topologies", "List the running topologies."),
     "stats": ("heron_cli.commands.stats", "Show the metrics of a topology."),
     "tail": ("heron_cli.commands.tail", "Show the logs of a topology's processes."),
+    "sample": (
+        "heron_cli.commands.sample",
+        "Print the next tuples that a component sends on a stream.",
+    ),
     "ui": ("heron_cli.commands.ui", "Serve the numbers of all topologies over HTTP."),
     "activate": (
         "heron_cli.commands.control",

@@ -38,6 +38,8 @@ METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 LOG_FORMAT = "topology.log.format"
 METRICS_PORT = "topology.metrics.port"
 METRICS_HOST = "topology.metrics.host"
+TRACE_SAMPLE = "topology.trace.sample"
+TRACE_ENDPOINT = "topology.trace.endpoint"
 VALUES_PICKLE = "topology.values.pickle"
 UPDATE_DEACTIVATE_WAIT_SECS = "topology.update.deactivate.wait.secs"
 UPDATE_REACTIVATE_WAIT_SECS = "topology.update.reactivate.wait.secs"
@@ -148,6 +150,8 @@ DEFAULTS: Mapping[str, Any] = {
     LOG_FORMAT: TEXT,
     # Whoever reaches the port reads all numbers, so nobody else does unless somebody says so.
     METRICS_HOST: "127.0.0.1",
+    # Each sampled tuple costs a report of every instance that executes a part of its tree.
+    TRACE_SAMPLE: 0,
     # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
     VALUES_PICKLE: True,
     # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
@@ -336,6 +340,22 @@ def metrics_host(config: Mapping[str, Any]) -> str:
     return host
 
 
+def trace_sample(config: Mapping[str, Any]) -> int:
+    """One in so many tuples of a spout is traced; 0 for none."""
+    return whole_number(config, TRACE_SAMPLE, 0)
+
+
+def trace_endpoint(config: Mapping[str, Any]) -> str | None:
+    """Where traces go by OTLP over HTTP; None for where OpenTelemetry's variables say."""
+    url = config.get(TRACE_ENDPOINT)
+    if url is None:
+        return None
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        example = "http://localhost:4318/v1/traces"
+        raise TopologyError(f"{TRACE_ENDPOINT} must be a URL as {example}, not {url!r}")
+    return url
+
+
 def tick_interval_secs(config: Mapping[str, Any]) -> float | None:
     """Seconds between tick tuples, or None for no ticks; Java Heron's key in ms is accepted."""
     if config.get(TICK_TUPLE_FREQ_SECS) is not None:
@@ -357,6 +377,8 @@ def check(config: Mapping[str, Any]) -> None:
     log_format(merged)
     metrics_port(merged)
     metrics_host(merged)
+    trace_sample(merged)
+    trace_endpoint(merged)
     seconds(merged, MESSAGE_TIMEOUT_SECS)
     for key in (STUCK_REPORT_SECS, UPDATE_DEACTIVATE_WAIT_SECS, UPDATE_REACTIVATE_WAIT_SECS,
                 CHECKPOINT_INTERVAL_SECS, CHECKPOINT_TIMEOUT_SECS):  # fmt: skip

@@ -14,8 +14,31 @@ class Series:
     counts: bool
     """Whether it only grows while its process lives; else it is a level."""
     metric: str
-    """Its name in OpenMetrics, without the prefix, and without the suffix of a counter."""
+    """Its name in OpenMetrics, without the prefix, and without the suffix of a counter; empty for
+    what is only recorded."""
     help: str
+
+
+LATENCIES = ("execute", "process", "complete")
+"""OpenMetrics has them as histograms of components."""
+
+
+def latency_series(kind: str) -> tuple[str, str]:
+    """Names of the sum of a kind of latency in seconds, and of how many it is of."""
+    return f"__{kind}-secs", f"__{kind}-samples"
+
+
+def _latencies() -> dict[str, Series]:
+    found = {}
+    for kind in LATENCIES:
+        secs, samples = latency_series(kind)
+        found[secs] = Series(_read("latency_secs", kind), True, "", "")
+        found[samples] = Series(_read("latency_samples", kind), True, "", "")
+    return found
+
+
+def _read(name: str, kind: str) -> Callable[[InstanceStats], float]:
+    return lambda x: getattr(x, name).get(kind, 0)
 
 
 SERIES: Mapping[str, Series] = {
@@ -52,6 +75,11 @@ SERIES: Mapping[str, Series] = {
     "__memory-bytes": Series(
         lambda x: x.memory_bytes, False, "memory_bytes", "RAM, what it shares with others included."
     ),
+    "__received-bytes": Series(
+        lambda x: x.received_bytes, True, "received_bytes", "From its stream manager."
+    ),
+    "__sent-bytes": Series(lambda x: x.sent_bytes, True, "sent_bytes", "To its stream manager."),
+    **_latencies(),
     "__restarts": Series(
         lambda x: x.restarts, False, "restarts", "Processes that it had before the present one."
     ),

@@ -178,6 +178,14 @@ class InstanceStats:
     """How long its present process has worked."""
     waited_secs: float = 0.0
     """For so long of that it was held by back-pressure, in the middle of a batch."""
+    received_bytes: int = 0
+    """From its stream manager, in messages of the data plane; counted by that one's process."""
+    sent_bytes: int = 0
+    """To its stream manager."""
+    latency_secs: Mapping[str, float] = field(default_factory=dict)
+    """execute, process or complete -> the sum of those that were measured, by its process."""
+    latency_samples: Mapping[str, int] = field(default_factory=dict)
+    """How many that were."""
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
 
@@ -215,6 +223,15 @@ class StreamManagerStats:
     """task id -> the same in tuples."""
     waiting_secs: Mapping[int, float] = field(default_factory=dict)
     """task id -> how long the instance needs for them, by what it has reported so far."""
+    task_bytes_in: Mapping[int, int] = field(default_factory=dict)
+    """task id -> what its process has sent the instance since it began, in messages of the data
+    plane."""
+    task_bytes_out: Mapping[int, int] = field(default_factory=dict)
+    """task id -> what it has been sent by the instance."""
+    peer_bytes_in: Mapping[int, int] = field(default_factory=dict)
+    """container -> what it has been sent by its stream manager; 0: by one that is not known yet."""
+    peer_bytes_out: Mapping[int, int] = field(default_factory=dict)
+    """container -> what it has sent its stream manager."""
     dropped: int = 0
     """Deliveries that found a queue full, in mode drop."""
     counters: Mapping[str, Any] = field(default_factory=dict, metadata={REST: True})

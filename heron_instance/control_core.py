@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from heron_core.plans import TopologyState
+from heron_core.traces import report_of
 from heron_core.wire import messages
 from heron_instance.events import (
     ControlReceived,
@@ -51,6 +52,7 @@ class MainThreadCalls:
     finish_bolt: Callable[[str], None]
     trigger: Callable[[messages.TriggerCheckpoint], None]
     checkpoint_completed: Callable[[messages.CheckpointCompleted], None]
+    sample: Callable[[messages.SampleTuples], None]
 
 
 def is_replaced(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
@@ -126,6 +128,9 @@ class ControlCore:
             case messages.CheckpointCompleted() as completed:
                 self._shared.call(partial(self._calls.checkpoint_completed, completed))
                 return [Wake()]
+            case messages.SampleTuples() as wanted:
+                self._shared.call(partial(self._calls.sample, wanted))
+                return [Wake()]
             case messages.Superseded(reason):
                 # Nothing that this process does counts any more, so nothing is worth finishing.
                 return [Exit(reason)]
@@ -170,11 +175,19 @@ class ControlCore:
         self._predecessor = ""  # said once: whoever hears it reports it
         return messages.RegisterInstance(who.task, who.incarnation, who.pid, predecessor)
 
+    def traces(self) -> Out:
+        """A report of what was executed of traced trees, if there was any."""
+        executions = self._driver.take_executions()
+        if not executions:
+            return []
+        report = messages.TraceReport(self.identity.task, report_of(executions))
+        return [SendControl(report)]
+
     def _heartbeat(self, now: float) -> Out:
         snapshot = self.snapshot(now)
         self.pace.reported(snapshot, now)
         secs = self.watchdog.check(snapshot["executed"], not self._shared.may_send, now)
-        out: Out = []
+        out = self.traces()
         snapshot["stuck_secs"] = self.watchdog.stuck_secs
         if secs is not None:
             out.append(ReportLongCall(secs))

@@ -19,6 +19,7 @@ import zmq
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
+from heron_core.traces import dated
 from heron_core.wire import messages
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -122,6 +123,7 @@ class ControlThread(threading.Thread):
             self._send_outgoing()
             if self._socket in ready:
                 self._receive(self._socket.recv())
+        self._perform(core.control.traces())
         snapshot = core.snapshot(time.monotonic())
         self.send(messages.InstanceHeartbeat(core.identity.task, snapshot))
         self._send_outgoing()
@@ -164,6 +166,9 @@ class ControlThread(threading.Thread):
     def _send(self, message: messages.FromInstance) -> None:
         if isinstance(message, messages.InstanceHeartbeat):
             message = replace(message, metrics={**message.metrics, **self._usage.measure()})
+        elif isinstance(message, messages.TraceReport):
+            calendar_secs = time.time() - time.monotonic()
+            message = replace(message, report=dated(message.report, calendar_secs))
         try:
             self._socket.send(messages.encode(message), zmq.NOBLOCK)
         except zmq.Again:  # no stream manager: the next one will ask who we are

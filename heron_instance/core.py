@@ -123,7 +123,9 @@ class InstanceCore:
         """What to do before the next step of the main loop."""
         self._story = Story()
         self._submitted = topology
-        self._environment = environment = replace(environment, send=self.send)
+        self._environment = environment = replace(
+            environment, send=self.send, report=lambda each: self.do_first(SendControl(each))
+        )
         first = waiting if environment.waits_for_state else build
         self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
@@ -136,6 +138,7 @@ class InstanceCore:
             self._finish_bolt,
             self._trigger,
             self._checkpoint_completed,
+            self._sample,
         )
         user_metrics = UserMetrics(self.instance.context.metrics)
         self.control = ControlCore(identity, self.driver, shared, calls, user_metrics)
@@ -421,6 +424,9 @@ class InstanceCore:
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:
             self._checkpointing.completed(completed)
+
+    def _sample(self, wanted: messages.SampleTuples) -> None:
+        self.instance.samples.begin(wanted)
 
     def _begin_epoch(
         self, checkpointing: Checkpointing, epoch: int, restore: messages.Json, is_scaled: bool

@@ -32,6 +32,8 @@ class Options:
     exits_on_exception: bool
     stuck_secs: float
     """A call of user code that lasts longer is reported once, with its stack."""
+    trace_sample: int = 0
+    """One in so many roots is traced; 0 for none."""
     samples_keys: bool = True
     """Whether frequent keys of the input are looked for."""
 
@@ -58,5 +60,6 @@ class Options:
             exits_on_exception=keys.exits_on_exception(merged),
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
+            trace_sample=keys.trace_sample(merged),
             samples_keys=keys.flag(merged, keys.SKEW_SAMPLE),
         )

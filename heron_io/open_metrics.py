@@ -24,6 +24,8 @@ PREFIX = "heron_"
 INSTANCES_MAX = 5_000
 """In one scrape: with more of them only components are told, as Prometheus would keep 15 series
 for each."""
+PEERS_MAX = 5_000
+"""Pairs of containers of a topology: with more of them none is told."""
 USER_METRICS_MAX = 200
 """Of one topology: user code may register a key for every word it meets."""
 INSTANCE_LABELS = ("topology", "component", "instance")
@@ -75,6 +77,7 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
         native,
     )
     yield from _checkpoints(topologies)
+    yield from _network(topologies)
     if sum(len(each.instances) for each in topologies) <= INSTANCES_MAX:
         yield from _instances(topologies)
     yield _user_metrics(topologies)
@@ -210,6 +213,27 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
     yield from (age, size, failed)
 
 
+def _network(topologies: Topologies) -> Iterator[Metric]:
+    """What stream managers send each other, each seen from its own container."""
+    families = {
+        field: CounterMetricFamily(
+            f"{PREFIX}stream_manager_{metric}", text, labels=("topology", "container", "peer")
+        )
+        for field, metric, text in (
+            ("peer_bytes_in", "received_bytes", "From another container's stream manager."),
+            ("peer_bytes_out", "sent_bytes", "To another container's stream manager."),
+        )
+    }
+    for each in topologies:
+        managers = each.stats.stream_managers if each.stats is not None else {}
+        peers = sum(len(found.peer_bytes_out) for found in managers.values())
+        for container, found in managers.items() if peers <= PEERS_MAX else ():
+            for field, family in families.items():
+                for peer, number in getattr(found, field).items():
+                    family.add_metric((each.name, str(container), str(peer)), number)
+    yield from families.values()
+
+
 def _instances(topologies: Topologies) -> Iterator[Metric]:
     labelled = [
         ((each.name, instance.component, instance.instance), instance)
@@ -217,6 +241,8 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
         for instance in each.instances
     ]
     for series in SERIES.values():
+        if not series.metric:
+            continue
         kind = CounterMetricFamily if series.counts else GaugeMetricFamily
         family = kind(f"{PREFIX}instance_{series.metric}", series.help, labels=INSTANCE_LABELS)
         for labels, instance in labelled:

@@ -28,6 +28,7 @@ from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_r
 from heron_tracker.login import login_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
+from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
 from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
 
@@ -48,6 +49,7 @@ def application(service: Service, options: Options) -> Application:
     app.include_router(heron_router(service))
     app.include_router(storm_router(service))
     app.include_router(problems_router(service))
+    app.include_router(sample_router(service))
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)

@@ -75,6 +75,15 @@ class Reader:
             return _with_trouble(snapshot, str(error))
         return replace(snapshot, stats=stats, stats_at=self._calendar())
 
+    def ask(self, name: str, command: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What a topology's master answers; HeronError if it refuses or does not answer."""
+        master = self._get(master_path(name))
+        if master is None:
+            raise HeronError(f"{name} has no topology master at present")
+        connection = self._connection(name, master)
+        with connection.lock:
+            return connection.client.ask(command, arguments, self._answer_secs)
+
     def _get(self, path: str) -> Any:
         """None for a node that is no JSON; that of a store that cannot be reached is an error."""
         try:

@@ -60,7 +60,7 @@ def serve_on(
             history.record(snapshot.id, snapshot.instances, snapshot.stats_at)
 
         collector = Collector(options, reader.find, reader.look, record, reader.forget)
-        service = Service(collector, history, store)
+        service = Service(collector, history, store, ask_master=reader.ask)
         try:
             collector.start()
             ready(address_of(listener, options.certificate is not None))

@@ -1,5 +1,6 @@
 """What the routes need: the newest of each topology, the history, and the store for actions."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 from heron_core.operations import Kind
 from heron_core.stats import InstanceStats
 from heron_io.state_store.protocol import StateStore
+from heron_io.stream_sample import WantedSample, sampled
 from heron_tracker import actions
 from heron_tracker.collector import Collector
 from heron_tracker.envelope import NotFound, Unavailable
@@ -16,6 +18,13 @@ from heron_tracker.history import Point, timelines
 from heron_tracker.history_store import HistoryStore
 from heron_tracker.problems import headline
 from heron_tracker.snapshot import TopologySnapshot
+
+AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
+"""Topology, command and arguments -> what its master answers; HeronError if it refuses."""
+
+SAMPLES_AT_ONCE = 4
+"""Each holds a thread of the service for seconds."""
+_free_samples = threading.Semaphore(SAMPLES_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,8 @@ class Service:
     store: StateStore
     calendar: Callable[[], float] = time.time
     started_at: float = field(default_factory=time.time)
+    ask_master: AskMaster | None = None
+    """None where no master can be asked anything but its stats."""
 
     def all(
         self,
@@ -137,6 +148,19 @@ class Service:
             for problem, _ in self.collector.problems(each.name):
                 counts[problem.kind.value] = counts.get(problem.kind.value, 0) + 1
             yield each.name, counts
+
+    def sample(self, topology: str, wanted: WantedSample) -> list[dict[str, Any]]:
+        """The next tuples that a component sends on a stream, when they are there or the time for
+        them is over; HeronError for what there is not."""
+        snapshot, ask = self.topology(topology), self.ask_master
+        if ask is None:
+            raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
+        if not _free_samples.acquire(blocking=False):
+            raise Unavailable(f"{SAMPLES_AT_ONCE} samples are being taken already: try again")
+        try:
+            return sampled(lambda *question: ask(snapshot.name, *question), wanted)
+        finally:
+            _free_samples.release()
 
     def ask(self, snapshot: TopologySnapshot, kind: Kind, arguments: Mapping[str, Any]) -> int:
         """Leave a request of an operation; its number."""

@@ -105,7 +105,13 @@ class ControlPlane:
             case messages.CheckpointStored(task, number):
                 aligned_ms = 0 if self._gates is None else self._gates.aligned_ms(task, number)
                 out.append(events.ToMaster(replace(message, aligned_ms=aligned_ms)))
-            case messages.SpoutFinished() | messages.InstanceFailed() | messages.CheckpointFailed():
+            case (
+                messages.SpoutFinished()
+                | messages.InstanceFailed()
+                | messages.CheckpointFailed()
+                | messages.TraceReport()
+                | messages.TuplesSampled()
+            ):
                 out.append(events.ToMaster(message))
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
@@ -198,8 +204,8 @@ class ControlPlane:
                     self._state.send_control(task, trigger, out)
             case messages.CheckpointCompleted() as completed:
                 self._send_to_all(completed, out)
-            case messages.FinishBolts(tasks):
-                self._finish(set(tasks) & self._state.queues.keys(), out)
+            case messages.FinishBolts() | messages.SampleTuples():
+                self._for_some(message, set(message.tasks) & self._state.queues.keys(), out)
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self._state.container)))
             case messages.RegistrationRejected(reason):
@@ -209,6 +215,15 @@ class ControlPlane:
                 pass
             case _:
                 assert_never(message)
+
+    def _for_some(
+        self, message: messages.FinishBolts | messages.SampleTuples, tasks: set[int], out: Out
+    ) -> None:
+        if isinstance(message, messages.FinishBolts):
+            self._finish(tasks, out)
+            return
+        for task in tasks:
+            self._state.send_control(task, message, out)
 
     def _finish(self, tasks: set[int], out: Out) -> None:
         for task in tasks:

@@ -43,6 +43,7 @@ from stream_manager import events
 from stream_manager.core import StreamManager
 from stream_manager.local_sender import RETRY_SECS, LocalSender
 from stream_manager.master_link import WAIT_SECS, MasterLink
+from stream_manager.network import Network
 from stream_manager.options import Options
 
 log = logging.getLogger("stream_manager")
@@ -97,6 +98,7 @@ class Server:
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         register = _registration(arguments.container, address, supervisor.predecessor)
         self.core = StreamManager(topology, packing, register, options)
+        self._network = Network(self.core.state.container_of)
         self._poller = zmq.Poller()
         self._master = MasterLink(
             self._context,
@@ -175,7 +177,9 @@ class Server:
                 self._from_local(message)
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
-                self.handle(events.FromPeer(message[1:]))
+                frames = message[1:]
+                self._network.from_peer(message[0], frames)
+                self.handle(events.FromPeer(frames))
         for message in self._master.received(ready):
             self._from_master(message)
         for container, (_, peer) in list(self._peers.items()):
@@ -188,7 +192,9 @@ class Server:
         try:
             channel, task, incarnation = parse_identity(message[0])
             if channel == DATA:
-                self.handle(events.FromInstance(task, incarnation, message[1:]))
+                frames = message[1:]
+                self._network.from_task(task, frames)
+                self.handle(events.FromInstance(task, incarnation, frames))
             else:
                 message_in = messages.decode(message[1])
                 self.handle(events.FromInstanceControl(task, incarnation, message_in))
@@ -237,6 +243,7 @@ class Server:
         }
 
     def _to_local(self, each: events.ToLocal) -> None:
+        self._network.to_task(each.task, each.frames)
         self._send_local(DATA, each.task, each.incarnation, each.frames)
 
     def _to_local_control(self, each: events.ToLocalControl) -> None:
@@ -252,6 +259,7 @@ class Server:
         if refused is None and peer is not None:
             try:
                 peer[1].send_multipart(each.frames, zmq.NOBLOCK)
+                self._network.to_peer(each.container, each.frames)
                 return
             except zmq.Again:
                 pass
@@ -303,7 +311,8 @@ class Server:
     def _to_master(self, each: events.ToMaster) -> None:
         message = each.message
         if isinstance(message, messages.Heartbeat):
-            message = replace(message, metrics={**message.metrics, **self.statistics()})
+            own = {**self.statistics(), **self._network.statistics()}
+            message = replace(message, metrics={**message.metrics, **own})
         self._master.send(messages.encode(message))
 
     def _end(self, each: events.Exit) -> None:

@@ -10,6 +10,7 @@ from heron_core.topology_events import EventKind
 from heron_core.wire.messages import Command, Json, Reply
 from topology_master import events
 from topology_master.lifecycle import Lifecycle
+from topology_master.samples import Samples
 from topology_master.termination import Phase
 
 Out = list[events.Instruction]
@@ -18,9 +19,10 @@ Out = list[events.Instruction]
 class Commands:
     """Answers commands by carrying them out on the topology's lifecycle."""
 
-    def __init__(self, life: Lifecycle, source: StatsSource) -> None:
+    def __init__(self, life: Lifecycle, source: StatsSource, samples: Samples) -> None:
         self._life = life
         self._source = source
+        self._samples = samples
         self._handlers: dict[str, Callable[[Json, float, Out], dict[str, Any]]] = {
             "stats": self._stats,
             "activate": self._activate,
@@ -30,6 +32,8 @@ class Commands:
             "cancel": self._cancel,
             "checkpoint": self._checkpoint,
             "autoscaled": self._autoscaled,
+            "sample": self._sample,
+            "sampled": self._sampled,
         }
 
     def answer(self, command: Command, now: float, out: Out) -> Reply:
@@ -80,6 +84,15 @@ class Commands:
         what, why = (str(arguments.get(key, "")) for key in ("what", "why"))
         self._life.incidents.record(now, EventKind.AUTOSCALE, what, why)
         return {}
+
+    def _sample(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """`sampled` tells what has come."""
+        request = self._samples.begin(arguments, self._life.plan.packing)
+        self._life.send_all(request, out)
+        return {"sample": request.sample, "secs": request.secs}
+
+    def _sampled(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        return self._samples.found(arguments.get("sample"), self._life.plan.packing)
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

@@ -15,6 +15,7 @@ from heron_core.stats import TopologyStats
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
+from heron_core.traces import executions_of
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.commands import Commands
@@ -23,6 +24,7 @@ from topology_master.incidents import Incidents
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
 from topology_master.options import Options
+from topology_master.samples import Samples
 from topology_master.statistics import topology_stats
 from topology_master.termination import Phase, spouts_of
 from topology_master.update import UpdateStage
@@ -76,7 +78,8 @@ class TopologyMaster:
             self._life.measurements.remember(kept)
         self._keep_at = float("-inf")
         self._kept: messages.Json = kept
-        self._commands = Commands(self._life, self)
+        self._samples = Samples(topology)
+        self._commands = Commands(self._life, self, self._samples)
         self._story = Story()
         self._log_malformed_at = float("-inf")
 
@@ -244,8 +247,9 @@ class TopologyMaster:
                 life.advance(now, out)
             case messages.InstanceFailed(task, error):
                 self._instance_failed(task, error, now, out)
-            case messages.InstanceReplaced():
-                self._instance_replaced(message, now)
+            case messages.InstanceReplaced() | messages.TraceReport() | messages.TuplesSampled():
+                self._check_task(message.task)
+                self._of_instance(message, now, out)
             case (
                 messages.CheckpointStored()
                 | messages.CheckpointFailed()
@@ -310,10 +314,26 @@ class TopologyMaster:
             raise ProtocolError(f"task {task} is no spout, it cannot finish as one")
         life.termination.spout_finished(task, finished)
 
+    def _of_instance(
+        self,
+        message: messages.InstanceReplaced | messages.TraceReport | messages.TuplesSampled,
+        now: float,
+        out: Out,
+    ) -> None:
+        match message:
+            case messages.InstanceReplaced():
+                self._instance_replaced(message, now)
+            case messages.TraceReport(task, report):
+                out.append(events.ExportTrace(task, tuple(executions_of(report))))
+            case messages.TuplesSampled():
+                self._samples.take(message)
+
+    def _check_task(self, task: int) -> None:
+        if task not in self._life.tasks:
+            raise ProtocolError(f"task {task} is not in the packing plan")
+
     def _instance_replaced(self, message: messages.InstanceReplaced, now: float) -> None:
         life = self._life
-        if message.task not in life.tasks:
-            raise ProtocolError(f"task {message.task} is not in the packing plan")
         if not message.reason.startswith(ENDED_IN_ORDER):
             life.measurements.losses.instances += 1
         life.measurements.losses.deliveries += message.lost
@@ -339,8 +359,7 @@ class TopologyMaster:
             self._life.take_checkpoint_message(once, message, now, out)
 
     def _instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
-        if task not in self._life.tasks:
-            raise ProtocolError(f"task {task} is not in the packing plan")
+        self._check_task(task)
         packing = self._life.plan.packing
         if task in packing.instances:
             self._life.incidents.record(

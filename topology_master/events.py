@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from heron_core.topology_events import TopologyEvent, event_text
+from heron_core.traces import Execution
 from heron_core.wire.messages import (
     Command,
     FromStreamManager,
@@ -107,6 +108,14 @@ class DiscardCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportTrace:
+    """Spans are to be made of this and exported, if traces are wanted."""
+
+    task: int
+    executions: tuple[Execution, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WriteEvent:
     """Something happened that people want to know: a line for events.log."""
 
@@ -129,6 +138,7 @@ Instruction = (
     | StoreCheckpoints
     | DescribeCheckpoint
     | DiscardCheckpoint
+    | ExportTrace
     | WriteEvent
     | Log
 )
@@ -151,7 +161,7 @@ def cause_of(event: Event) -> str:
 def effect_of(instruction: Instruction) -> str | None:
     """An instruction in a few words, for the story; None if it is routine."""
     match instruction:
-        case Send(_, HeartbeatAck()) | Send(_, Reply()) | StoreStatistics():
+        case Send(_, HeartbeatAck() | Reply()) | StoreStatistics() | ExportTrace():
             return None
         case WriteEvent(event):
             return event_text(event)

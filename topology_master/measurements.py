@@ -14,6 +14,12 @@ from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import Heartbeat, Json, PauseStatistics
 from topology_master.physical_plan import CurrentPlan
 
+OPTIONAL = (
+    "waiting_tuples", "waiting_secs", "task_bytes_in", "task_bytes_out", "peer_bytes_in",
+    "peer_bytes_out",
+)  # fmt: skip
+"""What a stream manager may say by task or by container: numbers whose sums fit into a message."""
+
 
 @dataclass(slots=True)
 class Losses:
@@ -148,7 +154,11 @@ class Measurements:
         """task id -> what its stream manager holds for it or has handed to it."""
         return {
             task: Queue(
-                size_bytes, each.waiting_tuples.get(task, 0), each.waiting_secs.get(task, 0.0)
+                size_bytes,
+                each.waiting_tuples.get(task, 0),
+                each.waiting_secs.get(task, 0.0),
+                each.task_bytes_in.get(task, 0),
+                each.task_bytes_out.get(task, 0),
             )
             for each in self._stream_managers.values()
             for task, size_bytes in each.waiting_bytes.items()
@@ -169,7 +179,7 @@ def stream_manager_stats(metrics: Mapping[str, Any]) -> StreamManagerStats:
     waiting = metrics.get("waiting_bytes")
     if not are_numbers(waiting):
         raise ProtocolError(f"a heartbeat whose waiting_bytes are {reprlib.repr(waiting):.200}")
-    for key in ("waiting_tuples", "waiting_secs"):
+    for key in OPTIONAL:
         if not are_numbers(metrics.get(key, {})):
             raise ProtocolError(f"a heartbeat whose {key} are {reprlib.repr(metrics[key]):.200}")
     return from_json(StreamManagerStats, metrics, "a heartbeat")

@@ -53,6 +53,12 @@ class Options:
     metrics_port: int | None = None
     """Where OpenMetrics is served, 0 for any port that is free; None for nowhere."""
     metrics_host: str = "127.0.0.1"
+    trace_sample: int = 0
+    """One in so many tuples of a spout is traced; 0 for none."""
+    trace_secs: float = 30.0
+    """After so long nobody hears what became of a traced tuple."""
+    trace_endpoint: str | None = None
+    """Where traces go; None for where OpenTelemetry's variables say."""
 
     def instance_silent_secs(self, tasks: int) -> float:
         """An instance, of so many, that was not heard of for so long is shown as down: longer than
@@ -77,6 +83,9 @@ class Options:
             metrics_interval_secs=interval_secs,
             metrics_port=keys.metrics_port(merged),
             metrics_host=keys.metrics_host(merged),
+            trace_sample=keys.trace_sample(merged),
+            trace_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS),
+            trace_endpoint=keys.trace_endpoint(merged),
             deactivate_wait_secs=keys.seconds(merged, keys.UPDATE_DEACTIVATE_WAIT_SECS),
             reactivate_wait_secs=keys.seconds(merged, keys.UPDATE_REACTIVATE_WAIT_SECS),
         )

@@ -47,6 +47,7 @@ from topology_master.incidents import Incidents
 from topology_master.measurements import Measurements
 from topology_master.metrics_port import OwnMetrics, labels_of
 from topology_master.options import Options
+from topology_master.trace_export import TraceExport
 
 log = logging.getLogger("topology_master")
 
@@ -117,6 +118,7 @@ class Server:
             events.DescribeCheckpoint: self._describe_checkpoint,
             events.DiscardCheckpoint: self._discard_checkpoint,
             events.StoreStatistics: lambda each: self._records.keep(each.statistics),
+            events.ExportTrace: lambda each: self._traces.take(each, time.monotonic()),
             events.WriteEvent: lambda each: self._records.write_event(each.event),
             events.Log: lambda each: log.info("%s", each.text),
         }
@@ -290,6 +292,7 @@ class Server:
             if (value := self._store.get(at)) is not None:
                 self._kept.keep(at, value)
         own_metrics = OwnMetrics(self._topology, options, self._labels())
+        self._traces = TraceExport(self._topology, options)
         while self._loop.end is None:
             now = time.monotonic()
             if self._loop.is_timer_due(now):
@@ -297,6 +300,7 @@ class Server:
                 self._keep_nodes(now)
                 self._keep_node()
                 self._write_pending()
+                self._traces.look(self._core.packing, now)
                 self._handle(events.Timer(stored=not self._pending))
             if now >= self._leave_at:
                 self._loop.stop("the topology has ended", ExitCode.ENDED)
@@ -308,6 +312,7 @@ class Server:
             own_metrics.answer(ready, self._core, now)
         own_metrics.close()
         self._take_last_numbers()
+        self._traces.close(self._core.packing)
 
     def _labels(self) -> dict[str, str]:
         scheduler = self._store.get(scheduler_path(self._topology.name))

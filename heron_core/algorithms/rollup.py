@@ -113,6 +113,10 @@ class Queue(NamedTuple):
     tuples: int
     secs: float
     """How long the instance needs for it."""
+    received_bytes: int = 0
+    """What came to the instance so far."""
+    sent_bytes: int = 0
+    """What it has sent so far."""
 
 
 EMPTY_QUEUE = Queue(0, 0, 0.0)
@@ -370,8 +374,19 @@ class RollUp:
             clock=self._clock(task),
             busy_secs=float(snapshot["busy_secs"]) if snapshot else 0.0,
             waited_secs=float(snapshot.get("waited_secs", 0.0)) if snapshot else 0.0,
+            received_bytes=queue.received_bytes,
+            sent_bytes=queue.sent_bytes,
+            latency_secs=_by_kind(snapshot, "total_secs"),
+            latency_samples=_by_kind(snapshot, "number"),
             fixed_state=bool(snapshot.get("fixed_state")) if snapshot else False,
         )
+
+
+def _by_kind(snapshot: Snapshot | None, what: str) -> dict[str, Any]:
+    """Kind of latency -> a number of it, where any was measured."""
+    if snapshot is None:
+        return {}
+    return {kind: snapshot[kind][what] for kind in KINDS if snapshot[kind]["number"]}
 
 
 def _hot_keys(newest: Iterable[Snapshot]) -> tuple[HotKeyStats, ...]:

@@ -74,6 +74,35 @@ class BoltFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceReport:
+    """What an instance has executed of the tuple trees that are traced (heron_core.traces)."""
+
+    task: int
+    report: Json
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTuples:
+    """From the master, on to the instances of `tasks`: report the next `count` tuples that you send
+    on a stream, as long as they come within so many seconds."""
+
+    sample: int
+    tasks: tuple[int, ...]
+    stream: str
+    count: int
+    secs: int
+
+
+@dataclass(frozen=True, slots=True)
+class TuplesSampled:
+    """Some of the tuples that SampleTuples has asked an instance for."""
+
+    task: int
+    sample: int
+    tuples: Json
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceFailed:
     """User code could not be loaded or initialised; the process is about to exit."""
 
@@ -287,6 +316,8 @@ class Reply:
 FromInstance = (
     RegisterInstance
     | InstanceHeartbeat
+    | TraceReport
+    | TuplesSampled
     | QuiescenceReport
     | SpoutFinished
     | BoltFinished
@@ -302,6 +333,7 @@ ToInstance = (
     | Resync
     | QuiescenceProbe
     | FinishBolts
+    | SampleTuples
     | Superseded
     | TriggerCheckpoint
     | CheckpointCompleted
@@ -310,6 +342,8 @@ FromStreamManager = (
     RegisterStreamManager
     | Heartbeat
     | Pong
+    | TraceReport
+    | TuplesSampled
     | QuiescenceReport
     | SpoutFinished
     | BoltFinished
@@ -324,6 +358,7 @@ ToStreamManager = (
     Plan
     | QuiescenceProbe
     | FinishBolts
+    | SampleTuples
     | RegistrationRejected
     | Ping
     | HeartbeatAck
@@ -347,7 +382,8 @@ _CLASSES: dict[str, type] = {
         InstanceFailed, InstanceReplaced, Plan, Pause, QuiescenceProbe, FinishBolts, Resync,
         Superseded, BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat,
         HeartbeatAck, Command, Reply, Ping, Pong, TriggerCheckpoint, CheckpointStored,
-        CheckpointFailed, CheckpointCompleted, Restored, RestoreFailed,
+        CheckpointFailed, CheckpointCompleted, Restored, RestoreFailed, TraceReport,
+        SampleTuples, TuplesSampled,
     )
 }  # fmt: skip
 _FIELDS = {

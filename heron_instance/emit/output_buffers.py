@@ -174,6 +174,8 @@ class Outbox(BufferRoom):
         self._buffer_room = size_bytes
         self.budget = size_bytes
         super().__init__(size_bytes)
+        self.watch: Callable[[OutputBuffer], None] | None = None
+        """Looks at each buffer that is about to be sent, while a sample of a stream is wanted."""
         self.flushes = 0
         self.sent = 0
         """Deliveries handed over for sending since the start; see `deliveries`."""
@@ -346,6 +348,8 @@ class Outbox(BufferRoom):
 
     def _batch(self, buffer: OutputBuffer) -> list[Frames]:
         """The messages of a buffer, which is empty then."""
+        if self.watch is not None:
+            self.watch(buffer)
         messages = buffer.encoded(self.epoch, self.task, self.tracked, self.ids_begin_trees)
         count = buffer.tuples
         if buffer.emits is not None:

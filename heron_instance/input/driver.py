@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.plans import PackingPlan
+from heron_core.traces import Execution
 from heron_core.wire.frames import Frames, Header, Kind
 from heron_core.wire.packets import check_barrier
 from heron_instance.emit.output_buffers import Outbox
@@ -135,6 +136,10 @@ class ComponentDriver:
     def counts(self) -> tuple[int, int, bool]:
         """(deliveries sent, deliveries processed, whether nothing is left to do here)."""
         raise NotImplementedError
+
+    def take_executions(self) -> list[Execution]:
+        """What was executed of traced trees since the last call; from the control thread."""
+        return []
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; may be called from another thread."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.topology import ComponentSpec
+from heron_core.wire.messages import FromInstance
 from heron_instance.emit.output_buffers import Admit, MaySend, Send
 from heronpy_compat.adapters.construct import construct
 
@@ -25,6 +26,10 @@ def _always() -> bool:
 
 def _go_on(secs: float) -> None:
     """Time is no matter."""
+
+
+def _reported_to_nobody(message: FromInstance) -> None:
+    """There is no stream manager."""
 
 
 def _call_now(function: Callable[[], None]) -> None:
@@ -74,6 +79,9 @@ class Environment:
     waits_for_state: bool = False
     """Whether the component is only made when it is known with which state it begins. (The tester
     makes it at once, and again when it goes back.)"""
+
+    report: Callable[[FromInstance], None] = _reported_to_nobody
+    """Sends a control message, in the main thread."""
 
     newest_state: NewestState | None = None
     """Of a topology that runs at least once: what its components with state have saved."""

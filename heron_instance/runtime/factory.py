@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from random import Random
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
@@ -20,6 +20,7 @@ from heron_core.wire.values import Pack, packer, unpacker
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
+from heron_instance.emit.stream_sample import StreamSamples
 from heron_instance.input.bolt import BoltDriver, Decode
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
@@ -42,6 +43,9 @@ from heronpy_compat.adapters.component_state import component_state, keeps_state
 from heronpy_compat.api.state.migration import migrate
 from heronpy_compat.loading.class_loading import load_class
 
+if TYPE_CHECKING:
+    from heron_instance.input.tracing import Tracer
+
 EDGES_DRAWN = 4096
 """Random edges drawn at a time: one call of the generator for each would cost more."""
 
@@ -56,6 +60,7 @@ class Instance:
     context: InstanceContext
     hooks: TaskHooks | None
     state: ComponentState
+    samples: StreamSamples
 
     @property
     def keeps_state(self) -> bool:
@@ -97,6 +102,10 @@ class _Setting:
     """Whether the state is one that was saved."""
     takes_newest: bool = True
     """Whether it begins with the newest state that it has saved by itself, if it does that."""
+
+    def samples(self, decode: Decode) -> StreamSamples:
+        """What looks at its streams when somebody wants to see them."""
+        return StreamSamples(self.outbox, self.router, decode, self.environment.report)
 
 
 def build(
@@ -140,7 +149,7 @@ def waiting(
                             environment.logger.error, collector, decode, topology, packing, None,
                             Metrics(), None)  # fmt: skip
     setting.state.close()
-    return Instance(driver, nothing, setting.context, None, setting.state)
+    return Instance(driver, nothing, setting.context, None, setting.state, setting.samples(decode))
 
 
 def _setting(
@@ -169,6 +178,7 @@ def _setting(
 
 def _bolt(setting: _Setting) -> Instance:
     options, context, environment = setting.options, setting.context, setting.environment
+    tracer = _tracer(options, environment)
     pack, decode = _codec(options, setting.config)
     edges = _edges(environment.rng).__next__
     collector = BoltCollector(setting.router, setting.outbox, options, pack, edges)
@@ -184,26 +194,31 @@ def _bolt(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    driver = BoltDriver(component, setting.outbox, options, environment.clock,
-                        environment.logger.error, collector, decode, setting.topology,
-                        setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
+    make_driver = BoltDriver if tracer is None else tracer.bolt_driver
+    driver = make_driver(component, setting.outbox, options, environment.clock,
+                         environment.logger.error, collector, decode, setting.topology,
+                         setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
     given = setting.state.given
     driver.has_fixed_state = lambda: bool(given.is_fixed)
     calls.attach(driver)
-    return Instance(driver, component, context, hooks, setting.state)
+    samples = setting.samples(decode)
+    return Instance(driver, component, context, hooks, setting.state, samples)
 
 
 def _spout(setting: _Setting) -> Instance:
     options, environment = setting.options, setting.environment
-    pack, _ = _codec(options, setting.config)
+    pack, decode = _codec(options, setting.config)
     edges = _edges(environment.rng).__next__
-    roots = _roots(setting.task, environment.rng)
+    roots, tracer = _roots(setting.task, environment.rng), _tracer(options, environment)
+    if tracer is not None:
+        roots = tracer.roots(roots)
     collector = SpoutCollector(setting.router, setting.outbox, options, pack, edges, roots,
                                environment.clock)  # fmt: skip
     calls = DriverCalls(environment.logger)
     bindings = spout_bindings(collector, environment, calls)
     component = cast(EngineSpout, environment.construct(setting.spec, bindings))
-    driver = SpoutDriver(component, setting.outbox, options, environment.clock,
+    make_driver = SpoutDriver if tracer is None else tracer.spout_driver
+    driver = make_driver(component, setting.outbox, options, environment.clock,
                          environment.logger.error, collector)  # fmt: skip
     calls.attach(driver)
     driver.hooks = hooks = _initialize(component, setting)
@@ -212,7 +227,18 @@ def _spout(setting: _Setting) -> Instance:
         component.bind(bindings)
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
-    return Instance(driver, component, setting.context, hooks, setting.state)
+    samples = setting.samples(decode)
+    return Instance(driver, component, setting.context, hooks, setting.state, samples)
+
+
+def _tracer(options: Options, environment: Environment) -> "Tracer | None":
+    """None where nothing is traced: only at least once do tuples have roots."""
+    if not options.trace_sample or not options.tracked:
+        return None
+    # Late: nobody else needs it.
+    from heron_instance.input.tracing import Tracer
+
+    return Tracer(options.trace_sample, environment.clock)
 
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:

@@ -6,6 +6,7 @@ from fastapi import Request
 from nicegui import ui
 
 from heron_core.errors import HeronError
+from heron_tracker.history import Point
 from heron_tracker.pages.cards import Sentence
 from heron_tracker.pages.component_view import (
     LATENCIES,
@@ -19,7 +20,10 @@ from heron_tracker.pages.component_view import (
 )
 from heron_tracker.pages.found_problems import FoundProblems
 from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.latency_view import latency_map, measured_kinds
 from heron_tracker.pages.links import component_page as link_to
+from heron_tracker.pages.permission import Refused
+from heron_tracker.pages.sample_panel import SamplePanel
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.pages.texts import plain
 from heron_tracker.service import Service
@@ -31,8 +35,9 @@ CHART_SECS = 10.0
 
 
 def component_page(
-    service: Service, request: Request, topology: str, name: str, problems: FoundProblems
-) -> None:
+    service: Service, request: Request, topology: str, name: str, problems: FoundProblems,
+    refused: Refused,
+) -> None:  # fmt: skip
     """Draw it, and keep it fresh."""
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
         sentence = Sentence()
@@ -45,8 +50,11 @@ def component_page(
         traceback = ui.label().classes("trace")
         ui.label("Busy, by task, in the last hour").classes("heading")
         busy = ui.echart({}, renderer="canvas").classes("chart")
+        latency = _LatencyChart(service, topology, name)
         ui.label("Tuples per second in the last hour").classes("heading")
         rates = ui.echart({}, renderer="svg").classes("chart")
+        ui.label("A sample of its tuples").classes("heading")
+        SamplePanel(service, topology, name, lambda: refused(request.headers))
 
     def refresh() -> None:
         try:
@@ -76,13 +84,45 @@ def component_page(
         )
         busy.options.update(heat_map(points, _names(snapshot, name), "__capacity"))
         busy.update()
+        latency.show(points)
         series = {"executed": "__execute-count", "emitted": "__emit-count"}
-        lines = [{**rate_lines({word: points}, each)["series"][0]} for word, each in series.items()]
+        lines = [rate_lines({word: points}, each)["series"][0] for word, each in series.items()]
         rates.options.update({**rate_lines({}, ""), "series": lines})
         rates.update()
 
     keep_fresh(refresh)
     keep_fresh(redraw, CHART_SECS)
+
+
+class _LatencyChart:
+    """The heat map of one kind of latency, which may be chosen among those that were measured."""
+
+    def __init__(self, service: Service, topology: str, component: str) -> None:
+        self._service = service
+        self._topology = topology
+        self._component = component
+        self._points: list[Point] = []
+        ui.label("Latency, by task, in the last hour").classes("heading")
+        self._kind = ui.toggle([], on_change=self._draw).props("no-caps dense")
+        self._chart = ui.echart({}, renderer="canvas").classes("chart")
+
+    def show(self, points: list[Point]) -> None:
+        """The newest points of the history."""
+        self._points = points
+        kinds = measured_kinds(points)
+        if kinds and kinds != self._kind.options:
+            # The last is the one that tells most: of a whole tree, where there is one.
+            chosen = self._kind.value if self._kind.value in kinds else kinds[-1]
+            self._kind.set_options(kinds, value=chosen)
+        self._draw()
+
+    def _draw(self) -> None:
+        snapshot = self._service.collector.snapshot(self._topology)
+        if snapshot is None or not self._kind.value:
+            return
+        names = _names(snapshot, self._component)
+        self._chart.options.update(latency_map(self._points, names, str(self._kind.value)))
+        self._chart.update()
 
 
 def _names(snapshot: TopologySnapshot, component: str) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Containers and hosts: every process with its CPU and memory."""
+"""Containers and hosts: every process with its CPU, memory and network."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ from heron_core.plans import ContainerPlan
 from heron_core.stats import InstanceStats
 from heron_tracker.pages.cells import BAD, GOOD, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
+from heron_tracker.pages.network_view import instance_cells, network_table, secs_between
 from heron_tracker.pages.texts import NOTHING, duration, number, share, size
 from heron_tracker.pages.topology_view import busy_cell, count_cell
 from heron_tracker.snapshot import TopologySnapshot, component_of
@@ -30,6 +31,8 @@ PROCESSES = (
     Column("cpu", "CPU", is_number=True),
     Column("busy", "Busy", is_number=True),
     Column("memory", "Memory", is_number=True),
+    Column("receiving", "Received/s", is_number=True),
+    Column("sending", "Sent/s", is_number=True),
     Column("restarts", "Restarts", is_number=True),
     Column("log", "Log"),
 )
@@ -42,10 +45,16 @@ class ContainersPage:
     facts: tuple[tuple[str, str], ...]
     containers: Table
     processes: Table
+    network: Table
 
 
-def containers_page(snapshot: TopologySnapshot) -> ContainersPage:
-    """All containers and processes, as far as their numbers are known."""
+def containers_page(
+    snapshot: TopologySnapshot, former: TopologySnapshot | None = None
+) -> ContainersPage:
+    """All containers and processes, as far as their numbers are known; `former`: an older snapshot,
+    for what is sent a second."""
+    before = {each.task: each for each in former.instances} if former is not None else {}
+    secs = secs_between(snapshot, former)
     rows = snapshot.instances
     hosts = {snapshot.host_of(each.id) for each in snapshot.packing.containers}
     facts = (
@@ -56,8 +65,13 @@ def containers_page(snapshot: TopologySnapshot) -> ContainersPage:
         ("Topology master", _master(snapshot)),
     )
     containers = tuple(_container(snapshot, each) for each in snapshot.packing.containers)
-    processes = tuple(_process(snapshot, each) for each in rows)
-    return ContainersPage(facts, Table(CONTAINERS, containers), Table(PROCESSES, processes))
+    processes = tuple(_process(snapshot, each, instance_cells(each, before, secs)) for each in rows)
+    return ContainersPage(
+        facts,
+        Table(CONTAINERS, containers),
+        Table(PROCESSES, processes),
+        network_table(snapshot, former),
+    )
 
 
 def _cores(cpu_share: float) -> str:
@@ -96,7 +110,7 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
     )
 
 
-def _process(snapshot: TopologySnapshot, each: InstanceStats) -> Row:
+def _process(snapshot: TopologySnapshot, each: InstanceStats, network: dict[str, Cell]) -> Row:
     component = component_of(each)
     log = f"{component}-{each.task}.log"
     return Row(
@@ -112,6 +126,7 @@ def _process(snapshot: TopologySnapshot, each: InstanceStats) -> Row:
             ),
             "busy": busy_cell(each.capacity, counts=False),
             "memory": Cell(each.memory_bytes, size(each.memory_bytes)),
+            **network,
             "restarts": count_cell(each.restarts),
             "log": Cell(log, href=topology_page(snapshot.name, "logs", file=log)),
         },

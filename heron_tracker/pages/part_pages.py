@@ -12,6 +12,7 @@ from heron_tracker.pages.checkpoints_view import ALIGNMENT, CLOCKS, checkpoints_
 from heron_tracker.pages.configuration_view import CONFIG, PLAN, STREAMS, configuration_page
 from heron_tracker.pages.containers_view import CONTAINERS, PROCESSES, containers_page
 from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.network_view import NETWORK
 from heron_tracker.pages.overview_view import standing
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.service import Service
@@ -46,14 +47,21 @@ def containers(service: Service, request: Request, name: str) -> None:
         facts = Shown(facts_line)
         table = _table("Containers", CONTAINERS, "There is no packing plan yet")
         processes = _table("Instances", PROCESSES, "No numbers have come yet")
+        network = _table("Between containers", NETWORK, "Nothing has been sent")
+    newest: TopologySnapshot | None = None
+    former: TopologySnapshot | None = None
 
     def show(snapshot: TopologySnapshot) -> None:
-        view = containers_page(snapshot)
+        nonlocal newest, former
+        if newest is None or snapshot.stats_at != newest.stats_at:
+            newest, former = snapshot, newest
+        view = containers_page(snapshot, former)
         found = service.collector.problems(name)
         sentence.show(standing(snapshot, found), "warning" if found else "good")
         facts.show(view.facts)
         table.show(view.containers)
         processes.show(view.processes)
+        network.show(view.network)
 
     _fresh(service, name, sentence, show)
 

@@ -56,7 +56,7 @@ def add_pages(service: Service, refused: Refused) -> None:
 
     @ui.page(f"{TOPOLOGY}/{{name}}/component/{{component}}")
     def component(request: Request, name: str, component: str) -> None:
-        component_page(service, request, name, component, problems)
+        component_page(service, request, name, component, problems, refused)
 
     @ui.page(f"{TOPOLOGY}/{{name}}/logs")
     def logs(request: Request, name: str, file: str = "") -> None:

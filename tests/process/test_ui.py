@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from tests.otlp_support import Receiver, receiver
 from tests.process.process_support import TOPOLOGIES, Place, Running, until
 
 OPEN_METRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
@@ -62,11 +63,37 @@ def counted(client: httpx.Client, name: str) -> int:
     return sum(map(int, found.values()))
 
 
+def tuples_are_traced(name: str, traces: Receiver) -> None:
+    """From the spout to the bolt that acks them."""
+    spout, bolt = until(lambda: traces.complete("numbers", "add"), "a tuple is traced")
+    assert (spout.service, bolt.parent, spout.is_error) == (name, spout.id, False)
+    assert bolt.attributes["heronpy.outcome"] == "executed"
+
+
+def tuples_are_sampled(place: Place, client: httpx.Client, name: str) -> None:
+    """By the command, and by the service."""
+    found = place.heronpy("sample", name, "numbers", "--count", 2).succeeded()
+    first, second = map(json.loads, found.out.splitlines())
+    assert (first["instance"], second["values"]["number"] % 2) == ("numbers[0]", 1)
+    query = {"topology": name, "component": "numbers", "count": "1"}
+    (tup,) = client.post("/api/sample", params=query).raise_for_status().json()["tuples"]
+    assert tup["values"]["number"] > second["values"]["number"]
+
+
+def is_interrupted(service: Running) -> None:
+    """By Ctrl-C, in good order."""
+    service.signal(signal.SIGINT)
+    ended = service.wait()
+    assert ended.code == INTERRUPTED
+    assert ended.errors == []
+    assert "Traceback" not in ended.err
+
+
 def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
     """It starts before the topology does, finds it, and goes on when it has ended."""
     name = place.name
     service = place.start("ui", "--port", 0)
-    with httpx.Client(base_url=address(service), timeout=20.0) as client:
+    with receiver() as traces, httpx.Client(base_url=address(service), timeout=20.0) as client:
         assert result(client, "/topologies") == {}
         taken = place.heronpy("ui", "--port", client.base_url.port)
         assert taken.code == 1
@@ -74,7 +101,9 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
 
         submitted = place.heronpy(
             "submit", TOPOLOGIES / "forever.py", "-n", "Forever", "-N", name,
-            "-o", "topology.metrics.port=0", "--log-format", "json", secs=60.0,
+            "-o", "topology.metrics.port=0", "--log-format", "json",
+            "-o", "topology.trace.sample=20", "-o", f"topology.trace.endpoint={traces.endpoint}",
+            secs=60.0,
         )  # fmt: skip
         submitted.succeeded()
         until(lambda: counted(client, name) > 0, "tuples are counted")
@@ -100,6 +129,8 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
             .startswith("nothing holds it back"),
             "it runs well",
         )  # fmt: skip
+        tuples_are_traced(name, traces)
+        tuples_are_sampled(place, client, name)
         (row,) = client.get("/api/v1/topology/summary").json()["topologies"]
         assert (row["name"], row["status"], row["tasksTotal"]) == (name, "ACTIVE", 3)
 
@@ -115,9 +146,5 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         )
         client.post(f"/api/v1/topology/{row['id']}/kill/0").raise_for_status()
         until(lambda: not result(client, "/topologies"), "the topology is gone")
-    service.signal(signal.SIGINT)
-    ended = service.wait()
-    assert ended.code == INTERRUPTED
-    assert ended.errors == []
-    assert "Traceback" not in ended.err
+    is_interrupted(service)
     place.nothing_is_left(20.0)

@@ -17,6 +17,7 @@ from heron_core.config_keys import is_known
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_core.validation import check
+from heron_io import span_exporter
 from heron_spark.compile import one_container
 from heronpy_compat.loading.load_request import LoadRequest
 
@@ -186,3 +187,20 @@ def test_every_key_that_the_code_names_is_known() -> None:
     named = {key for text in texts for key in re.findall(r'"((?:topology|heron)\.[a-z._]+)"', text)}
     files = {"topology.py", "topology.json", "heron.json"}
     assert sorted(key for key in named - files if not is_known(key)) == []
+
+
+def test_traces_need_their_package_and_roots(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one is refused before anything starts, the other is a note."""
+    settled(TopologyOptions(), own={keys.TRACE_SAMPLE: 100})
+    assert "does nothing in ATMOST_ONCE: no roots, no traces" in capsys.readouterr().err
+    own = {keys.TRACE_SAMPLE: 100, keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+    settled(TopologyOptions(), own=own)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(span_exporter, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install 'heronpy-topologies\[otel\]'"):
+        settled(TopologyOptions(), own=own)
+    settled(TopologyOptions(), own={keys.TRACE_SAMPLE: 0})
+    with pytest.raises(TopologyError, match="must be a URL as http"):
+        settled(TopologyOptions(), own={keys.TRACE_ENDPOINT: "localhost:4318"})

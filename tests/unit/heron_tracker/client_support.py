@@ -66,9 +66,15 @@ class Asked:
             options, lambda: ["words"], counted, _ignored, _ignored, calendar=lambda: NOW
         )
         self.service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]
+        self._options = options
         self.application = application(self.service, options)
         self._runner = asyncio.Runner()
         self._collector.start()
+
+    def use(self, service: Service) -> None:
+        """Serve this one from now on."""
+        self.service = service
+        self.application = application(service, self._options)
 
     def get(self, path: str, **headers: str) -> Answer:
         """GET, with a path and its query; _ in names of headers is -."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from client_support import Asked
-from tracker_support import snapshot, stats
+from tracker_support import NOW, instance, snapshot, stats
 
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.access import Refusal, refusal
@@ -48,6 +48,10 @@ async def _visit(asked: Asked) -> None:
         from nicegui.testing.user_simulation import user_simulation
 
         from heron_tracker.pages.site import add_pages
+    for at in range(6):  # an hour of history is what it is
+        busy = {"latency_secs": {"execute": 0.1 * at}, "latency_samples": {"execute": 10 * at}}
+        row = instance(4, capacity=0.5, **busy)
+        asked.history.record(snapshot(stats()).id, [row], NOW - 60 + 10 * at)
     async with user_simulation(lambda: None) as user:
         add_pages(asked.service, lambda headers: "only operators")
         await user.open("/")
@@ -58,7 +62,13 @@ async def _visit(asked: Asked) -> None:
         user.find("Deactivate").click()
         user.find("Yes, deactivate").click()
         await user.should_see("only operators", retries=RETRIES)
-        for tab in ("containers", "checkpoints", "configuration", "profile", "component/count"):
+        await user.open("/ui/topology/words/component/split")
+        await user.should_see("Sample", retries=RETRIES)
+        user.find(kind=ui.button, content="Sample").click()
+        await user.should_see("only operators", retries=RETRIES)
+        await user.open("/ui/topology/words/component/count")
+        await user.should_see(kind=ui.toggle, content="execute", retries=RETRIES)
+        for tab in ("containers", "checkpoints", "configuration", "profile"):
             await user.open(f"/ui/topology/words/{tab}")
             await user.should_see("heronpy", retries=RETRIES)
 

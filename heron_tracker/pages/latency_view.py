@@ -1,0 +1,49 @@
+"""A latency of a component's tasks over time, as a heat map."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heron_core.instance_series import LATENCIES, latency_series
+from heron_tracker.history import Point
+from heron_tracker.pages.component_view import heat_map
+from heron_tracker.pages.texts import milliseconds
+
+MEAN = "mean_ms"
+"""The series that `means` makes."""
+
+
+def measured_kinds(points: Sequence[Point]) -> list[str]:
+    """The kinds of latency that there is anything of."""
+    every = [values for point in points for values in point.values.values()]
+    return [kind for kind in LATENCIES if any(latency_series(kind)[1] in each for each in every)]
+
+
+def means(points: Sequence[Point], kind: str) -> list[Point]:
+    """The mean of the tuples of each point, in milliseconds; tasks without any are left out."""
+    secs, samples = latency_series(kind)
+    return [
+        Point(
+            point.component,
+            point.at,
+            point.secs,
+            {
+                task: {MEAN: values.get(secs, 0.0) / values[samples] * 1000}
+                for task, values in point.values.items()
+                if values.get(samples)
+            },
+        )
+        for point in points
+    ]
+
+
+def latency_map(points: Sequence[Point], names: Mapping[int, str], kind: str) -> dict[str, Any]:
+    """Options of ECharts: as `heat_map`, the darkest is the longest mean that there was."""
+    found = means(points, kind)
+    longest_ms = max((each[MEAN] for point in found for each in point.values.values()), default=0.0)
+    options = heat_map(found, names, MEAN)
+    options["visualMap"] |= {
+        "max": longest_ms or 1.0, "show": True, "calculable": False, "orient": "horizontal",
+        "top": 0, "right": 12, "itemHeight": 80, "text": [milliseconds(longest_ms), "0"],
+    }  # fmt: skip
+    options["grid"]["top"] = 40
+    return options

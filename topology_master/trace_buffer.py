@@ -1,0 +1,65 @@
+"""Traced trees whose instances have not all reported yet. Pure: the clock is an argument."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from heron_core.traces import NO_TASK, Execution
+from topology_master.spans import Executed, Span, spans_of
+
+TREES_MAX = 2000
+"""That are held; of more, the oldest go as they are. A tree of ten spans is 3 KiB."""
+EXECUTIONS_MAX = 1000
+"""Of one tree: a tuple that becomes more leaves the rest out."""
+
+
+@dataclass(slots=True)
+class Tree:
+    """What has come of one."""
+
+    complete_at: float
+    """When it goes as it is, on the clock of who asks."""
+    found: list[Executed] = field(default_factory=list)
+
+
+class TraceBuffer:
+    """Of one topology."""
+
+    def __init__(self, topology: str, report_secs: float, tree_secs: float) -> None:
+        """Instances report what they have executed within `report_secs`; `tree_secs`: after so long
+        nobody hears what became of a tree."""
+        self._topology = topology
+        self._report_secs = report_secs
+        self._tree_secs = tree_secs
+        self._trees: dict[int, Tree] = {}
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+    def take(self, task: int, executions: Iterable[Execution], now: float) -> None:
+        """What an instance has reported."""
+        for each in executions:
+            tree = self._trees.get(each.root)
+            if tree is None:
+                tree = self._trees[each.root] = Tree(now + self._tree_secs)
+            if len(tree.found) < EXECUTIONS_MAX or each.source == NO_TASK:
+                tree.found.append(Executed(task, each))
+            if each.source == NO_TASK:  # the others were executed before
+                tree.complete_at = now + self._report_secs
+
+    def ready(self, now: float) -> list[Span]:
+        """The spans of the trees of which nothing more is to come, or for which there is no room;
+        they are forgotten here."""
+        over = len(self._trees) - TREES_MAX
+        done = [
+            root
+            for at, (root, tree) in enumerate(self._trees.items())
+            if at < over or tree.complete_at <= now
+        ]
+        return [span for root in done for span in self._spans(root)]
+
+    def all(self) -> list[Span]:
+        """The spans of all that is left, at the end."""
+        return [span for root in list(self._trees) for span in self._spans(root)]
+
+    def _spans(self, root: int) -> list[Span]:
+        return spans_of(self._topology, root, self._trees.pop(root).found)

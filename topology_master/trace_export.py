@@ -1,0 +1,126 @@
+"""The topology master sends the spans of traced trees out (`topology.trace.sample`), by OTLP.
+
+Whatever is wrong with that, the topology goes on: a package that is not there is one line in the
+log, and of a receiver that does not answer the spans are dropped, which is said once a minute.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import Empty, Full, Queue
+
+from heron_core.plans import PackingPlan, instance_name
+from heron_core.report_interval import report_secs
+from heron_core.topology import TopologySpec
+from heron_io.span_exporter import Export, ExportedSpan, NotInstalled, open_exporter
+from topology_master.events import ExportTrace
+from topology_master.options import Options
+from topology_master.spans import Span
+from topology_master.trace_buffer import TraceBuffer
+
+log = logging.getLogger("topology_master")
+
+BATCHES_MAX = 64
+"""That wait for the exporter."""
+SPANS_MAX = 512
+"""In one request, as OpenTelemetry's own batches have it."""
+REPORTS = 2
+"""Intervals of reports to wait for: an instance and its stream manager have one each."""
+SPARE_SECS = 1.0
+LAST_SECS = 2.0
+"""For what is left at the end."""
+LOGGED_EVERY_SECS = 60.0
+
+Open = Callable[[str, str | None], Export]
+
+
+class TraceExport:
+    """Of one topology; without traces it does nothing. A thread of its own waits for the
+    receiver."""
+
+    def __init__(
+        self, topology: TopologySpec, options: Options, open_export: Open = open_exporter
+    ) -> None:
+        self._topology = topology.name
+        self._buffer: TraceBuffer | None = None
+        self._batches: Queue[list[ExportedSpan]] = Queue(BATCHES_MAX)
+        self._ended = threading.Event()
+        self._dropped = 0
+        self._logged_at = float("-inf")
+        if not options.trace_sample or not options.tracked:
+            return
+        try:
+            self._export = open_export(topology.name, options.trace_endpoint)
+        except NotInstalled as error:
+            log.warning("nothing is traced: %s", error)
+            return
+        tasks = sum(each.parallelism for each in topology.components)
+        reports_secs = REPORTS * report_secs(options.metrics_interval_secs, tasks) + SPARE_SECS
+        self._buffer = TraceBuffer(topology.name, reports_secs, options.trace_secs + reports_secs)
+        self._thread = threading.Thread(target=self._run, name="export traces", daemon=True)
+        self._thread.start()
+
+    def take(self, each: ExportTrace, now: float) -> None:
+        """What an instance has executed."""
+        if self._buffer is not None:
+            self._buffer.take(each.task, each.executions, now)
+
+    def look(self, packing: PackingPlan, now: float) -> None:
+        """Hand over the trees that are complete."""
+        if self._buffer is None or not len(self._buffer):
+            return
+        self._hand_over(self._buffer.ready(now), packing)
+        if self._dropped and now >= self._logged_at + LOGGED_EVERY_SECS:
+            self._logged_at = now
+            log.warning("%d spans were dropped: nobody takes them", self._dropped)
+
+    def _hand_over(self, spans: list[Span], packing: PackingPlan) -> None:
+        exported = [_exported(each, packing) for each in spans]
+        for first in range(0, len(exported), SPANS_MAX):
+            batch = exported[first : first + SPANS_MAX]
+            try:
+                self._batches.put_nowait(batch)
+            except Full:
+                self._dropped += len(batch)
+
+    def close(self, packing: PackingPlan) -> None:
+        """Send what is left, if it is taken soon."""
+        if self._buffer is None:
+            return
+        self._hand_over(self._buffer.all(), packing)
+        self._ended.set()
+        self._thread.join(LAST_SECS)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                batch = self._batches.get(timeout=0.2)
+            except Empty:
+                if self._ended.is_set():
+                    return
+                continue
+            if not self._is_taken(batch):
+                self._dropped += len(batch)
+
+    def _is_taken(self, batch: list[ExportedSpan]) -> bool:
+        try:
+            return self._export(batch)
+        except Exception:  # of a package that is not ours: this thread must not die of it
+            log.exception("spans cannot be exported")
+            return False
+
+
+def _exported(span: Span, packing: PackingPlan) -> ExportedSpan:
+    plan = packing.instances.get(span.task)
+    name = plan.component if plan is not None else f"task {span.task}"
+    instance = instance_name(packing, span.task) if plan is not None else name
+    return ExportedSpan(
+        name=name,
+        trace_id=span.trace_id,
+        span_id=span.span_id,
+        parent_id=span.parent_id,
+        began_ns=int(span.began * 1e9),
+        ended_ns=int(span.ended * 1e9),
+        attributes={"heronpy.component": name, "heronpy.instance": instance, **span.attributes},
+        is_error=span.is_error,
+    )
