@@ -24,7 +24,7 @@ from heron_io.state_store.file_store import FileStore
 from heron_tracker.snapshot import TopologySnapshot
 
 EXAMPLES = os.environ.get("HERON_FUZZ_EXAMPLES")
-EXAMPLES_USUAL = 40
+EXAMPLES_USUAL = 15
 ANSWER_SECS_MAX = 30.0
 """An answer takes milliseconds; one that takes so long hangs."""
 SECRET = "hunter2"
