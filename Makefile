@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 3
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-extras lint check chaos bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-extras lint check fast-tests chaos bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -45,8 +45,11 @@ lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, si
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_tidy.py
 
-check: export HERON_SIM_SEEDS ?= 0:12
-check: lint ## What has to pass before a commit: lint, and the fast tests
+check: $(TESTED) ## What has to pass before a commit: lint and the fast tests, side by side
+	@$(MAKE) --no-print-directory --jobs 2 lint fast-tests
+
+fast-tests: export HERON_SIM_SEEDS ?= 0:12
+fast-tests: $(TESTED)
 	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing

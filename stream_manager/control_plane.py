@@ -74,8 +74,8 @@ class ControlPlane:
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
-        self._restored: dict[int, messages.Restored] = {}
-        """Of each instance here the newest: a master that takes over is to have them."""
+        self._restored: dict[int, messages.Restored | messages.RestoreFailed] = {}
+        """Of each instance here whether it has its state: a master that takes over is to know."""
         self._unsent: deque[messages.InstanceReplaced] = deque(maxlen=UNSENT_MAX)
         """What the master is to hear when there is one."""
 
@@ -99,18 +99,13 @@ class ControlPlane:
             case messages.BoltFinished(task):
                 self._finishing.discard(task)
                 out.append(events.ToMaster(message))
-            case messages.Restored(task):
+            case messages.Restored(task) | messages.RestoreFailed(task):
                 self._restored[task] = message
                 out.append(events.ToMaster(message))
             case messages.CheckpointStored(task, number):
                 aligned_ms = 0 if self._gates is None else self._gates.aligned_ms(task, number)
                 out.append(events.ToMaster(replace(message, aligned_ms=aligned_ms)))
-            case (
-                messages.SpoutFinished()
-                | messages.InstanceFailed()
-                | messages.CheckpointFailed()
-                | messages.RestoreFailed()
-            ):
+            case messages.SpoutFinished() | messages.InstanceFailed() | messages.CheckpointFailed():
                 out.append(events.ToMaster(message))
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:

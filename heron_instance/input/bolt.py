@@ -23,11 +23,10 @@ from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, Compone
 from heron_instance.input.general_rows import general_rows
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
-from heron_instance.input.tuples import EngineTuple, tick_tuple, tuple_class
+from heron_instance.input.tuples import EngineTuple, schema_of, tick_tuple, tuple_class
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 from heronpy_compat.adapters.tuple_layout import TupleLayout
-from heronpy_compat.api.tuple import Schema
 
 if TYPE_CHECKING:
     from heron_instance.input.record_batches import BatchReader
@@ -84,7 +83,7 @@ class BoltDriver(ComponentDriver):
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
         self._tuple: type[EngineTuple] = component.tuple_class or tuple_class(
-            _schema_of(topology, packing, outbox.task)
+            schema_of(topology, packing, outbox.task)
         )
         self._takes_batches: bool = component.takes_batches
         self._values_maker: ValuesMaker | None = component.values_maker
@@ -222,7 +221,7 @@ class BoltDriver(ComponentDriver):
             rows, anchor_states = self._rows(head, batch, values, started)
         self._run_rows(rows, started)
         self._count(rows, anchor_states, started)
-        self._inputs.count(head, batch)
+        self._inputs.count(*self._sources[head.source], head, batch)
         if self._takes_batches:  # each of them is many
             further = head.items - len(rows)
             self.metrics.executed += further
@@ -481,7 +480,7 @@ class BoltDriver(ComponentDriver):
             {
                 "busy_secs": self.metrics.busy_secs + under_way,
                 "emitted": {name: route.emits[0] for name, route in routes.items()},
-                "inputs": self._inputs.by_name(self._sources),
+                "inputs": self._inputs.by_name(),
                 "pending": 0,
                 "finished": self._finished,
                 "waited_secs": self.outbox.waited_secs,
@@ -499,14 +498,3 @@ def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> li
         return list(map(make, batch))
     except TypeError as error:
         raise ProtocolError(f"a batch with a row that is no list: {error}") from error
-
-
-def _schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schema:
-    """The fields of the streams that the component of `task` reads."""
-    inputs = topology.by_name[packing.instances[task].component].inputs
-    streams = {(each.component, each.stream): topology.by_name[each.component] for each in inputs}
-    return {
-        (name, stream): found.fields
-        for (name, stream), source in streams.items()
-        if (found := source.stream(stream)) is not None
-    }

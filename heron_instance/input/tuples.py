@@ -3,7 +3,8 @@
 from functools import lru_cache, partial
 from typing import Any
 
-from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM
+from heron_core.plans import PackingPlan
+from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM, TopologySpec
 from heronpy_compat.adapters.tuple_layout import FromItems, Items, TupleLayout
 from heronpy_compat.api.tuple import Schema, Tuple
 
@@ -41,6 +42,17 @@ EngineTuple.__name__ = EngineTuple.__qualname__ = Tuple.__name__
 
 _RESERVED = frozenset(dir(EngineTuple)) - {"count", "index"}
 """Names of a tuple's own, which win over fields; methods of Python's tuples do not."""
+
+
+def schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schema:
+    """The fields of the streams that the component of `task` reads."""
+    inputs = topology.by_name[packing.instances[task].component].inputs
+    streams = {(each.component, each.stream): topology.by_name[each.component] for each in inputs}
+    return {
+        (name, stream): found.fields
+        for (name, stream), source in streams.items()
+        if (found := source.stream(stream)) is not None
+    }
 
 
 def tuple_class(schema: Schema) -> type[EngineTuple]:

@@ -33,8 +33,9 @@ def to_kill(
     someone_died: bool,
     is_exiting: Callable[[int], bool],
 ) -> set[int]:
-    """The children that came to us by the death of a process: not started by us, and not there
-    before. They may come before the process can be reaped: then it `is_exiting`."""
+    """The children that came to us by the death of a process: not our `own`, those that we started
+    or have killed, and not there before. They may come before the process can be reaped: then it
+    `is_exiting`."""
     newcomers = set(children) - set(own) - set(earlier)
     died = bool(newcomers) and (someone_died or any(map(is_exiting, own)))
     return newcomers if died else set()
@@ -60,13 +61,16 @@ class Orphans:
         died = died or not self._killed.isdisjoint(reaped)
         self._killed.difference_update(reaped)
         children = children_of_this_process()
-        lost = to_kill(children, own, self._earlier, died, is_exiting)
-        self._earlier = children - set(own) - lost - self._killed
-        for pid in lost - self._killed:
+        ours = {
+            *own,
+            *self._killed,
+        }  # what those leave whom we killed is seen before they are reaped
+        lost = to_kill(children, ours, self._earlier, died, is_exiting)
+        self._earlier = children - ours - lost
+        for pid in lost:
             signal_process(pid, signal.SIGKILL)
-        new = len(lost - self._killed)
         self._killed |= lost
-        return new
+        return len(lost)
 
     def kill_all(self, own: Collection[int] = ()) -> None:
         """At the end: everything that is left, and what that leaves."""

@@ -272,11 +272,12 @@ def batch(
     roots: Sequence[tuple[int, int] | None] = (),
     epoch: int = EPOCH,
     body: bytes | None = None,
+    source: int = OTHER,
 ) -> Frames:
-    """A DATA message of task 6 to task 1, tracked if there are roots (root, edge)."""
+    """A DATA message to task 1, tracked if there are roots (root, edge)."""
 
     data = msgpack.packb(values) if body is None else body
     ids = array("Q", [number for each in roots for number in (each or (0, 0))])
     flags = Flag.TRACKED if roots else Flag.NONE
-    head = header(Kind.DATA, epoch, OTHER, SOURCE, len(values), 0, flags)
+    head = header(Kind.DATA, epoch, source, SOURCE, len(values), 0, flags)
     return [head, data, *([ids.tobytes()] if roots else [])]

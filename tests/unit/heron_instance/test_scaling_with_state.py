@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from instance_support import NOTHING, batch, packing
+from instance_support import NOTHING, OTHER, batch, packing
 from test_periodic_saving import Numbers as SavedNumbers
 from test_periodic_saving import Process as SavingProcess
 from test_periodic_saving import Stateless, Unsaveable
@@ -106,6 +106,16 @@ def test_who_has_done_something_since_goes_back() -> None:
     bolt.scaled(one_more("readers"), 2, readers=(2, 3, 4, 5))
     assert bolt.component is not before
     assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+def test_what_came_of_a_source_that_has_gone_is_still_counted() -> None:
+    bolt = at_checkpoint()
+    before = bolt.component
+    bolt.scaled(one_more("other"), 2, other=(OTHER,))
+    bolt.core.driver.deliver(batch([1, "x"], epoch=2, source=NEW))
+    bolt.scaled(packing(), 3, other=(OTHER, NEW))
+    assert bolt.component is not before
+    assert bolt.core.snapshot(bolt.now)["inputs"] == {"other/default": len(KEYS) + 1}
 
 
 def test_a_component_with_more_instances_keeps_the_keys_that_are_its_own() -> None:

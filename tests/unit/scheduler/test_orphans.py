@@ -9,12 +9,14 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from heron_io.polling import wait_until
 from heron_io.processes import SupervisorLink, fork_child
+from scheduler.container import orphans
 from scheduler.container.orphans import is_exiting, to_kill
 from scheduler.container.supervisor import Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
@@ -30,6 +32,26 @@ def test_only_what_a_death_has_left_is_killed() -> None:
     # kill -9 of a container: its files are closed, which wakes us, before it can be reaped.
     assert to_kill({7, 8, 9}, {7}, {8}, False, lambda pid: pid == 7) == {9}
     assert to_kill({7, 8}, {7}, {8}, False, lambda pid: True) == set()
+
+
+def test_what_a_killed_process_leaves_is_killed_though_nobody_has_reaped_it_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It ends between the last waitpid(2) and the look at our children."""
+    killed: list[int] = []
+    children, exiting = {8}, set[int]()
+    monkeypatch.setattr(orphans, "children_of_this_process", lambda: set(children))
+    monkeypatch.setattr(orphans, "is_exiting", exiting.__contains__)
+    monkeypatch.setattr(orphans, "signal_process", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(sys, "platform", "linux")
+    libc = SimpleNamespace(prctl=lambda option, value: 0)  # pytest itself becomes no subreaper
+    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
+    found = orphans.Orphans()
+    assert found.look(own=(), reaped={7}, died=True) == 1
+    children.add(9)  # the child of 8
+    exiting.add(8)
+    assert found.look(own=(), reaped=(), died=False) == 1
+    assert killed == [8, 9]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/PID/stat is Linux's")

@@ -250,8 +250,12 @@ def test_triggers_go_to_those_whom_no_barrier_reaches(manager: Manager) -> None:
     assert {each.task for each in out if isinstance(each, events.ToLocalControl)} == {1, 3}
 
 
-def test_a_new_master_is_told_again_who_has_its_state(manager: Manager) -> None:
-    restored = messages.Restored(3, 73, 1)
+@pytest.mark.parametrize(
+    "restored", [messages.Restored(3, 73, 1), messages.RestoreFailed(3, 1, "it is lost")]
+)
+def test_a_new_master_is_told_again_who_has_its_state(
+    manager: Manager, restored: messages.Restored | messages.RestoreFailed
+) -> None:
     manager.handle(events.FromInstanceControl(3, 73, restored))
     out = manager.handle(events.MasterConnected())
     assert events.ToMaster(restored) in out
