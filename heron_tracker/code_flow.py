@@ -69,7 +69,7 @@ class CodeFlow:
         with httpx.Client(timeout=FETCH_SECS) as http:
             answer = http.post(
                 url, content=form, headers={"content-type": "application/x-www-form-urlencoded"},
-                auth=(client, quote_plus(secret)) if secret else None,
+                auth=httpx.BasicAuth(client, quote_plus(secret)) if secret else httpx.Auth(),
             ).raise_for_status()  # fmt: skip
         found = answer.json()
         if not isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""What Storm's UI tells of resources, workers and the place of an error.
+"""What Storm's UI tells of resources, workers and where an error was.
 
 Storm counts memory in MB, on and off Java's heap, and CPU in hundredths of a core. Here all memory
 counts as on the heap, and what is assigned is what is asked for.
@@ -83,7 +83,7 @@ def workers(snapshot: TopologySnapshot, base_url: str, pretty: Any) -> list[Json
     return rows
 
 
-def error_place(snapshot: TopologySnapshot, component: str, base_url: str) -> Json:
+def error_location(snapshot: TopologySnapshot, component: str, base_url: str) -> Json:
     """Where a component's last error was, if it had one; when is not known."""
     failing = [x for x in snapshot.instances if x.errors and component_of(x) == component]
     where: Json = {"errorHost": "", "errorPort": None, "errorWorkerLogLink": ""}

@@ -20,7 +20,7 @@ from heron_tracker.snapshot import TopologySnapshot, component_of
 from heron_tracker.storm_resources import (
     DISPLAY,
     cluster_resources,
-    error_place,
+    error_location,
     log_link,
     machine_resources,
     topology_resources,
@@ -226,7 +226,7 @@ def _row(
         "tasks": stats.instances,
         **_measured(snapshot, spec, added, window),
         "lastError": stats.last_error or "",
-        **error_place(snapshot, spec.name, base_url),
+        **error_location(snapshot, spec.name, base_url),
     }
 
 
