@@ -136,6 +136,19 @@ class Restore:
     have others now: theirs are the states that are divided among its tasks."""
 
 
+@dataclass(frozen=True, slots=True)
+class MovedStates:
+    """States that an update moves where no checkpoints are taken; stands in the plan as long as not
+    all who are to begin with some of them have done so."""
+
+    number: int
+    """Of the update."""
+    saved: tuple[int, ...]
+    """The tasks whose state it has saved, when nothing was in flight."""
+    former: Mapping[str, tuple[int, ...]]
+    """component -> the tasks that it had then, in order, of those components that have any."""
+
+
 @dataclass(frozen=True)
 class PhysicalPlan:
     """A packing plan with the stream managers' addresses, the topology's state and its epoch."""
@@ -148,6 +161,8 @@ class PhysicalPlan:
     """container id -> address of its stream manager for its peers, e.g. tcp://127.0.0.1:4711"""
     restore: Restore | None = None
     """None in a topology that takes no checkpoints."""
+    moved: MovedStates | None = None
+    """None unless an update is under way that moves states."""
 
 
 def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
@@ -224,6 +239,7 @@ def _check_packing(plan: PackingPlan) -> None:
 def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
     """The physical plan as JSON values, as it stands under /pplans and travels in messages."""
     restore = {} if plan.restore is None else {"restore": _restore_to_json(plan.restore)}
+    moved = {} if plan.moved is None else {"moved": _moved_to_json(plan.moved)}
     return {
         "topology": plan.topology,
         "epoch": plan.epoch,
@@ -231,7 +247,25 @@ def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
         "packing": packing_to_json(plan.packing),
         "stream_managers": {str(key): value for key, value in plan.stream_managers.items()},
         **restore,
+        **moved,
     }
+
+
+def _moved_to_json(moved: MovedStates) -> dict[str, Any]:
+    former = {name: list(tasks) for name, tasks in moved.former.items()}
+    return {"number": moved.number, "saved": list(moved.saved), "former": former}
+
+
+def moved_from_json(data: Mapping[str, Any] | None) -> MovedStates | None:
+    """`moved` of a plan's JSON; ValueError, KeyError or TypeError for what is none."""
+    if data is None:
+        return None
+    former = {name: tuple(tasks) for name, tasks in data["former"].items()}
+    moved = MovedStates(data["number"], tuple(data["saved"]), former)
+    numbers = (moved.number, *moved.saved, *(task for tasks in former.values() for task in tasks))
+    if not all(type(each) is int for each in numbers):
+        raise ValueError(f"states that move: {reprlib.repr(data):.200}")
+    return moved
 
 
 def _restore_to_json(restore: Restore) -> dict[str, Any]:
@@ -273,6 +307,7 @@ def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
             packing_from_json(data["packing"]),
             {int(key): value for key, value in data["stream_managers"].items()},
             _restore_from_json(data.get("restore")),
+            moved_from_json(data.get("moved")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"not a physical plan: {error!r:.200}") from error

@@ -54,6 +54,7 @@ from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build, waiting
 from heron_instance.shared_state import SharedState
+from heron_instance.state_transfer import StateTransfer
 
 CONSUMED_BYTES = 256 * 1024
 """Processed batches are reported when they amount to this, or when there is nothing else to do: a
@@ -128,6 +129,7 @@ class InstanceCore:
         self._checkpointing = self._made_checkpointing()
         self.driver = self._prepared()
         self.saving = self._made_saving()
+        self.transfer = self._made_transfer()
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
@@ -180,6 +182,9 @@ class InstanceCore:
         if self.saving is not None and self.saving.is_due(now):
             self.shared.call(partial(self.saving.save, now))
             return [*out, Wake()]
+        if self.transfer is not None and self.transfer.is_due(now):
+            self.shared.call(partial(self.transfer.retry, now))
+            return [*out, Wake()]
         return out
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
@@ -208,7 +213,8 @@ class InstanceCore:
 
     def _is_held(self) -> bool:
         """Whether nothing may be sent now; after a long time it begins again slowly."""
-        if self.shared.may_send:
+        rests = self.transfer is not None and self.transfer.rests
+        if self.shared.may_send and not rests:
             if self._held_since is not None:
                 self.driver.outbox.held(self._clock() - self._held_since)
                 self._held_since = None
@@ -335,8 +341,8 @@ class InstanceCore:
             self._begin_epoch(self._checkpointing, plan["epoch"], plan["restore"], is_scaled)
         if is_scaled:
             self.instance.repack(packing)
-        if self.saving is not None:
-            self.saving.go_on()
+        if self.transfer is not None:
+            self.transfer.take_plan(plan, packing, self._clock())
         self.shared.epoch_taken = plan["epoch"]
         now = self._clock()
         self.driver.begin(self.shared.active, now)
@@ -386,6 +392,14 @@ class InstanceCore:
         interval_secs = self.driver.options.checkpoint_interval_secs
         return PeriodicSaving(self, newest, interval_secs, self._clock())
 
+    def _made_transfer(self) -> StateTransfer | None:
+        """None in a topology that takes checkpoints: there it is done by one."""
+        load, saves_itself = (
+            self._environment.load_moved,
+            self._environment.newest_state is not None,
+        )
+        return None if load is None else StateTransfer(self, load, saves_itself)
+
     def _prepared(self) -> ComponentDriver:
         driver = self.instance.driver
         if self._checkpointing is not None:
@@ -395,11 +409,9 @@ class InstanceCore:
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         if self._checkpointing is not None:
             self._checkpointing.trigger(trigger)
-        elif self.saving is not None:
-            self.saving.save_for_update(trigger.checkpoint)
-        else:
-            stored = messages.CheckpointStored(self.identity.task, trigger.checkpoint, 0)
-            self.do_first(SendControl(stored))  # there is nothing to save
+        elif self.transfer is not None and not self.shared.active:
+            # Spouts stand still by then: what comes later is of an update that was given up.
+            self.transfer.save(trigger.checkpoint, trigger.epoch)
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:

@@ -117,6 +117,8 @@ class SaveState:
 
     checkpoint: int
     state: StateBytes
+    moves: bool = False
+    """Where no checkpoints are taken: it is for an update of that number, and not our newest."""
 
 
 @dataclass(frozen=True, slots=True)

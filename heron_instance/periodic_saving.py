@@ -5,27 +5,24 @@ A spout's counts only when all that it had emitted until then is acked: else its
 on behind tuples that nobody has processed, and nobody would emit them again.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Protocol
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes
-from heron_core.wire.messages import CheckpointFailed, CheckpointStored
-from heron_instance.control_core import Identity
-from heron_instance.events import Instruction, SaveState, SendControl
+from heron_instance.events import Instruction, SaveState
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import NewestState
 from heron_instance.runtime.factory import Instance
 
-NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
+NOT_SAVED = "its state cannot be serialised (the log of the instance says why)"
 _NOTHING: Set[int] = frozenset()
 
 
 class Host(Protocol):
     """What is needed of the instance's core."""
 
-    identity: Identity
     instance: Instance
     driver: ComponentDriver
 
@@ -47,18 +44,18 @@ class PeriodicSaving:
         """What these are."""
         self._failed = 0
         """How many tuples had failed when it was taken."""
-        self._update: tuple[int, int] | None = None
-        """The number of the state that an update waits for, and that of the update."""
-        self._rests = False
-        """An update may end this process, and then the newest state is its successor's."""
+        self._awaited: tuple[int, Callable[[str], None]] | None = None
+        """The number of the state that somebody waits for, and who is told why it is not saved."""
+        self.rests = False
+        """An update may end this process, and then its successor is not to begin with this."""
 
     def is_due(self, now: float) -> bool:
         """Whether there is something to do; from any thread."""
-        return not self._rests and (self._held is not None or now >= self._next_at)
+        return not self.rests and (self._held is not None or now >= self._next_at)
 
     def save(self, now: float) -> None:
         """Take the state, or look whether the one that was taken counts by now."""
-        if self._rests:
+        if self.rests:
             return
         if self._held is not None:
             self._look_at_held()
@@ -86,13 +83,17 @@ class PeriodicSaving:
         else:
             self._host.do_first(SaveState(*taken))
 
+    def next_number(self) -> int:
+        """One that no state of this task had before."""
+        self._number += 1
+        return self._number
+
     def _taken(self) -> tuple[int, StateBytes] | None:
         """The state with its number; None if it cannot be saved."""
-        instance = self._host.instance
-        self._number += 1
+        instance, number = self._host.instance, self.next_number()
         try:
-            instance.adapter.pre_save(str(self._number))
-            return self._number, instance.state.deferred_snapshot()
+            instance.adapter.pre_save(str(number))
+            return number, instance.state.deferred_snapshot()
         except Exception:
             self._host.driver.user_error("saving the state")
             return None
@@ -102,36 +103,24 @@ class PeriodicSaving:
         the one before."""
         driver = self._host.driver
         is_pending = isinstance(driver, SpoutDriver) and bool(driver.collector.pending)
-        return None if is_pending or self._rests else self._taken()
+        return None if is_pending or self.rests else self._taken()
 
-    def save_for_update(self, update: int) -> None:
-        """The topology is scaled, and nothing is in flight: whoever goes on elsewhere with this
-        task begins with the state of now. No other is saved until there is another plan."""
-        driver = self._host.driver
-        if isinstance(driver, SpoutDriver) and driver.collector.pending:
-            return  # their acks are on the way; the master asks again
-        self._held, self._rests = None, False
-        taken = self.last()
+    def save_now(self, then: Callable[[str], None]) -> None:
+        """Take a state at once; `then` is told why it is not saved, or nothing if it is."""
+        self._held = None
+        taken = self._taken()
         if taken is None:
-            self._tell(CheckpointFailed(self._host.identity.task, update, NOT_SAVED))
+            then(NOT_SAVED)
             return
-        self._update, self._rests = (taken[0], update), True
+        self._awaited = taken[0], then
         self._host.do_first(SaveState(*taken))
-
-    def go_on(self) -> None:
-        """This process stays: there is another plan."""
-        self._rests = False
-
-    def _tell(self, answer: CheckpointFailed | CheckpointStored) -> None:
-        self._host.do_first(SendControl(answer))
 
     def reported(self, number: int, failure: str) -> None:
         """A state is saved, or could not be."""
-        driver, task = self._host.driver, self._host.identity.task
-        if self._update is not None and self._update[0] == number:
-            update, self._update = self._update[1], None
-            failed = CheckpointFailed(task, update, failure)
-            self._tell(failed if failure else CheckpointStored(task, update, 0))
+        driver, awaited = self._host.driver, self._awaited
+        if awaited is not None and awaited[0] == number:
+            self._awaited = None
+            awaited[1](failure)
         try:
             if failure:
                 raise HeronError(failure)

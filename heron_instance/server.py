@@ -43,7 +43,7 @@ from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
-from heron_instance.stored_states import CheckpointStates, NewestState
+from heron_instance.stored_states import CheckpointStates, MovedStateFiles, NewestState
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.opening import open_checkpoint_store
@@ -103,6 +103,7 @@ class Server:
         self._copies: LocalCopies | None = None
         self._states: CheckpointStates | None = None
         self._newest: NewestState | None = None
+        self._moved: MovedStateFiles | None = None
         self._open_states(topology, arguments)
         try:
             self._core = self._made_core(topology, packing, who)
@@ -112,6 +113,7 @@ class Server:
         self._watchdog = self._core.control.watchdog
         self._control_thread = ControlThread(self._core, control_context, control, self._wake)
         self._saving = self._begin_saving()
+        self._moving: SavingThread | None = None
 
     def _open_states(self, topology: TopologySpec, arguments: InstanceArguments) -> None:
         config, task = keys.with_defaults(topology.config), arguments.task
@@ -120,8 +122,10 @@ class Server:
             if not isinstance(store, LocalFiles):
                 self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
             self._states = CheckpointStates(store, topology.name, task, self._copies)
-        elif keys.saves_states(config):
-            where = arguments.checkpoint_store
+            return
+        where = arguments.checkpoint_store
+        self._moved = MovedStateFiles(where, topology.name, arguments.run, task)
+        if keys.saves_states(config):
             self._newest = NewestState(where, topology.name, arguments.run, task)
 
     def _begin_saving(self) -> SavingThread | None:
@@ -140,6 +144,18 @@ class Server:
         thread.start()
         return thread
 
+    def _begin_moving(self) -> SavingThread | None:
+        """The thread that writes states for updates; None where they take checkpoints."""
+        moved, transfer = self._moved, self._core.transfer
+        if moved is None or transfer is None:
+            return None
+        moved.reported = lambda number, failure, size_bytes: self._call_soon(
+            partial(transfer.written, number, failure, size_bytes)
+        )
+        thread = SavingThread(moved.write)
+        thread.start()
+        return thread
+
     def _made_core(
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
     ) -> InstanceCore:
@@ -155,6 +171,7 @@ class Server:
             load_state=None if self._states is None else self._states.load,
             waits_for_state=self._states is not None,
             newest_state=self._newest,
+            load_moved=None if self._moved is None else self._moved.load,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -222,8 +239,11 @@ class Server:
                 self._may_send.wait()
 
     def _save_state(self, instruction: SaveState) -> None:
-        if self._saving is not None:
-            self._saving.save(instruction.checkpoint, instruction.state)
+        if instruction.moves and self._moving is None:
+            self._moving = self._begin_moving()
+        thread = self._moving if instruction.moves else self._saving
+        if thread is not None:
+            thread.save(instruction.checkpoint, instruction.state)
 
     def _receive(self, instruction: Receive) -> Event:
         try:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
@@ -13,6 +14,8 @@ from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreE
 
 log = logging.getLogger("heron_instance")
 
+MOVED = "moved"
+"""The folder of the states that updates move, in that of what instances save by themselves."""
 KEPT = 2
 """One may be half written when its process dies, and the one before is whole."""
 
@@ -53,6 +56,37 @@ class CheckpointStates:
             self.tell(CheckpointStored(self._task, checkpoint, size_of(data)))
             if self._copies is not None:
                 self._copies.keep(data)
+
+
+class MovedStateFiles:
+    """The states that tasks save for updates, where no checkpoints are taken."""
+
+    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
+        """`run` tells this run of the topology from others of its name."""
+        self._url = url
+        self._folder = f"{topology}/{OWN}/{run}/{MOVED}"
+        self._task = task
+        self.reported: Callable[[int, str, int], None]
+        """Takes the number of an update, why its state is not saved, or nothing if it is, and the
+        state's size; from any thread."""
+
+    def load(self, update: int, task: int) -> bytes:
+        """What a task has saved for an update; HeronError if it cannot be had."""
+        return open_checkpoint_store(self._url).load(self._folder, update, task)
+
+    def write(self, update: int, state: StateBytes) -> None:
+        """Save a state, and tell the main thread. Those of the updates before have been taken."""
+        try:
+            store, data = open_checkpoint_store(self._url), as_bytes(state)
+            store.save(self._folder, update, self._task, data)
+        except HeronError as error:
+            self.reported(update, str(error), 0)
+            return
+        self.reported(update, "", size_of(data))
+        with suppress(CheckpointStoreError):  # others remove them at the same time
+            for old in store.numbers(self._folder):
+                if old < update:
+                    store.discard(self._folder, old)
 
 
 class NewestState:

@@ -192,8 +192,9 @@ class ControlPlane:
                 self._wave = probe
                 self._send_to_all(probe, out)
             case messages.TriggerCheckpoint() as trigger:
-                first = self._state.queues if self._gates is None else self._gates.without_sources
-                for task in first:
+                local = self._state.queues.keys()
+                asked = set(trigger.tasks) & local
+                for task in sorted(asked) if self._gates is None else self._gates.without_sources:
                     self._state.send_control(task, trigger, out)
             case messages.CheckpointCompleted() as completed:
                 self._send_to_all(completed, out)

@@ -331,7 +331,7 @@ class TopologyMaster:
         out: Out,
     ) -> None:
         once = self._life.effectively_once
-        if once is None and self._life.rescale.saved(message):
+        if once is None and self._life.rescale.heard_of_state(message, self.epoch):
             self._life.advance_update(now, out)
         elif once is None or message.task not in self._life.tasks:
             raise ProtocolError(f"a checkpoint of no task of this topology: {message!r:.100}")

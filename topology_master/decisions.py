@@ -42,9 +42,10 @@ class RequestCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class SaveStates:
-    """Ask instances that save their states by themselves to do so, by the update's number."""
+    """Ask these tasks to save their states, by the update's number."""
 
     number: int
+    tasks: tuple[int, ...]
 
 
 Decision = (

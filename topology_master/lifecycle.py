@@ -66,7 +66,7 @@ class Lifecycle:
         self.measurements = Measurements(topology, self.plan.packing)
         uncounted = int(update.get("uncounted", 0))
         self.termination = Termination(topology, self.plan.packing, options, uncounted)
-        self.rescale = Rescale(options, packing, self.plan.packing, update)
+        self.rescale = Rescale(options, packing, self.plan.packing, update, self.plan.moved)
         self.effectively_once = effectively_once
         self._withheld = False
         """The plan was switched and is not in the state store yet: no stream manager may have it,
@@ -156,6 +156,7 @@ class Lifecycle:
         return TopologyState.PAUSED if self.rescale.spouts_paused or is_over else self.state
 
     def _plan_json(self) -> dict[str, Any]:
+        self.plan.moved = self.rescale.moved
         return self.plan.to_json(self.topology.name, self._plan_state)
 
     def _publish(self, out: Out) -> None:
@@ -415,7 +416,8 @@ class Lifecycle:
 
     def instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
         """A process cannot begin: an update for which all wait comes to nothing."""
-        if self.effectively_once is not None and not self.effectively_once.recovery.is_released:
+        once = self.effectively_once
+        if self.rescale.moved is not None or (once is not None and not once.recovery.is_released):
             self.rescale.instance_failed(task, error)
             self.advance_update(now, out)
 
@@ -440,8 +442,9 @@ class Lifecycle:
                     self._store_execution(out)
                 case decisions.RestartProbes():
                     self.termination.detector.restart()
-                case decisions.SaveStates(number):
-                    self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch), out)
+                case decisions.SaveStates(number, tasks):
+                    trigger = messages.TriggerCheckpoint(number, self.plan.epoch, tasks)
+                    self.send_all(trigger, out)
                 case decisions.RequestCheckpoint():
                     self.request_checkpoint(now)
                 case events.StorePacking() | events.Log():

@@ -19,7 +19,7 @@ class Options:
     checkpoints: bool = False
     """Effectively once: after a failure the topology goes back to a checkpoint."""
     saves_states: bool = False
-    """At least once: instances with state save it by themselves."""
+    """No checkpoints: for an update those save their states whose keys or processes move."""
     checkpoint_interval_secs: float = 10.0
     checkpoint_timeout_secs: float = 60.0
     """One that is not complete by then has failed."""
@@ -68,7 +68,7 @@ class Options:
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
             checkpoints=keys.takes_checkpoints(merged),
-            saves_states=keys.saves_states(merged),
+            saves_states=not keys.takes_checkpoints(merged),
             checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
             checkpoint_pause_secs=keys.whole_number(merged, keys.CHECKPOINT_PAUSE_MS, 0) / 1000,

@@ -5,6 +5,7 @@ from typing import Any
 
 from heron_core.plans import (
     MASTER_CONTAINER,
+    MovedStates,
     PackingPlan,
     PhysicalPlan,
     Restore,
@@ -31,6 +32,8 @@ class CurrentPlan:
         """State of the topology in the plan that a master before this one has stored."""
         self.restore: Restore | None = previous.restore if previous else None
         """Of a topology that takes checkpoints: with which states this epoch begins."""
+        self.moved: MovedStates | None = previous.moved if previous else None
+        """States that the update moves which is under way."""
         self._addresses = dict(previous.stream_managers) if previous else {}
 
     @property
@@ -66,7 +69,13 @@ class CurrentPlan:
     def to_json(self, topology: str, state: str) -> dict[str, Any]:
         """The physical plan of a topology in `state`."""
         plan = PhysicalPlan(
-            topology, self.epoch, state, self.packing, self._addresses, self.restore
+            topology,
+            self.epoch,
+            state,
+            self.packing,
+            self._addresses,
+            self.restore,
+            self.moved,
         )
         return physical_to_json(plan)
 

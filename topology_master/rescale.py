@@ -5,8 +5,10 @@ in flight is processed; then the plan is switched, and when every instance works
 spouts go on. Whatever stays where it is keeps its process and its state. Up to the switch an update
 can be given up.
 
-Where instances save their states by themselves (at least once), those whose processes end do so
-before the switch, when nothing is in flight any more.
+Where no checkpoints are taken those whose processes end, or whose component has other tasks then,
+save their states before the switch, when nothing is in flight any more. The new plan says which
+states there are, and all who are to have keys of them take these before the spouts go on; if one
+cannot, all begin with the same states by the old plan, by an update back to it.
 
 A topology that takes checkpoints takes one in place of the drain, and begins with it by the new
 plan: states are divided among the tasks that there are then, and who keeps his and has done nothing
@@ -27,6 +29,7 @@ from typing import Any, assert_never
 
 from heron_core.errors import HeronError
 from heron_core.plans import (
+    MovedStates,
     PackingPlan,
     instance_name,
     leaving,
@@ -38,6 +41,8 @@ from heron_core.wire.messages import (
     CheckpointStored,
     FromStreamManager,
     QuiescenceReport,
+    Restored,
+    RestoreFailed,
 )
 from topology_master.decisions import (
     Decision,
@@ -50,6 +55,7 @@ from topology_master.decisions import (
     SwitchPlan,
 )
 from topology_master.events import Log, StorePacking
+from topology_master.moved_states import moved_states, moving, waiting_for_states
 from topology_master.options import Options
 from topology_master.physical_plan import containers_of
 from topology_master.termination import Phase
@@ -80,9 +86,10 @@ class Rescale:
         wanted: PackingPlan,
         current: PackingPlan,
         stored: Mapping[str, Any],
+        moved: MovedStates | None = None,
     ) -> None:
         """`wanted` and `stored` are the packing plan and what of an update a master before this one
-        left in the state store; `current`: the packing plan of the physical plan."""
+        left in the state store; `current` and `moved`: what the physical plan has."""
         self._limits_secs = {
             UpdateStage.CONTAINERS: options.reactivate_wait_secs,
             UpdateStage.DRAIN: options.deactivate_wait_secs,
@@ -98,14 +105,18 @@ class Rescale:
         self._removed_heard: dict[int, float] = {}
         """container -> when its stream manager was last heard of, though no plan has it."""
         self.update: Update | None = None
+        if not stored.get("under_way") or (moved and moved.number != self.number):
+            moved = None  # of an update before
         if wanted != current:
-            self.update = Update(wanted)
+            self.update = Update(wanted, moved=moved)
             if not stored.get("under_way"):
                 self.reason = ""  # of the update before: that this one began is not stored yet
         elif stored.get("under_way"):
             before = stored.get("before")
             self.update = Update(wanted, UpdateStage.INSTANCES)
             self.update.before = packing_from_json(before) if before else None
+            self.update.moved = moved
+            self.update.unrestored = waiting_for_states(moved, wanted)
 
     @property
     def stage(self) -> UpdateStage | None:
@@ -121,6 +132,11 @@ class Rescale:
     def may_cancel(self) -> bool:
         """Whether an update is under way that is not switched yet."""
         return self.stage not in (None, UpdateStage.INSTANCES) and not self.reason
+
+    @property
+    def moved(self) -> MovedStates | None:
+        """What the plan says of states that the update moves."""
+        return None if self.update is None else self.update.moved
 
     @property
     def target(self) -> PackingPlan | None:
@@ -158,7 +174,7 @@ class Rescale:
                 assert view.checkpoints is not None
                 return names(view.packing, view.checkpoints.missing)
             case UpdateStage.INSTANCES:
-                down = view.packing.instances.keys() - update.up
+                down = (view.packing.instances.keys() - update.up) | update.unrestored
                 return names(view.packing, view.checkpoints.missing if view.checkpoints else down)
             case _:
                 assert_never(update.stage)
@@ -251,6 +267,8 @@ class Rescale:
     ) -> list[Decision]:
         if not absent(update, view) and view.checkpoints is not None:
             return self._save(update, view, view.checkpoints, now)
+        if not absent(update, view) and update.moved is not None:
+            return _switched(update, view, now)  # the way back: nothing has happened since
         if not absent(update, view):
             update.stage, update.since = UpdateStage.DRAIN, now
             text = "update: all containers are there, the spouts pause"
@@ -278,35 +296,44 @@ class Rescale:
                 return self.cancel(f"{who} still had tuples in flight after {limit}", view, now)
             waited_for = listed(self.waiting_for(view))
             decisions = [Log(f"not quiet after {limit} ({waited_for}): going on")]
-        update.unsaved = set(leaving(view.packing, update.target))
-        if self._saves_states and update.unsaved:
+        if self._saves_states:
+            update.unsaved = moving(view.packing, update.target)
+        if update.unsaved:
             update.stage, update.since = UpdateStage.SAVE, now
             return [*decisions, *self._ask_to_save(update, now)]
         return [*decisions, *_switched(update, view, now)]
 
-    # --- where instances save their states by themselves --------------------------------------
+    # --- where no checkpoints are taken -------------------------------------------------------
 
     def _ask_to_save(self, update: Update, now: float) -> list[Decision]:
         update.asked_at = now
-        return [SaveStates(self.number)]
+        return [SaveStates(self.number, tuple(sorted(update.unsaved)))]
 
-    def saved(self, message: FromStreamManager) -> bool:
+    def heard_of_state(self, message: FromStreamManager, epoch: int) -> bool:
         """An instance says what came of its state; whether an update may have asked it."""
         update = self.update
-        if not isinstance(message, CheckpointStored | CheckpointFailed):
-            return False
-        if update is None:
-            return self._saves_states  # the answer to a question that was asked again
-        if isinstance(message, CheckpointStored):
-            update.unsaved.discard(message.task)
-        elif message.task in update.unsaved and update.stage is UpdateStage.SAVE:
-            update.failure = f"the state of task {message.task} is not saved: {message.reason}"
-        return self._saves_states
+        match message:
+            case CheckpointStored(task, number, size_bytes):
+                if update and number == self.number and task in update.unsaved:
+                    update.unsaved.remove(task)
+                    update.saved |= {task} if size_bytes else set()
+            case CheckpointFailed(task, number, reason):
+                if update and number == self.number and task in update.unsaved:
+                    update.failure = f"the state of task {task} is not saved: {reason}"
+            case Restored(task):
+                if update and message.epoch == epoch:
+                    update.unrestored.discard(task)
+            case RestoreFailed(task, _, reason):
+                if update and message.epoch == epoch and task in update.unrestored:
+                    update.failure = reason
+        return self._saves_states  # perhaps the answer to a question that was asked again
 
     def _await_saved(
         self, update: Update, view: MasterView, late: bool, now: float
     ) -> list[Decision]:
         if not update.unsaved:
+            update.moved = moved_states(self.number, update.saved, view.packing)
+            update.before = None if update.moved is None else view.packing
             return _switched(update, view, now)
         if late or update.failure:
             limit, waited_for = self._limit(UpdateStage.SAVE), listed(self.waiting_for(view))
@@ -369,7 +396,11 @@ class Rescale:
         if not found.is_held:
             self.update = None
             return _done()
-        reason = update.failure or found.restore_failure
+        return self._back_if_failed(update, view, update.failure or found.restore_failure, late)
+
+    def _back_if_failed(
+        self, update: Update, view: MasterView, reason: str, late: bool
+    ) -> list[Decision]:
         if late and not reason:
             limit = self._limit(UpdateStage.INSTANCES)
             reason = f"{listed(self.waiting_for(view))} without state after {limit}"
@@ -377,7 +408,7 @@ class Rescale:
             return []
         # To the plan before; from there is no further way back, so it is tried until it holds.
         self.reason = reason
-        self.update = Update(update.before)
+        self.update = Update(update.before, moved=update.moved)
         return [
             Log(f"the update is given up: {reason}"),
             StorePacking(packing_to_json(update.before)),
@@ -397,6 +428,8 @@ class Rescale:
     def _await_instances(self, update: Update, view: MasterView, late: bool) -> list[Decision]:
         if view.checkpoints is not None:
             return self._await_states(update, view, view.checkpoints, late)
+        if update.unrestored and (late or update.failure):
+            return self._back_if_failed(update, view, update.failure, late)
         waiting_for = self.waiting_for(view)
         if waiting_for and not late:
             # Some answered before they had taken the plan: they are asked again.
@@ -424,6 +457,7 @@ def _is_spout(view: MasterView, task: int) -> bool:
 
 def _switched(update: Update, view: MasterView, now: float) -> list[Decision]:
     update.stage, update.since = UpdateStage.INSTANCES, now
+    update.unrestored = waiting_for_states(update.moved, update.target)
     return [
         SwitchPlan(update.target),
         Log(f"update: switched, the epoch is {view.epoch + 1}"),

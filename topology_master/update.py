@@ -6,7 +6,7 @@ from enum import Enum
 
 from heron_core.algorithms.termination import TerminationDetector
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, instance_name
+from heron_core.plans import MASTER_CONTAINER, MovedStates, PackingPlan, instance_name
 from heron_core.topology import TopologySpec
 from topology_master.physical_plan import containers_of
 from topology_master.termination import Phase
@@ -39,9 +39,15 @@ class Update:
     """In its stage: the number of the one that is waited for, or of an earlier one."""
     unsaved: set[int] = field(default_factory=set)
     """In the stage SAVE: the tasks whose states are still to be saved."""
+    saved: set[int] = field(default_factory=set)
+    """Those whose states are, of components that keep any."""
+    moved: MovedStates | None = None
+    """What the plan says of these, once it is switched."""
+    unrestored: set[int] = field(default_factory=set)
+    """In the last stage: the tasks that are still to take their part of them."""
     asked_at: float = 0.0
     before: PackingPlan | None = None
-    """In the last stage of a topology that takes checkpoints: the plan to which it can go back."""
+    """In the last stage, if states are moved: the plan to which it can go back."""
     failure: str = ""
     """Why an instance cannot begin by the new plan."""
 

@@ -63,6 +63,13 @@ def owner(key: Any, tasks: int) -> int:
     return slot(key_hash(key), tasks)
 
 
+def owners_of_group(group: int, tasks: int) -> range:
+    """The indices of the tasks that own keys of a key group."""
+    bits = HASH_BITS - (KEY_GROUPS - 1).bit_length()
+    first, last = group << bits, ((group + 1) << bits) - 1
+    return range(slot(first, tasks), slot(last, tasks) + 1)
+
+
 def groups_of(index: int, tasks: int, groups: int = KEY_GROUPS) -> range:
     """The key groups that may hold keys of the task `index` of so many."""
     first = -(-(index << HASH_BITS) // tasks)

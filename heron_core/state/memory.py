@@ -14,7 +14,7 @@ back.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -408,6 +408,12 @@ class MemoryBackend:
         self._chunks = [KeptChunk(each.data, each.file) for each in found.chunks]
         for each in self._tables.values():
             each.saved()
+
+    def take_groups(
+        self, former: "MemoryBackend", table: TableId, whole: Set[int], others: Set[int]
+    ) -> Iterator[Any]:
+        """See StateBackend: all keys, as a table is no longer by group than by key."""
+        return former.table(table).all_keys()
 
     def another(self) -> "MemoryBackend":
         """See StateBackend."""

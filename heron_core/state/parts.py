@@ -2,7 +2,7 @@
 tasks begins with.
 
     b"HPARTS" 1 byte version, u32 length of the header (big endian)
-    header    msgpack: [index, tasks, [[index, tasks, bytes] of each part]]
+    header    msgpack: [index, tasks, [[index, tasks, bytes, plain entries] of each part]]
     parts     the states of former tasks that may hold keys of this one, each as it was saved
 
 A part is divided by whoever begins with it, in the process that has the user's classes: nobody else
@@ -11,12 +11,13 @@ can open all keys. The key decides: hash ranges, as fields grouping routes (keys
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 import msgpack
 
 from heron_core.errors import StateError
 from heron_core.state.file_snapshot import FileSnapshot
-from heron_core.state.keys import owner, shown_key
+from heron_core.state.keys import KEY_GROUPS, owner, owners_of_group, shown_key
 from heron_core.state.protocol import Absent, Kind, StateBackend, Table, TableId
 
 _MAGIC = b"HPARTS\x01"
@@ -38,12 +39,24 @@ class KeyRange:
         return begins_first and ends_last
 
 
+class PlainEntries(IntEnum):
+    """What becomes of what a former task kept by put(), which no key divides."""
+
+    REFUSED = 0
+    """There is to be none."""
+    LEFT = 1
+    """It stays with that task."""
+    TAKEN = 2
+    """It is this very task's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The state of a former task."""
 
     key_range: KeyRange
     state: bytes
+    plain: PlainEntries = PlainEntries.REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +70,8 @@ class Parts:
 def encode_parts(parts: Parts) -> bytes:
     """As bytes; with the files of all parts, if they have any."""
     lengths = [
-        [each.key_range.index, each.key_range.tasks, len(each.state)] for each in parts.parts
+        [each.key_range.index, each.key_range.tasks, len(each.state), each.plain]
+        for each in parts.parts
     ]
     header = msgpack.packb([parts.key_range.index, parts.key_range.tasks, lengths])
     start = _MAGIC + len(header).to_bytes(_LENGTH_BYTES, "big")
@@ -77,9 +91,10 @@ def decode_parts(data: bytes) -> Parts | None:
         end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
         index, tasks, lengths = msgpack.unpackb(data[_START:end])
         parts = []
-        for former_index, former_tasks, length in lengths:
+        for former_index, former_tasks, length, plain in lengths:
             part = _with_files(data[end : end + length], data)
-            parts.append(Part(KeyRange(former_index, former_tasks), part))
+            key_range = KeyRange(former_index, former_tasks)
+            parts.append(Part(key_range, part, PlainEntries(plain)))
             end += length
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StateError(f"the parts of a state are damaged: {error}") from None
@@ -124,7 +139,13 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
         try:
             _restore(former, part.state, component)
             for table_id in former.names():
-                _take_keys(backend, former, table_id, part.key_range, parts.key_range, component)
+                if table_id.kind is Kind.PLAIN and part.plain is not PlainEntries.REFUSED:
+                    if part.plain is PlainEntries.TAKEN:
+                        _take_all(former.table(table_id), backend.table(table_id))
+                else:
+                    _take_keys(
+                        backend, former, table_id, part.key_range, parts.key_range, component
+                    )
         finally:
             former.close()
 
@@ -136,6 +157,21 @@ def _restore(backend: StateBackend, state: bytes, component: str) -> None:
         backend.restore(state)
     else:
         gather(backend, parts, component)
+
+
+def divided_groups(before: KeyRange, now: KeyRange) -> tuple[set[int], set[int]]:
+    """The key groups that are as a whole one's that has keys of another's, and those of which each
+    key has to be looked at: they lie across a bound, or are not where they should be."""
+    whole, others = set(), set()
+    for group in range(KEY_GROUPS):
+        former, owners = owners_of_group(group, before.tasks), owners_of_group(group, now.tasks)
+        if former != range(before.index, before.index + 1):
+            others.add(group)
+        elif owners == range(now.index, now.index + 1):
+            whole.add(group)
+        elif now.index in owners:
+            others.add(group)
+    return whole, others
 
 
 def _take_keys(
@@ -150,9 +186,12 @@ def _take_keys(
     if table_id.kind is Kind.WATERMARK:
         _take_least(source, target)
         return
-    for key in source.all_keys():
-        if table_id.kind is Kind.PLAIN:
+    if table_id.kind is Kind.PLAIN:
+        for key in source.all_keys():
             raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
+        return
+    whole, others = divided_groups(before, now)
+    for key in backend.take_groups(former, table_id, whole, others):
         if owner(key, before.tasks) != before.index:
             raise StateError(
                 f"{component}: its state {table_id.name!r} cannot be divided among {now.tasks}"
@@ -162,6 +201,12 @@ def _take_keys(
         if owner(key, now.tasks) == now.index:
             for sub, value in source.items(key):
                 target.put(key, value, sub)
+
+
+def _take_all(source: Table, target: Table) -> None:
+    for key in source.all_keys():
+        for sub, value in source.items(key):
+            target.put(key, value, sub)
 
 
 def _take_least(source: Table, target: Table) -> None:

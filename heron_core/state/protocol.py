@@ -5,7 +5,7 @@ element by its index; a map state one for each key of the map. Tables know nothi
 time to live, or what a state does with its values (heron_core.state.states).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -106,6 +106,13 @@ class StateBackend(Protocol):
 
         StateError if this is no snapshot, or one of another backend.
         """
+
+    def take_groups(
+        self, former: Any, table: TableId, whole: Set[int], others: Set[int]
+    ) -> Iterator[Any]:
+        """Take all entries of the `whole` key groups from another backend of this kind, where that
+        is cheaper than key by key; the keys of its table that are still to be looked at, those of
+        `others` among them."""
 
     def another(self) -> "StateBackend":
         """An empty one of the same kind, which is to be closed."""

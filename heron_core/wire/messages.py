@@ -102,6 +102,8 @@ class TriggerCheckpoint:
 
     checkpoint: int
     epoch: int
+    tasks: tuple[int, ...] = ()
+    """Where no checkpoints are taken: who is to save its state for the update of that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class CheckpointStored:
     task: int
     checkpoint: int
     size_bytes: int
+    """0 if it keeps none."""
     aligned_ms: int = 0
     """From the first barrier of its sources to the last one; its stream manager fills it in."""
 

@@ -84,7 +84,7 @@ class ComponentDriver:
         mine, others = self.outbox, before.outbox
         mine.sent, mine.acks_counted, mine.late = others.sent, others.acks_counted, others.late
         mine.waited_secs = others.waited_secs
-        self.forget_deliveries()
+        self._void_sent, self._void_processed = before._void_sent, before._void_processed
 
     def forget_deliveries(self) -> None:
         """Nothing that was sent so far will be processed: it is void."""

@@ -77,6 +77,9 @@ class Environment:
 
     newest_state: NewestState | None = None
     """Of a topology that runs at least once: what its components with state have saved."""
+    load_moved: Callable[[int, int], bytes] | None = None
+    """The state of a task that was saved for an update, given the update's number and the task;
+    HeronError if it cannot be had. None where checkpoints are taken."""
 
     @property
     def is_direct(self) -> bool:

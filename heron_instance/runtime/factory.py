@@ -92,6 +92,8 @@ class _Setting:
     router: Router
     environment: Environment
     state: ComponentState
+    takes_newest: bool = True
+    """Whether it begins with the newest state that it has saved by itself, if it does that."""
 
 
 def build(
@@ -108,6 +110,7 @@ def build(
     setting = _setting(topology, packing, task, environment)
     if saved is not None:
         setting.state.restore(saved)
+        setting = replace(setting, takes_newest=False)
     return (_spout if setting.spec.is_spout else _bolt)(setting)
 
 
@@ -212,7 +215,7 @@ def _spout(setting: _Setting) -> Instance:
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
     """User code's initialize, then its task hooks: those of the config, and those it has added."""
     context, newest = setting.context, setting.environment.newest_state
-    if newest is not None and saves_itself(component.users_object):
+    if newest is not None and setting.takes_newest and saves_itself(component.users_object):
         saved = newest.load()
         if saved is not None:
             setting.state.restore(saved)

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
 from typing import Any
 
@@ -38,6 +38,8 @@ from heron_io.state_backends.entry_keys import (
 ROCKSDB = "rocksdb"
 _TABLE_FILE = ".sst"
 _READ_BYTES = 1 << 20
+BATCH_ENTRIES = 10_000
+"""So many are written at once when keys come from a former task: some MiB of memory."""
 _MISSING = (
     "topology.state.backend is rocksdb, which needs the package rocksdict:"
     " pip install 'heronpy-topologies[rocksdb]'"
@@ -95,8 +97,12 @@ class RocksTable:
 
     def all_keys(self) -> Iterator[Any]:
         """See Table: RocksDB's iterators see the moment at which they were made."""
+        return self.keys_of(range(1 if self._is_plain else KEY_GROUPS))
+
+    def keys_of(self, groups: Iterable[int]) -> Iterator[Any]:
+        """The keys of some key groups, each once."""
         unpack = self._backend.codec.unpack
-        for group in range(1 if self._is_plain else KEY_GROUPS):
+        for group in groups:
             before = b""
             for entry, data in self._backend.entries(table_prefix(group, self.number)):
                 if key_part(entry) != before:
@@ -173,6 +179,25 @@ class RocksBackend:
         iterator = self.db.iter()
         iterator.seek_for_prev(end)
         return iterator.key() if iterator.valid() else None
+
+    def take_groups(
+        self, former: "RocksBackend", table: TableId, whole: Set[int], others: Set[int]
+    ) -> Iterator[Any]:
+        """See StateBackend: entries stand in the order of their groups, and are copied as they
+        are, which is a tenth of the work of reading and putting them."""
+        source, target = former.table(table), self.table(table)
+        assert isinstance(source, RocksTable)
+        assert isinstance(target, RocksTable)
+        batch = self._rocksdict.WriteBatch(raw_mode=True)
+        for group in whole:
+            before, now = table_prefix(group, source.number), table_prefix(group, target.number)
+            for entry, data in former.entries(before):
+                batch.put(now + entry[len(now) :], data)
+                if len(batch) == BATCH_ENTRIES:
+                    self.db.write(batch)
+                    batch = self._rocksdict.WriteBatch(raw_mode=True)
+        self.db.write(batch)
+        return source.keys_of(sorted(others))
 
     # --- snapshots ------------------------------------------------------------------------------
 

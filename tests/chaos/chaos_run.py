@@ -14,8 +14,9 @@ from pathlib import Path
 
 import psutil
 
+from tests.chaos.rescales import Rescaled, Rescales
 from tests.process.process_support import GONE_SECS, Place, Running, until
-from tests.process.survival import TOPOLOGY, Survey, acked, settings, survey
+from tests.process.survival import NAME, TOPOLOGY, Survey, acked, settings, survey
 
 LINES_PER_SEC = 250
 """Of five words each, which leaves two shared cores time for the recoveries."""
@@ -32,6 +33,12 @@ QUIET_END_SECS = 4.0
 """The last line is due so long before the killing ends: some faults fall into the run's end."""
 END_SECS = 60.0
 """After the end of the killing, to the end of the run."""
+RESCALE_SHARE = 0.2
+"""Of the times at which an update begins, besides what else happens then."""
+QUIET_SHARE = 0.2
+"""Of those: how often nobody is harmed until the update is done."""
+SCALABLE = {"split": 2, "count": 2, "seen": 1}
+"""Of the word count: the components that may be scaled, and their instances."""
 TIMEOUT_SECS = 30.0
 """The default message timeout: a tuple that fails as late as that was not missed any sooner."""
 
@@ -64,6 +71,8 @@ class Wishes:
     """Of the times when two are harmed at once."""
     settings: tuple[str, ...] = ()
     """KEY=VALUE, as `heronpy run -o` takes them."""
+    rescales: bool = False
+    """Whether components get more and fewer instances meanwhile."""
 
     @property
     def run_options(self) -> list[str]:
@@ -102,6 +111,23 @@ class Ending:
     code: int | None = None
     """Exit code of the command; None: it did not end."""
     errors: str = ""
+    rescaled: Rescaled | None = None
+    """What came of the updates; None if there were to be none."""
+
+    @property
+    def updates(self) -> str:
+        """What came of them, to stand in a line."""
+        return "" if self.rescaled is None else f"; {self.rescaled}"
+
+    @property
+    def kept_processes(self) -> bool:
+        """Whether no update in quiet ended anybody whom it did not concern."""
+        return self.rescaled is None or not self.rescaled.wrong
+
+    def story(self) -> list[str]:
+        """Every fault, every update, and what the command said."""
+        found = self.rescaled or Rescaled()
+        return [*map(str, self.faults), *found.reasons, *found.wrong, self.errors]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +141,8 @@ class Report(Ending):
     @property
     def good(self) -> bool:
         """Whether the run ended by itself and lost nothing."""
-        return self.code == 0 and self.found is not None and self.found.complete
+        is_complete = self.found is not None and self.found.complete
+        return self.code == 0 and is_complete and self.kept_processes
 
     def __str__(self) -> str:
         killed = _by_kind(each for each in self.faults if each.stopped_secs is None)
@@ -123,7 +150,8 @@ class Report(Ending):
         end = f"exit code {self.code}" if self.code is not None else "DID NOT END"
         return (
             f"seed {self.wishes.seed}: {'ok' if self.good else 'FAILED'}; killed {killed}; "
-            f"stopped {stopped}; {self._lines()}; {end} {self.ended_secs:.1f} s after the "
+            f"stopped {stopped}{self.updates}; {self._lines()}; {end} "
+            f"{self.ended_secs:.1f} s after the "
             f"killing, {self.total_secs:.1f} s in all"
         )
 
@@ -138,8 +166,8 @@ class Report(Ending):
         )
 
     def history(self) -> str:
-        """Every fault, one a line, and what the command said."""
-        return "\n".join([str(self), *map(str, self.faults), self.errors])
+        """All that happened, one a line."""
+        return "\n".join([str(self), *self.story()])
 
 
 def _by_kind(faults: Iterator[Fault]) -> str:
@@ -156,8 +184,11 @@ def kind_of(title: str) -> str:
 class Chaos:
     """The faults of one run, all of them drawn from its seed."""
 
-    def __init__(self, running: Running, wishes: Wishes, begin: float) -> None:
+    def __init__(
+        self, running: Running, wishes: Wishes, begin: float, rescales: Rescales | None = None
+    ) -> None:
         self.faults: list[Fault] = []
+        self._rescales = rescales
         self._running = running
         self._wishes = wishes
         self._chance = random.Random(wishes.seed)
@@ -170,11 +201,23 @@ class Chaos:
         """Harm somebody now and then, until the time is over or the run has ended."""
         self._titles = self._titles_now()
         while self._rest(self._chance.uniform(*PAUSE_SECS)):
+            if self._rescales is not None and self._chance.random() < RESCALE_SHARE:
+                self._rescale(self._rescales)
             self._harm_somebody()
             if self._wishes.pair_share and self._chance.random() < self._wishes.pair_share:
                 self._harm_somebody()
-        for _, process in self._stopped:
-            _signal(process, signal.SIGCONT)
+        self._wake(float("inf"))
+        if self._rescales is not None:
+            self._rescales.wait()
+
+    def _rescale(self, rescales: Rescales) -> None:
+        """Have an update begin; or wake all and wait until it is done."""
+        if self._chance.random() < QUIET_SHARE:
+            self._wake(float("inf"))
+            rescales.in_quiet(self._until)
+        else:
+            rescales.begin_one()
+        self._titles = self._titles_now()
 
     def _titles_now(self) -> dict[str, list[str]]:
         """kind -> titles: they outlive the processes, so the seed alone chooses among them."""
@@ -251,16 +294,22 @@ def _run(place: Place, wishes: Wishes, report: Report) -> None:
         place.path, wishes.lines, LINES_PER_SEC, burst=BURST_LINES, sleep_secs=SLEEP_SECS
     )
     options += wishes.run_options
+    if wishes.rescales:
+        place.environment["SURVIVING_STATE"] = "1"
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: acked(place.path), "the first line is acked")
-    kill_until_over(running, begin, report)
+    rescales = Rescales(place, running, NAME, SCALABLE, wishes.seed) if wishes.rescales else None
+    kill_until_over(running, begin, report, rescales)
     report.total_secs = time.monotonic() - begin
 
 
-def kill_until_over(running: Running, begin: float, ending: Ending) -> None:
+def kill_until_over(
+    running: Running, begin: float, ending: Ending, rescales: Rescales | None = None
+) -> None:
     """Kill and stop processes as is wished, then wait for the end of the run."""
-    chaos = Chaos(running, ending.wishes, begin)
+    chaos = Chaos(running, ending.wishes, begin, rescales)
     ending.faults = chaos.faults
+    ending.rescaled = None if rescales is None else rescales.found
     chaos.go_on_until_over()
     calm_since = time.monotonic()
     try:

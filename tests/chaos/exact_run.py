@@ -13,10 +13,11 @@ import psutil
 
 from tests.chaos.chaos_run import QUIET_END_SECS, Ending, Wishes, kill_until_over
 from tests.chaos.exact_results import Numbers, differences_of_diamond, differences_of_fan_in
+from tests.chaos.rescales import Rescales
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Place, Running, until
 
 TOPOLOGY = TOPOLOGIES / "exact_windows.py"
-INSTANCES = (12, 20, 40)
+INSTANCES = (12, 20, 40, 60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +29,33 @@ class Shape:
     tasks: tuple[tuple[int, ...], ...]
     """Of each component, for each of INSTANCES."""
     differences: Callable[[Path, Numbers], list[str]]
+    scalable: tuple[str, ...]
+    """Whose instances may become more or fewer: keys divide their state, or they have none."""
 
 
 DIAMOND = Shape(
     "ExactDiamond",
     ("numbers", "others", "left", "right", "counts", "windows", "totals", "lines", "results"),
-    ((2, 1, 1, 1, 2, 2, 1, 1, 1), (3, 1, 2, 2, 3, 3, 2, 2, 2), (4, 4, 6, 6, 6, 6, 4, 2, 2)),
+    (
+        (2, 1, 1, 1, 2, 2, 1, 1, 1),
+        (3, 1, 2, 2, 3, 3, 2, 2, 2),
+        (4, 4, 6, 6, 6, 6, 4, 2, 2),
+        (6, 5, 9, 9, 9, 9, 7, 3, 3),
+    ),
     differences_of_diamond,
+    ("left", "right", "counts", "windows", "totals"),
 )
 FAN_IN = Shape(
     "ExactFanIn",
     ("numbers", "others", "gather", "running", "windows", "steps", "results"),
-    ((2, 1, 2, 2, 2, 2, 1), (3, 2, 4, 4, 3, 2, 2), (5, 4, 10, 8, 7, 3, 3)),
+    (
+        (2, 1, 2, 2, 2, 2, 1),
+        (3, 2, 4, 4, 3, 2, 2),
+        (5, 4, 10, 8, 7, 3, 3),
+        (8, 6, 15, 12, 10, 5, 4),
+    ),
     differences_of_fan_in,
+    ("gather", "running", "windows"),
 )
 SHAPES = (DIAMOND, FAN_IN)
 """The seed chooses."""
@@ -61,7 +76,7 @@ class ExactReport(Ending):
     @property
     def good(self) -> bool:
         """Whether the run ended by itself with exact results."""
-        return self.code == 0 and not self.wrong
+        return self.code == 0 and not self.wrong and self.kept_processes
 
     def __str__(self) -> str:
         killed = sum(each.stopped_secs is None for each in self.faults)
@@ -70,13 +85,13 @@ class ExactReport(Ending):
             f"seed {self.wishes.seed}, {shape_of(self.wishes).name}, {self.instances} instances"
             f"{', ZooKeeper' if self.wishes.zookeeper else ''}: "
             f"{'ok' if self.good else 'FAILED'}; killed {killed}, stopped "
-            f"{len(self.faults) - killed}; {len(self.wrong)} differences; {end} "
+            f"{len(self.faults) - killed}{self.updates}; {len(self.wrong)} differences; {end} "
             f"{self.ended_secs:.1f} s after the killing"
         )
 
     def history(self) -> str:
-        """Every fault and every difference, one a line, and what the command said."""
-        return "\n".join([str(self), *map(str, self.faults), *self.wrong[:20], self.errors])
+        """All that happened and every difference, one a line."""
+        return "\n".join([str(self), *self.wrong[:20], *self.story()])
 
 
 def run_exact(wishes: Wishes, instances: int) -> ExactReport:
@@ -111,7 +126,11 @@ def _run(place: Place, report: ExactReport) -> None:
     options += wishes.run_options
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: _are_up(running, report.instances), "all instances are there")
-    kill_until_over(running, begin, report)
+    rescales = None
+    if wishes.rescales:
+        scalable = {name: tasks[name] for name in shape.scalable}
+        rescales = Rescales(place, running, shape.name, scalable, wishes.seed)
+    kill_until_over(running, begin, report, rescales)
     report.wrong = shape.differences(place.path, Numbers(spouts, count))
 
 

@@ -4,6 +4,7 @@ Each line of topologies/surviving.py is counted exactly once as long as nothing 
 least once if something is, in the middle of an update.
 """
 
+import json
 import os
 import signal
 from collections import Counter
@@ -91,7 +92,9 @@ def drained_words(running: Running, store: StateStore, place: Place) -> Counter[
 
 
 def test_more_instances_and_containers_and_back_with_every_word_once(place: Place) -> None:
-    """A busy morning and a quiet evening: nothing is lost or doubled, who stays is not touched."""
+    """A busy morning and a quiet evening: nothing is lost or doubled, who stays is not touched, and
+    each count is where its word goes."""
+    place.environment["SURVIVING_STATE"] = "1"
     with flowing(place) as (running, store):
         before = staying(running)
         more = ("--component-parallelism", "count:3", "--container-number", 2)
@@ -110,6 +113,9 @@ def test_more_instances_and_containers_and_back_with_every_word_once(place: Plac
         seen = drained_words(running, store, place)
     assert set(seen.values()) == {1}, "words were counted twice"
     assert not list(records(place.path, "failed"))
+    kept = [json.loads((place.path / f"counted-{task}").read_text()) for task in (5, 6)]
+    assert sum(map(Counter, kept), Counter()).total() == seen.total()
+    assert not kept[0].keys() & kept[1].keys()
     place.nothing_is_left()
 
 

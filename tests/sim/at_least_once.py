@@ -1,24 +1,33 @@
-"""A simulated topology whose instances save their own states: at least once, without checkpoints.
+"""A simulated topology whose instances save their own states, without checkpoints: at least once
+by themselves, and in both modes for an update.
 
 A spout begins again behind what its state says, so whatever is left out then is never processed:
 `Journal.check_idents` finds that at the end. A bolt's state is to be the newest that was saved.
+Keyed state goes with its keys in an update: in the end it has what was received, if nobody was
+killed, and never more.
 """
 
 from collections import Counter
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
-from heron_core.topology import TopologySpec
+from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, TopologySpec
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from sim.checkers import require
 from sim.topologies import SimBolt, SimSpout
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
 
 SAVING_SHARE = 0.7
 """Of the topologies that run at least once."""
 FAILING_SHARES = (0.0, 0.0, 0.3)
 """How often the store does not take a state."""
+KEYED_SHARE = 0.5
+"""Of the bolts without direct streams: those whose input is grouped by its key, and their state."""
 
 
 class OwnStates:
@@ -62,6 +71,29 @@ class Newest:
         return found[self.latest]
 
 
+class MovedStates:
+    """What tasks have saved for updates."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = Random(f"moved states {seed}")
+        self._failing_share = self._rng.choice(FAILING_SHARES)
+        self._states: dict[tuple[int, int], bytes] = {}
+
+    def save(self, task: int, update: int, state: bytes) -> str:
+        """Why it is not saved; empty if it is."""
+        if self._rng.random() < self._failing_share:
+            return "no space is left"
+        self._states[update, task] = state
+        return ""
+
+    def load(self, update: int, task: int) -> bytes:
+        """What a task has saved."""
+        if self._rng.random() < self._failing_share:
+            raise CheckpointStoreError("it cannot be read")
+        require((update, task) in self._states, f"{task} has saved nothing for update {update}")
+        return self._states[update, task]
+
+
 def own_states_of(seed: int, config: dict[str, Any]) -> OwnStates | None:
     """For some of the topologies that run at least once."""
     is_chosen = Random(f"saving {seed}").random() < SAVING_SHARE
@@ -84,6 +116,63 @@ def saving(topology: TopologySpec, states: OwnStates | None) -> TopologySpec:
     )
     config = {**topology.config, keys.CHECKPOINT_INTERVAL_SECS: states.interval_secs}
     return replace(topology, components=components, config=config)
+
+
+def keyed(topology: TopologySpec, seed: int) -> TopologySpec:
+    """The same topology, in which some bolts keep what they have got by its key."""
+    rng = Random(f"keyed {seed}")
+    components = tuple(_keyed(each, rng) for each in topology.components)
+    return replace(topology, components=components)
+
+
+def _keyed(component: ComponentSpec, rng: Random) -> ComponentSpec:
+    kinds = {each.grouping.kind for each in component.inputs}
+    is_simple = component.class_path.endswith(f".{SimBolt.__name__}")
+    if not is_simple or GroupingKind.DIRECT in kinds or rng.random() > KEYED_SHARE:
+        return component
+    grouping = GroupingSpec(GroupingKind.FIELDS, ("key",))
+    inputs = tuple(replace(each, grouping=grouping) for each in component.inputs)
+    return replace(component, class_path=f"{__name__}.{KeyedBolt.__name__}", inputs=inputs)
+
+
+def check_keyed_counts(cluster: "Cluster") -> None:
+    """At the end the states of all tasks together have what was received."""
+    journal = cluster.journal
+    counted: dict[str, Counter[int]] = {}
+    for each in cluster.instances.values():
+        if isinstance(each.component, KeyedBolt):
+            name = cluster.packing.instances[each.task].component
+            counted.setdefault(name, Counter()).update(each.component.counts)
+    for name, counts in counted.items():
+        received = cluster.habits.received.get(name, Counter())
+        require(not counts - received, f"{name} has counted twice: {counts - received}")
+        is_exact = not (journal.lossy or journal.undrained)
+        require(not (is_exact and received - counts), f"{name} has lost {received - counts}")
+
+
+class KeyedBolt(SimBolt):
+    """Its state has what it has got of each key."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.counted = stateful_state.map_state("counted")
+
+    @property
+    def counts(self) -> Counter[int]:
+        """Of each ident of all keys."""
+        found: Counter[int] = Counter()
+        for _, each in self.counted.all_items():
+            found.update(each)  # one of several that are joined is under the key of the first
+        return found
+
+    def receive(self, tup: Any) -> None:
+        super().receive(tup)
+        received = self.emitter.habits.received.setdefault(self.emitter.name, Counter())
+        for ident in tup.values[5]:
+            received[ident] += 1
+            self.counted.put(ident, self.counted.get(ident, 0) + 1)
+
+    def close(self) -> None:
+        self.emitter.journal.ended(self)
 
 
 class SavingSpout(SimSpout, StatefulComponent):
@@ -142,6 +231,9 @@ class SavingBolt(SimBolt, StatefulComponent):
     def receive(self, tup: Any) -> None:
         super().receive(tup)
         self.counts.update(tup.values[5])
+
+    def close(self) -> None:
+        self.emitter.journal.ended(self)
 
     def pre_save(self, checkpoint_id: Any) -> None:
         self.taken[checkpoint_id] = Counter(self.counts)

@@ -11,7 +11,7 @@ from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan, leaving, packing_to_json
 from heron_core.topology import TopologySpec
 from scheduler.packing import pack, repack
-from sim.at_least_once import OwnStates, own_states_of, saving
+from sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, saving
 from sim.checkers import Journal
 from sim.clock import Clock
 from sim.deployment import Deployment
@@ -68,6 +68,7 @@ class Cluster:
         config = self._chosen_config()
         self._choose_habits(config)
         self.own_states = self._chosen_states(config)
+        self.moved_states = MovedStates(seed)
         self.topology = self._made_topology(config)
         instances = sum(each.parallelism for each in self.topology.components)
         containers = min(config[keys.STMGRS], instances)
@@ -116,8 +117,10 @@ class Cluster:
         return random_config(self.rng) | once
 
     def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
-        made = saving(random_topology(self.rng, self.habits, config), self.own_states)
-        return counting(made, self.habits) if self.effectively_once else made
+        made = random_topology(self.rng, self.habits, config)
+        if self.effectively_once:
+            return counting(made, self.habits)
+        return saving(keyed(made, self.seed), self.own_states)
 
     def _chosen_states(self, config: dict[str, Any]) -> OwnStates | None:
         return None if self.effectively_once else own_states_of(self.seed, config)

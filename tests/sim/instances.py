@@ -105,9 +105,24 @@ class Instance:
         self._reports: list[tuple[int, str]] = []
         """What it has to tell the main thread. This and saving do not count as something to do:
         time would stand still in a topology that saves all the time."""
+        self._unmoved: SaveState | None = None
+        """What it has still to write for an update."""
+        self._moved: list[tuple[int, str, int]] = []
+        """What has come of that."""
         shared = SharedState()
-        own = cluster.own_states
-        environment = Environment(
+        self.core = InstanceCore(
+            cluster.topology,
+            cluster.deployment.places[container],
+            Identity(task, self.incarnation, 1),
+            self._environment(shared),
+            shared,
+            cluster.manners.consumed_bytes,
+        )
+        self._perform(Connected())
+
+    def _environment(self, shared: SharedState) -> Environment:
+        cluster, own = self.cluster, self.cluster.own_states
+        return Environment(
             self._clock,
             Random(cluster.rng.random()),
             self._transmit,
@@ -117,17 +132,9 @@ class Instance:
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
             waits_for_state=cluster.effectively_once,
-            newest_state=None if own is None else own.newest_of(task),
+            newest_state=None if own is None else own.newest_of(self.task),
+            load_moved=None if cluster.effectively_once else cluster.moved_states.load,
         )
-        self.core = InstanceCore(
-            cluster.topology,
-            cluster.deployment.places[container],
-            Identity(task, self.incarnation, 1),
-            environment,
-            shared,
-            cluster.manners.consumed_bytes,
-        )
-        self._perform(Connected())
 
     @property
     def driver(self) -> ComponentDriver:
@@ -160,6 +167,8 @@ class Instance:
                     self.words.send((self.incarnation, message))
                 case Wake():
                     self._is_woken = True
+                case SaveState(moves=True):
+                    self._unmoved = instruction
                 case SaveState():
                     self._unsaved = instruction
                 case Exit(reason):
@@ -186,7 +195,15 @@ class Instance:
     def _load_state(self, checkpoint: int, task: int) -> bytes:
         return self.cluster.states.load("sim", checkpoint, task)
 
+    def _save_for_update(self) -> None:
+        save = self._unmoved
+        if save is not None and self._rng.random() < SAVED_SHARE:
+            self._unmoved, state = None, as_bytes(save.state)
+            failure = self.cluster.moved_states.save(self.task, save.checkpoint, state)
+            self._moved.append((save.checkpoint, failure, len(state)))
+
     def _save(self) -> None:
+        self._save_for_update()
         save = self._unsaved
         if save is None or self._rng.random() > SAVED_SHARE:
             return
@@ -322,6 +339,8 @@ class Instance:
         that has become of its tuples, and then its turn."""
         while self._reports and self.core.saving is not None:
             self.core.saving.reported(*self._reports.pop(0))
+        while self._moved and self.core.transfer is not None:
+            self.core.transfer.written(*self._moved.pop(0))
         takes_all = isinstance(self.driver, SpoutDriver)
         while True:
             step = self._perform(event)

@@ -1,5 +1,6 @@
 """One run of a simulated cluster: until it is done, then every rule that holds at the end."""
 
+from sim.at_least_once import check_keyed_counts
 from sim.checkers import Violation, require
 from sim.cluster import Cluster
 from sim.effectively_once import check_counts
@@ -84,6 +85,7 @@ def _check_end(cluster: Cluster) -> None:
         check_counts(cluster)
         return
     journal.check_deliveries()
+    check_keyed_counts(cluster)
     spouts = [
         each.component
         for each in cluster.instances.values()

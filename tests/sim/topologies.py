@@ -52,6 +52,8 @@ class Habits:
     acked_idents: set[int] = field(default_factory=set)
     committed: dict[tuple[int, str], int] = field(default_factory=dict)
     """(task, checkpoint) -> how many tuples a bolt has made good with it"""
+    received: dict[str, Counter[int]] = field(default_factory=dict)
+    """component -> how often its bolts with keyed state have got each ident (at_least_once.py)"""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
     """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
 

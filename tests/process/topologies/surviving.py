@@ -4,17 +4,19 @@ Config: `surviving.folder` takes the records; `surviving.lines` lines are due `s
 second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share), always
 `surviving.burst` at once; `surviving.sleep.secs` is what the last bolt takes for each word. Once
 the file `enough` is in the folder no new line is begun. The environment variable SURVIVING_SHAPE
-has the number of instances of each component.
+has the number of instances of each component; with SURVIVING_STATE the counts are keyed state.
 
 A record is one short write to a file that is only appended to: it survives the kill -9 of its
 writer, who may be a zombie beside its successor.
 """
 
+import json
 import os
 import time
 from collections import Counter, deque
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.state.keyed_state import value_state
 
 WORDS_PER_LINE = 5
 VOCABULARY_WORDS = 997
@@ -112,6 +114,27 @@ class Count(Bolt):
         self.ack(tup)
 
 
+class KeptCount(Bolt):
+    """The same with keyed state; at its end each task writes what it has into counted-TASK. What
+    one has that is scaled away somebody else has by then."""
+
+    outputs = ["line", "at"]
+    counted = value_state(default=0)
+
+    def initialize(self, config, context):
+        self.path = os.path.join(config["surviving.folder"], f"counted-{context.get_task_id()}")
+
+    def process(self, tup):
+        line, at, _ = tup.values
+        self.counted.put(self.counted.get() + 1)
+        self.emit([line, at], anchors=[tup])
+        self.ack(tup)
+
+    def close(self):
+        with open(self.path, "w", encoding="ascii") as file:
+            json.dump(dict(self.counted.all_items()), file)
+
+
 class Seen(Bolt):
     def initialize(self, config, context):
         self.sleep_secs = float(config.get("surviving.sleep.secs", 0))
@@ -134,5 +157,7 @@ class Surviving(Topology):
 
     lines = Lines.spec(par=SHAPE[0])
     split = Split.spec(par=SHAPE[1], inputs=[lines])
-    count = Count.spec(par=SHAPE[2], inputs={split: Grouping.fields("word")})
+    count = (KeptCount if os.environ.get("SURVIVING_STATE") else Count).spec(
+        par=SHAPE[2], inputs={split: Grouping.fields("word")}
+    )
     seen = Seen.spec(par=SHAPE[3], inputs=[count])

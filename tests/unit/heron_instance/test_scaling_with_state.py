@@ -1,15 +1,10 @@
-"""The topology is scaled, an instance's part: which keys it begins with, and when it goes on as it
-is; and in a topology that runs at least once, what it saves before."""
+"""A topology that takes checkpoints is scaled, an instance's part: which keys it begins with, and
+when it goes on as it is."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
 from instance_support import NOTHING, OTHER, batch, packing
-from test_periodic_saving import Numbers as SavedNumbers
-from test_periodic_saving import Process as SavingProcess
-from test_periodic_saving import Stateless, Unsaveable
 from test_saving_state import INCARNATION, ME, Process
 
 from heron_core.plans import (
@@ -22,8 +17,6 @@ from heron_core.plans import (
 )
 from heron_core.state.keys import owner
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
-from heron_instance.events import ControlReceived, SaveState, SendControl, Turn
 from heronpy_compat import Bolt
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
@@ -150,51 +143,3 @@ def test_what_no_key_divides_is_not_divided() -> None:
     bolt = at_checkpoint(Plain)
     (failed,) = bolt.scaled(one_more("tested"), 2, tested=(ME,))
     assert "tested had 1 instances and has 2 now, and what it keeps by put()" in failed.reason
-
-
-# --- at least once --------------------------------------------------------------------------------
-
-
-def asked(process: SavingProcess) -> list[Any]:
-    """What an instance says when an update wants its state."""
-    process.handle(ControlReceived(messages.TriggerCheckpoint(5, 1)))
-    said = []
-    for _ in range(2):
-        for each in process.core.handle(Turn(), process.now):
-            if isinstance(each, SaveState):
-                process.newest.write(each.checkpoint, each.state)
-            elif isinstance(each, SendControl):
-                said.append(each.message)
-    return said
-
-
-def test_before_an_update_a_state_is_saved_and_none_until_there_is_another_plan(
-    tmp_path: Path,
-) -> None:
-    spout = SavingProcess(SavedNumbers, tmp_path)
-    spout.emit()
-    assert asked(spout) == []  # not before all is acked; the master asks again
-    spout.settle(Kind.ACKED)
-    assert asked(spout) == [messages.CheckpointStored(ME, 5, 0)]
-    successor = SavingProcess(SavedNumbers, tmp_path)
-    assert successor.component.at == 3
-    spout.component.at = 99  # what its process does until it ends is not to be the newest
-    spout.wait()
-    assert spout.core.saving is not None
-    assert spout.core.saving.last() is None
-    plan = PhysicalPlan("t", 2, TopologyState.RUNNING, packing(), {1: "a", 2: "b"})
-    spout.handle(ControlReceived(messages.Plan(physical_to_json(plan))))
-    spout.handle(Turn())
-    spout.wait()
-    assert SavingProcess(SavedNumbers, tmp_path).component.at == 99
-
-
-@pytest.mark.parametrize(
-    ("kind", "answer"),
-    [(Unsaveable, messages.CheckpointFailed), (Stateless, messages.CheckpointStored)],
-)
-def test_who_has_no_state_or_cannot_save_it_says_so(
-    kind: type, answer: type, tmp_path: Path
-) -> None:
-    (said,) = asked(SavingProcess(kind, tmp_path))
-    assert isinstance(said, answer)

@@ -293,7 +293,7 @@ def test_who_moves_saves_its_state_before_the_plan_is_switched() -> None:
     made.receive(messages.CheckpointStored(FIRST, 1, 0))  # it stays
     assert made.core.epoch == 1
     (again, *_) = sent(messages.TriggerCheckpoint, made.wait(ASKED_AGAIN_SECS + 0.1))
-    assert again[1] == messages.TriggerCheckpoint(1, 1)
+    assert again[1] == messages.TriggerCheckpoint(1, 1, (LAST,))
     assert plans(made.receive(messages.CheckpointStored(LAST, 1, 0)))[-1][0] == 2
     assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
 

@@ -1,0 +1,231 @@
+"""State in an update of a topology that takes no checkpoints, an instance's part; all in the main
+thread but for `is_due`.
+
+When nothing is in flight any more the topology master asks those for their state whose process is
+to end, or whose component is to have other tasks. From then on they rest, so that nothing happens
+that is in no saved state. The next plan says whose states there are: who is to have keys of them
+begins anew with these, and rests until the plan says that all have theirs. It may also be the plan
+before again, if somebody cannot: then all take what they have saved.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from heron_core.errors import HeronError
+from heron_core.plans import MovedStates, PackingPlan, TopologyState, moved_from_json
+from heron_core.state.file_snapshot import StateBytes
+from heron_core.state.parts import KeyRange, Part, Parts, PlainEntries, encode_parts
+from heron_core.state.restore_plan import Source, share_of
+from heron_core.wire.messages import (
+    CheckpointFailed,
+    CheckpointStored,
+    FromInstance,
+    Restored,
+    RestoreFailed,
+)
+from heron_instance.control_core import Identity
+from heron_instance.events import Instruction, SaveState, SendControl
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.spout import SpoutDriver
+from heron_instance.periodic_saving import PeriodicSaving
+from heron_instance.runtime.factory import Instance
+
+NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
+REASON_MAX = 500
+"""Characters of why a state cannot be had, for people to read."""
+RETRY_SECS = 1.0
+"""A state that cannot be had, and without which there is no going on, is looked for again."""
+
+LoadMoved = Callable[[int, int], bytes]
+"""The state that a task has saved for an update, given the update's number and the task; HeronError
+if it cannot be had."""
+
+
+class Host(Protocol):
+    """What is needed of the instance's core; component and driver change when it begins anew."""
+
+    identity: Identity
+    instance: Instance
+    driver: ComponentDriver
+    saving: PeriodicSaving | None
+
+    def do_first(self, instruction: Instruction) -> None:
+        """Carry this out before the next step of the main loop."""
+
+    def close_component(self) -> None:
+        """The last calls of user code."""
+
+    def make_anew(self, saved: bytes | None) -> None:
+        """Another object of the user's class, with this state, in place of the one there is."""
+
+
+class StateTransfer:
+    """What an instance saves for an update, and what it begins with after it."""
+
+    def __init__(self, host: Host, load: LoadMoved, saves_itself: bool) -> None:
+        """`saves_itself`: whether states are saved periodically besides, so that one which gets its
+        tuples again keeps none (at least once)."""
+        self._host = host
+        self._load = load
+        self._saves_itself = saves_itself
+        self.rests = False
+        """Whether nothing is to happen here until there is another plan."""
+        self._writing: int | None = None
+        """The number of the update for which a state is being written."""
+        self._stored: CheckpointStored | None = None
+        """What was said when it was written; the component is as it was then."""
+        self._asked_epoch = 0
+        """Of the plan by which it was asked for: the same may come again, and change nothing."""
+        self._plan: tuple[int, MovedStates, PackingPlan] | None = None
+        """The newest plan that moves states of this component, with its epoch."""
+        self._begun_at = 0.0
+        self._retry_at: float | None = None
+
+    # --- before the plan is switched ------------------------------------------------------------
+
+    def save(self, update: int, epoch: int) -> None:
+        """The master wants the state for an update, by the plan of this epoch; it asks again until
+        it is told."""
+        host, task = self._host, self._host.identity.task
+        instance, driver = host.instance, host.driver
+        if not (instance.saves_itself if self._saves_itself else instance.keeps_state):
+            self._tell(CheckpointStored(task, update, 0))
+        elif self._stored is not None and self._stored.checkpoint == update:
+            self._tell(self._stored)
+        elif isinstance(driver, SpoutDriver) and driver.collector.pending:
+            pass  # the acks are on the way
+        elif self._writing != update:
+            self._take(update, epoch)
+
+    def _take(self, update: int, epoch: int) -> None:
+        saving = self._host.saving
+        state = self._state(update if saving is None else saving.next_number())
+        if state is None:
+            self._tell(CheckpointFailed(self._host.identity.task, update, NOT_SAVED))
+            return
+        self._rest(True)
+        self._writing, self._stored, self._asked_epoch = update, None, epoch
+        self._host.do_first(SaveState(update, state, moves=True))
+
+    def _state(self, number: int) -> StateBytes | None:
+        instance = self._host.instance
+        try:
+            instance.adapter.pre_save(str(number))
+            return instance.state.deferred_snapshot()
+        except Exception:
+            self._host.driver.user_error("saving the state")
+            return None
+
+    def written(self, update: int, failure: str, size_bytes: int) -> None:
+        """The state is saved for an update, or could not be."""
+        if self._writing != update:
+            return
+        self._writing, task = None, self._host.identity.task
+        if failure:
+            self._tell(CheckpointFailed(task, update, failure))
+        else:
+            self._stored = CheckpointStored(task, update, max(1, size_bytes))
+            self._tell(self._stored)
+
+    # --- after it -------------------------------------------------------------------------------
+
+    def take_plan(self, plan: Mapping[str, Any], packing: PackingPlan, now: float) -> None:
+        """Another plan, or the same once more."""
+        moved = moved_from_json(plan.get("moved"))
+        is_over = plan["state"] == TopologyState.RUNNING or plan["epoch"] > self._asked_epoch
+        if moved is None and is_over:
+            self._plan = self._retry_at = self._stored = self._writing = None
+            self._rest(False)
+        elif (
+            moved is not None
+            and packing.instances[self._host.identity.task].component in moved.former
+        ):
+            self._rest(True)
+            before, self._plan = self._plan, (plan["epoch"], moved, packing)
+            if before is None or before[0] != plan["epoch"]:
+                self._begin(now)
+
+    def is_due(self, now: float) -> bool:
+        """Whether to try once more; from any thread."""
+        return self._retry_at is not None and now >= self._retry_at
+
+    def retry(self, now: float) -> None:
+        """Look again for what could not be had."""
+        if self._plan is not None and self.is_due(now):
+            self._begin(now)
+
+    def _begin(self, now: float) -> None:
+        assert self._plan is not None
+        epoch, moved, packing = self._plan
+        self._begun_at, self._retry_at = now, None
+        try:
+            is_new = self._take_share(moved, packing)
+        except Exception as error:
+            self._not_restored(epoch, str(error) if isinstance(error, HeronError) else repr(error))
+            return
+        saving = self._host.saving
+        if is_new and saving is not None:
+            # Its next process is to begin with this, and not with one of before the update.
+            saving.save_now(lambda failure: self._saved(epoch, failure))
+        else:
+            self._saved(epoch, "")
+
+    def _saved(self, epoch: int, failure: str) -> None:
+        who = self._host.identity
+        if self._plan is None or self._plan[0] != epoch:
+            return  # it came to nothing
+        if failure:
+            self._not_restored(epoch, failure)
+        else:
+            self._tell(Restored(who.task, who.incarnation, epoch))
+
+    def _not_restored(self, epoch: int, reason: str) -> None:
+        self._retry_at = self._begun_at + RETRY_SECS
+        self._tell(RestoreFailed(self._host.identity.task, epoch, reason[:REASON_MAX]))
+
+    def _take_share(self, moved: MovedStates, packing: PackingPlan) -> bool:
+        """Begin with what is ours of the states; False if that is what we have."""
+        task = self._host.identity.task
+        share = share_of(task, packing, moved.former)
+        if share.is_whole:
+            (source,) = share.sources
+            is_ours = source.task == task and self._stored is not None
+            if source.task not in moved.saved or is_ours:
+                return False
+            state = self._load(moved.number, source.task)
+        else:
+            sources = [each for each in self._sources(moved, packing) if each.task in moved.saved]
+            if not sources:
+                return False
+            state = encode_parts(
+                Parts(share.key_range, tuple(self._part(each, moved, packing) for each in sources))
+            )
+        self._stored = None
+        self._host.close_component()
+        self._host.make_anew(state)
+        return True
+
+    def _sources(self, moved: MovedStates, packing: PackingPlan) -> list[Source]:
+        """Of which former tasks we take keys, and our own: what no key divides stays here."""
+        task = self._host.identity.task
+        found = list(share_of(task, packing, moved.former).sources)
+        former = moved.former[packing.instances[task].component]
+        if task in former and task not in {each.task for each in found}:
+            found.append(Source(task, KeyRange(former.index(task), len(former))))
+        return found
+
+    def _part(self, source: Source, moved: MovedStates, packing: PackingPlan) -> Part:
+        if source.task == self._host.identity.task:
+            plain = PlainEntries.TAKEN
+        else:
+            stays = source.task in packing.instances
+            plain = PlainEntries.LEFT if stays else PlainEntries.REFUSED
+        return Part(source.key_range, self._load(moved.number, source.task), plain)
+
+    def _rest(self, rests: bool) -> None:
+        self.rests = rests
+        if self._host.saving is not None:
+            self._host.saving.rests = rests
+
+    def _tell(self, message: FromInstance) -> None:
+        self._host.do_first(SendControl(message))

@@ -1,0 +1,285 @@
+"""An update where no checkpoints are taken, an instance's part: what it saves, that it rests then,
+with which keys it begins, and with which its next process does. With a real store of files."""
+
+import logging
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from instance_support import OTHER, SHUFFLE, SOURCE, batch, packing, reads, topology_of
+from test_periodic_saving import Numbers, Stateless, Unsaveable
+from test_scaling_with_state import KEYS, NEW, Count, one_more
+
+from heron_core import config as keys
+from heron_core.plans import MovedStates, PackingPlan, PhysicalPlan, TopologyState, physical_to_json
+from heron_core.state.keys import owner
+from heron_core.topology import StreamSpec
+from heron_core.wire import messages
+from heron_core.wire.frames import Kind
+from heron_core.wire.packets import encode_roots
+from heron_instance.control_core import Identity
+from heron_instance.core import InstanceCore
+from heron_instance.events import (
+    ControlReceived,
+    Event,
+    InputEmpty,
+    Received,
+    SaveState,
+    SendControl,
+    Timer,
+    Turn,
+)
+from heron_instance.runtime.environment import Environment
+from heron_instance.shared_state import SharedState
+from heron_instance.stored_states import MovedStateFiles, NewestState
+
+FORMER = {"tested": (SOURCE,)}
+SAID = (
+    messages.CheckpointStored,
+    messages.CheckpointFailed,
+    messages.Restored,
+    messages.RestoreFailed,
+)
+
+
+class Process:
+    """An instance's core, what its control thread does, and what its saving threads do."""
+
+    def __init__(
+        self,
+        kind: type,
+        folder: Path,
+        mode: str = keys.ATLEAST_ONCE,
+        task: int = SOURCE,
+        plan: PackingPlan | None = None,
+    ) -> None:
+        self.now, self.task = 100.0, task
+        self.said: list[Any] = []
+        self.shared = SharedState()
+        self.packing = plan or packing()
+        config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
+        topology = topology_of(kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], config)
+        self.newest = NewestState(str(folder), "t", "run", task)
+        self.moved = MovedStateFiles(str(folder), "t", "run", task)
+        environment = Environment(
+            lambda: self.now,
+            Random(1),
+            lambda sent: None,
+            lambda: None,
+            logging.Logger("tested"),
+            may_send=lambda: self.shared.may_send,
+            newest_state=self.newest if mode == keys.ATLEAST_ONCE else None,
+            load_moved=self.moved.load,
+        )
+        self.core = InstanceCore(
+            topology, self.packing, Identity(task, 1, 5), environment, self.shared
+        )
+        assert self.core.transfer is not None
+        self.moved.reported = self.core.transfer.written
+        if self.core.saving is not None:
+            self.newest.reported = self.core.saving.reported
+
+    @property
+    def component(self) -> Any:
+        return self.core.instance.adapter.users_object
+
+    @property
+    def counts(self) -> dict[int, int]:
+        found: dict[int, int] = self.component.counts
+        return found
+
+    def handle(self, event: Event) -> None:
+        """One event, and what follows until there is nothing left to do first."""
+        for each in self.core.handle(event, self.now):
+            if isinstance(each, SaveState):
+                states = self.moved if each.moves else self.newest
+                states.write(each.checkpoint, each.state)
+            elif isinstance(each, SendControl) and isinstance(each.message, SAID):
+                self.said.append(each.message)
+
+    def hear(self, message: Any) -> list[Any]:
+        """What it says to the master about a message."""
+        self.said.clear()
+        self.handle(ControlReceived(message))
+        for _ in range(3):
+            self.handle(Turn())
+        return list(self.said)
+
+    def plan(
+        self,
+        epoch: int,
+        packing: PackingPlan | None = None,
+        saved: tuple[int, ...] = (),
+        former: dict[str, tuple[int, ...]] | None = None,
+        state: str = TopologyState.PAUSED,
+    ) -> list[Any]:
+        """What it says of a plan; spouts stand still while there is an update."""
+        moved = MovedStates(5, saved, former or FORMER) if saved else None
+        made = PhysicalPlan(
+            "t", epoch, state, packing or self.packing, {1: "a", 2: "b"},
+            moved=moved,
+        )  # fmt: skip
+        return self.hear(messages.Plan(physical_to_json(made)))
+
+    def save(self) -> list[Any]:
+        """What it says when an update wants its state."""
+        return self.hear(messages.TriggerCheckpoint(5, 1, (self.task,)))
+
+    def count(self, *values: int) -> None:
+        self.handle(Received(batch(*([value, "x"] for value in values))))
+
+
+MODES = pytest.mark.parametrize("mode", [keys.ATLEAST_ONCE, keys.ATMOST_ONCE])
+TWO = one_more("tested")
+
+
+def mine(index: int) -> dict[int, int]:
+    """The counts of one of two."""
+    return {key: 1 for key in KEYS if owner(key, 2) == index}
+
+
+def counted(folder: Path, mode: str = keys.ATLEAST_ONCE) -> Process:
+    """A bolt that has counted KEYS, and saved that for the update."""
+    bolt = Process(Count, folder, mode)
+    bolt.plan(1)
+    bolt.count(*KEYS)
+    (stored,) = bolt.save()
+    assert (stored.task, stored.checkpoint) == (SOURCE, 5)
+    assert stored.size_bytes
+    return bolt
+
+
+@MODES
+def test_keys_go_to_the_new_task_and_back_if_that_fails(mode: str, tmp_path: Path) -> None:
+    bolt = counted(tmp_path, mode)
+    assert bolt.plan(2, TWO, (SOURCE,)) == [messages.Restored(SOURCE, 1, 2)]
+    assert bolt.counts == mine(0)
+    new = Process(Count, tmp_path, mode, NEW, TWO)
+    assert new.plan(2, TWO, (SOURCE,)) == [messages.Restored(NEW, 1, 2)]
+    assert new.counts == mine(1)
+    if mode == keys.ATLEAST_ONCE:  # so do their next processes
+        assert Process(Count, tmp_path, mode).counts == mine(0)
+        assert Process(Count, tmp_path, mode, NEW, TWO).counts == mine(1)
+    # Another process in the middle of the update has the same.
+    again = Process(Count, tmp_path, mode, NEW, TWO)
+    again.plan(2, TWO, (SOURCE,))
+    assert again.counts == mine(1)
+    assert bolt.plan(3, packing(), (SOURCE,)) == [messages.Restored(SOURCE, 1, 3)]
+    assert bolt.counts == dict.fromkeys(KEYS, 1)
+    if mode == keys.ATLEAST_ONCE:
+        assert Process(Count, tmp_path, mode).counts == dict.fromkeys(KEYS, 1)
+
+
+def test_fewer_take_the_keys_of_those_that_are_gone(tmp_path: Path) -> None:
+    former = {"tested": (SOURCE, NEW)}
+    both = [Process(Count, tmp_path, task=task, plan=TWO) for task in (SOURCE, NEW)]
+    for index, bolt in enumerate(both):
+        bolt.plan(1)
+        bolt.count(*mine(index))
+        bolt.save()
+    both[0].plan(2, packing(), (SOURCE, NEW), former)
+    assert both[0].counts == dict.fromkeys(KEYS, 1)
+
+
+def test_between_saving_and_the_end_of_the_update_nothing_happens(tmp_path: Path) -> None:
+    bolt = counted(tmp_path)
+    assert bolt.save() == bolt.save()  # asked again it says the same
+    bolt.handle(Turn())
+    assert bolt.core.transfer is not None
+    assert bolt.core.transfer.rests
+    assert bolt.core.saving is not None
+    assert bolt.core.saving.last() is None  # what ends now has a successor with what was saved
+    bolt.plan(1)  # the same once more, of a new stream manager
+    assert bolt.core.transfer.rests
+    bolt.plan(2, TWO, (SOURCE,))
+    assert bolt.core.transfer.rests
+    bolt.plan(2, TWO)
+    assert not bolt.core.transfer.rests
+    assert bolt.core.saving.last() is not None
+
+
+def test_a_bolt_that_moves_as_a_whole_begins_with_what_its_process_saved(tmp_path: Path) -> None:
+    bolt = counted(tmp_path, keys.ATMOST_ONCE)
+    before = bolt.component
+    bolt.plan(2, packing(), (SOURCE,))
+    assert bolt.component is before  # it stays, another one of its component moves
+    other = Process(Count, tmp_path, keys.ATMOST_ONCE)
+    other.plan(2, packing(), (SOURCE,))
+    assert other.counts == dict.fromkeys(KEYS, 1)
+
+
+class Both(Count):
+    """Keyed state, and what belongs to the instance besides."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        super().init_state(stateful_state)
+        self.state = stateful_state
+        if stateful_state.get("who") is None:
+            stateful_state.put("who", id(self))
+
+
+def test_what_no_key_divides_stays_with_its_task(tmp_path: Path) -> None:
+    bolt = Process(Both, tmp_path)
+    bolt.plan(1)
+    bolt.count(*KEYS)
+    bolt.save()
+    who = bolt.component.state.get("who")
+    bolt.plan(2, TWO, (SOURCE,))
+    assert (bolt.counts, bolt.component.state.get("who")) == (mine(0), who)
+    new = Process(Both, tmp_path, task=NEW, plan=TWO)
+    new.plan(2, TWO, (SOURCE,))
+    assert new.counts == mine(1)
+    assert new.component.state.get("who") != who
+    # And of a task that goes it would be lost.
+    for each in (bolt, new):
+        each.plan(2, TWO)
+        each.save()
+    (failed,) = bolt.plan(3, packing(), (SOURCE, NEW), {"tested": (SOURCE, NEW)})
+    assert "tested had 2 instances and has 1 now, and what it keeps by put()" in failed.reason
+
+
+def test_a_state_that_cannot_be_had_is_looked_for_again(tmp_path: Path) -> None:
+    bolt = counted(tmp_path)
+    file = tmp_path / f"t/own/run/moved/5/{SOURCE}"
+    good = file.read_bytes()
+    file.write_bytes(b"")
+    (failed,) = bolt.plan(2, TWO, (SOURCE,))
+    assert isinstance(failed, messages.RestoreFailed)
+    file.write_bytes(good)
+    bolt.said.clear()
+    bolt.now += 2
+    for event in (Timer(), Turn(), Turn()):
+        bolt.handle(event)
+    assert bolt.said == [messages.Restored(SOURCE, 1, 2)]
+
+
+def test_a_spout_saves_when_all_that_it_has_emitted_is_acked(tmp_path: Path) -> None:
+    spout = Process(Numbers, tmp_path)
+    spout.plan(1, state=TopologyState.RUNNING)
+    spout.handle(InputEmpty())
+    assert spout.save() == []  # spouts run: this is of an update that was given up
+    spout.plan(1)
+    assert spout.save() == []  # the master asks again
+    roots = list(spout.core.driver.collector.pending)  # type: ignore[attr-defined]
+    spout.handle(Received(encode_roots(Kind.ACKED, 1, OTHER, SOURCE, roots)))
+    (stored,) = spout.save()
+    assert stored.checkpoint == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        (Unsaveable, messages.CheckpointFailed),
+        (Stateless, messages.CheckpointStored),
+    ],
+)
+def test_who_has_no_state_or_cannot_save_it_says_so(
+    kind: type, answer: type, tmp_path: Path
+) -> None:
+    process = Process(kind, tmp_path)
+    process.plan(1)
+    (said,) = process.save()
+    assert isinstance(said, answer)
+    assert not getattr(said, "size_bytes", 0)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,102 @@
+"""An update that moves states where no checkpoints are taken: what the topology master waits for,
+what the plan says, and the way back."""
+
+from typing import Any
+
+from test_master_core import FIRST, LAST, SPOUT, Made
+from test_rescale import FEWER, MORE, NEW, PACKED, _update_of, answers, ask, plans, step, update
+
+from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
+from heron_core.wire import messages
+from topology_master.moved_states import moving
+from topology_master.options import Options
+
+SAVING = Options(TopologyState.RUNNING, saves_states=True)
+MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})
+REASON = "last: the store is away"
+
+
+def saved(size_bytes: int = 100) -> tuple[Made, list[Any]]:
+    """A topology that is to have one more of the last bolt, whose state is saved."""
+    made = Made(options=SAVING)
+    update(made, MORE)
+    made.register(3)
+    answers(made, SPOUT, FIRST, LAST)
+    assert step(made) == ("save", ["last[0]"])
+    return made, made.receive(messages.CheckpointStored(LAST, 1, size_bytes))
+
+
+def moved_of(made: Made) -> MovedStates | None:
+    """What the plan in the state store says."""
+    return physical_from_json(made.stored_plan).moved
+
+
+def restored(made: Made, *tasks: int) -> list[Any]:
+    """These have their states by the newest plan."""
+    out = answers(made, SPOUT, FIRST, LAST, NEW)
+    for task in tasks:
+        out += made.receive(messages.Restored(task, 7, made.core.epoch))
+    return out + made.wait(0.1)
+
+
+def test_the_spouts_stand_still_until_all_have_their_part_of_what_was_saved() -> None:
+    made, out = saved()
+    assert plans(out) == [(2, TopologyState.PAUSED, {SPOUT, FIRST, LAST, NEW})]
+    assert moved_of(made) == MOVED
+    made.wait(0.1)
+    assert not plans(restored(made, LAST))
+    assert step(made) == ("instances", ["last[1]"])
+    made.receive(messages.Restored(NEW, 7, 1))  # by the plan before
+    assert step(made) == ("instances", ["last[1]"])
+    assert plans(restored(made, NEW)) == [(2, TopologyState.RUNNING, {SPOUT, FIRST, LAST, NEW})]
+    assert moved_of(made) is None
+
+
+def test_where_nobody_keeps_state_nothing_moves() -> None:
+    made, out = saved(size_bytes=0)
+    assert plans(out)[0][0] == 2
+    assert moved_of(made) is None
+    assert plans(answers(made, SPOUT, FIRST, LAST, NEW))[-1][1] == TopologyState.RUNNING
+
+
+def test_who_cannot_have_its_part_takes_all_back_to_what_they_had() -> None:
+    made, _ = saved()
+    made.wait(0.1)
+    made.receive(messages.RestoreFailed(NEW, made.core.epoch, REASON))
+    made.wait(0.1)
+    plan = physical_from_json(made.stored_plan)
+    assert (plan.packing, plan.moved, plan.state) == (PACKED, MOVED, TopologyState.PAUSED)
+    assert plans(restored(made, LAST)) == [(3, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
+    assert moved_of(made) is None
+    assert ask(made, "stats")[0].data["update"]["reason"] == REASON
+
+
+def successor(made: Made, out: list[Any], packing: PackingPlan) -> Made:
+    """The master that takes over, with what is in the state store."""
+    told = {"state": "RUNNING", "update": _update_of(out)}
+    previous = physical_from_json(made.stored_plan)
+    after = Made(False, packing, SAVING, previous=previous, execution=told)
+    after.stored_plan = made.stored_plan
+    for container in (1, 2, 3):
+        after.register(container)
+    return after
+
+
+def test_the_next_master_goes_on_with_what_was_saved() -> None:
+    made, out = saved()
+    made = successor(made, out, MORE)
+    assert moved_of(made) == MOVED
+    assert not plans(restored(made, LAST))
+    out = made.receive(messages.RestoreFailed(NEW, made.core.epoch, REASON))
+    made = successor(made, out, PACKED)  # which is on the way back
+    made.wait(0.1)
+    plan = physical_from_json(made.stored_plan)
+    assert (plan.packing, plan.moved) == (PACKED, MOVED)
+    assert plans(restored(made, LAST))[-1][1] == TopologyState.RUNNING
+
+
+def test_those_save_whose_process_ends_or_whose_component_has_other_tasks() -> None:
+    assert moving(PACKED, MORE) == {LAST}
+    assert moving(MORE, PACKED) == {LAST, NEW}
+    assert moving(PACKED, FEWER) == {LAST}
+    assert moving(PACKED, PACKED) == set()
