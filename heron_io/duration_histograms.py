@@ -54,11 +54,17 @@ def bound_text(bucket: int) -> str:
     return str(floatToGoString(upper_secs(bucket)))  # type: ignore[no-untyped-call]
 
 
+CLASSIC_BOUNDS = tuple((each, bound_text(each)) for each in CLASSIC_BUCKETS)
+
+
 def _classic(buckets: Mapping[int, int]) -> Iterator[tuple[str, float]]:
     """Upper bound -> how many do not exceed it."""
-    for bound in CLASSIC_BUCKETS:
-        below = sum(number for bucket, number in buckets.items() if bucket <= bound)
-        yield bound_text(bound), below
+    ordered, at, below = sorted(buckets.items()), 0, 0
+    for bound, text in CLASSIC_BOUNDS:
+        while at < len(ordered) and ordered[at][0] <= bound:
+            below += ordered[at][1]
+            at += 1
+        yield text, below
     yield "+Inf", sum(buckets.values())
 
 

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector, CollectorRegistry
 
 from heron_core.instance_series import SERIES
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
 from heron_io.duration_histograms import durations
+from heron_io.metrics_text import encoder
 
 PREFIX = "heron_"
 INSTANCES_MAX = 5_000
@@ -83,23 +82,10 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
     yield _user_metrics(topologies)
 
 
-class _Collected(Collector):
-    """What prometheus-client asks for at each scrape."""
-
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        """All families."""
-        return self._families
-
-
 def exposition(families: Families, accept: str) -> tuple[bytes, str]:
     """The text of a scrape and its content type, in the format that the Accept header prefers."""
-    encode, content_type = choose_encoder(accept)
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected(families(f"; version={NATIVE_SINCE}." in content_type)))
-    return encode(registry), content_type
+    encode, content_type = encoder(accept)
+    return encode(families(f"; version={NATIVE_SINCE}." in content_type)), content_type
 
 
 def _topologies(topologies: Topologies) -> Iterator[Metric]:

@@ -27,7 +27,10 @@ CREDENTIAL_CHARACTERS_MAX = 8192
 """A signed token with a hundred groups has 4 KiB; a browser keeps no longer cookie."""
 COOKIE = "heronpy_login"
 LOGIN = "/login"
-WITHOUT_LOGIN = frozenset({LOGIN, "/health"})
+LOGIN_AT_ISSUER = "/login/issuer"
+LOGIN_CALLBACK = "/login/callback"
+LOGOUT = "/logout"
+WITHOUT_LOGIN = frozenset({LOGIN, LOGIN_AT_ISSUER, LOGIN_CALLBACK, LOGOUT, "/health"})
 """Paths that tell nothing of topologies."""
 
 

@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
@@ -16,9 +17,11 @@ from heron_core.version import version_of_heronpy
 from heron_tracker.access import (
     ABOUT_THE_SITE,
     LOGIN,
+    LOGIN_AT_ISSUER,
     WEBSOCKET,
     Identify,
     Refusal,
+    Role,
     needs_login,
     refusal,
     role_of_token,
@@ -30,7 +33,11 @@ from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
+from heron_tracker.sessions import Sessions
 from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
+
+if TYPE_CHECKING:
+    from heron_tracker.open_id import OpenIdIssuer
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -53,15 +60,27 @@ def application(service: Service, options: Options) -> Application:
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
-    identify = identifier(options)
+    issuer, sessions = issuer_of(options), Sessions(time.monotonic)
+    identify = identifier(options, issuer, sessions)
     if needs_login(options):
-        app.include_router(login_router(identify, options.certificate is not None))
+        app.include_router(_logins(options, identify, issuer, sessions))
 
     def refused_action(headers: Mapping[str, str]) -> str:
         found = refusal("POST", "/", as_from_a_page(headers), options, identify)
         return "" if found is None else found.text
 
     return Guard(WithPages(app, service, refused_action), options, identify)
+
+
+def _logins(
+    options: Options, identify: Identify, issuer: "OpenIdIssuer | None", sessions: Sessions
+) -> APIRouter:
+    flow = None
+    if issuer is not None and options.open_id is not None and options.open_id.client:
+        from heron_tracker.code_flow import CodeFlow  # which needs further packages
+
+        flow = CodeFlow(options.open_id, issuer, sessions)
+    return login_router(identify, options.certificate is not None, sessions, flow)
 
 
 def as_from_a_page(headers: Mapping[str, str]) -> dict[str, str]:
@@ -163,9 +182,16 @@ class Guard:
         response: Response = _refused(scope["path"], refused.status, refused.text, began)
         if refused.status == 401:
             if "text/html" in _accepted(scope):  # a browser
-                response = RedirectResponse(LOGIN, 303)
+                response = RedirectResponse(self._login(scope), 303)
             response.headers["WWW-Authenticate"] = "Bearer"
         await response(scope, receive, send)
+
+    def _login(self, scope: Scope) -> str:
+        """Where a browser logs in."""
+        if self._options.open_id is None or not self._options.open_id.client:
+            return LOGIN
+        query = scope["query_string"].decode("latin-1")
+        return f"{LOGIN_AT_ISSUER}?{urlencode({'page': scope['path'] + '?' * bool(query) + query})}"
 
 
 def _accepted(scope: Scope) -> str:
@@ -174,14 +200,24 @@ def _accepted(scope: Scope) -> str:
     )
 
 
-def identifier(options: Options) -> Identify:
-    """Who sends a credential, by the service's own tokens and by its issuer."""
+def issuer_of(options: Options) -> "OpenIdIssuer | None":
+    """The issuer, if there is one."""
     if options.open_id is None:
-        return lambda credential: role_of_token(credential, options)
+        return None
     from heron_tracker.open_id import OpenIdIssuer  # which needs further packages
 
-    issuer = OpenIdIssuer(options.open_id)
-    return lambda credential: role_of_token(credential, options) or issuer.role_of(credential)
+    return OpenIdIssuer(options.open_id)
+
+
+def identifier(options: Options, issuer: "OpenIdIssuer | None", sessions: Sessions) -> Identify:
+    """Who sends a credential: by the service's own tokens, by sessions that browsers have, and by
+    the issuer."""
+
+    def role_of(credential: str) -> Role | None:
+        known = role_of_token(credential, options) or sessions.role_of(credential)
+        return known or (issuer.role_of(credential) if issuer is not None else None)
+
+    return role_of
 
 
 class _Limited:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
@@ -38,18 +38,35 @@ class OpenIdIssuer:
         self._clock = clock
         self._lock = threading.Lock()
         self._keys: KeySet | None = None
+        self._endpoints: Mapping[str, Any] = {}
         self._fetched_at = float("-inf")
 
     def role_of(self, credential: str) -> Role | None:
         """What somebody may do who sends this; None if it is not the issuer's, not for us, or over.
         May wait for the issuer."""
+        claims = self.claims_of(credential, self._options.audience)
+        return None if claims is None else role_of_claims(claims, self._options)
+
+    def claims_of(self, credential: str, audience: str) -> dict[str, Any] | None:
+        """What the issuer says in a token for this audience; None if it is no such token."""
         if credential.count(".") != 2:
             return None
         for is_last in (False, True):
             keys = self._known_keys(KEYS_ASKED_AGAIN_SECS if is_last else KEYS_KEPT_SECS)
-            if keys is not None and (claims := self._claims(credential, keys)) is not None:
-                return role_of_claims(claims, self._options)
+            if keys is not None:
+                claims = self._claims(credential, keys, audience)
+                if claims is not None:
+                    return claims
         return None
+
+    def endpoint(self, name: str) -> str | None:
+        """A URL of the issuer's configuration; None if it is not known, or is no https and the
+        issuer is."""
+        self._known_keys(KEYS_KEPT_SECS)
+        found = self._endpoints.get(name)
+        is_plain = self._options.issuer.startswith("http:")
+        wanted = ("https://", "http://") if is_plain else ("https://",)
+        return found if isinstance(found, str) and found.startswith(wanted) else None
 
     def check(self) -> None:
         """HeronError in one line if the issuer does not answer as one."""
@@ -59,11 +76,11 @@ class OpenIdIssuer:
                 "see whether /.well-known/openid-configuration below it can be had from here"
             )
 
-    def _claims(self, credential: str, keys: KeySet) -> dict[str, Any] | None:
+    def _claims(self, credential: str, keys: KeySet, audience: str) -> dict[str, Any] | None:
         wanted = jwt.JWTClaimsRegistry(
             leeway=LEEWAY_SECS,
             iss={"essential": True, "value": self._options.issuer},
-            aud={"essential": True, "value": self._options.audience},
+            aud={"essential": True, "value": audience},
             exp={"essential": True},
         )
         try:
@@ -87,7 +104,9 @@ class OpenIdIssuer:
                 found = _json(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
                 if found.get("issuer") != issuer:
                     raise ValueError(f"it calls itself {found.get('issuer')!r:.200}")
-                return KeySet.import_key_set(_json(client, found["jwks_uri"]))  # type: ignore[arg-type]
+                keys = KeySet.import_key_set(_json(client, found["jwks_uri"]))  # type: ignore[arg-type]
+                self._endpoints = found
+                return keys
         except (httpx.HTTPError, httpx.InvalidURL, JoseError, ValueError, KeyError, TypeError) as e:
             log.warning("the keys of %s cannot be had: %s", issuer, e)
             return None

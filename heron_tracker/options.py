@@ -10,6 +10,8 @@ MESSAGE_BYTES_MAX = 64 * 1024
 """From a page over its websocket: a form with a hundred fields has 10 KiB."""
 CONNECTIONS_MAX = 200
 """At once; further ones are answered 503. Fifty open pages and ten scrapers are below it."""
+SCOPES = "openid"
+"""What every issuer knows."""
 STACKS_AT_ONCE = 2
 """Processes of py-spy: each stops an instance for some milliseconds."""
 
@@ -26,6 +28,12 @@ class OpenIdOptions:
     """Claim and value of who may change something; None: nobody may."""
     reader: tuple[str, str] | None = None
     """Of who may read; None: everybody for whom the issuer signs."""
+    client: str | None = None
+    """What browsers that are sent to the issuer come from; None: none is sent."""
+    client_secret: str | None = None
+    """None: PKCE alone shows that the code is asked for by who began."""
+    scopes: str = SCOPES
+    """Asked for, with spaces between: those that have the claims come into the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 The order is that of a person who looks for the cause: what cannot run at all comes before what is
 slow, and of what is slow the component that makes others wait comes first. Numbers are of the last
-report, except for failures, which are counted since the start.
+report, except for failures, which are counted since the start, and for crashes of the last minutes.
 """
 
 import math
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
+from heron_core.topology_events import EventKind, TopologyEvent
 
 BUSY = 0.9
 """A bolt that works for this share of its time cannot do much more."""
@@ -33,6 +34,12 @@ FAILED_SHARE = 0.001
 PAUSED_SHARE_MAX = 0.95
 """Whoever is paused nearly always says only that far more is wanted."""
 
+CRASHED_SECS = 300.0
+"""A process that ended is named for so long, though another one has taken its place: what ended it
+may come again, and whoever is woken up needs some minutes."""
+NAMED_MAX = 3
+"""Instances of a container that are named."""
+
 
 class ProblemKind(StrEnum):
     """What may be wrong; the worst first."""
@@ -43,6 +50,7 @@ class ProblemKind(StrEnum):
     RESTORE = "restore"
     SKEWED = "skewed"
     BOTTLENECK = "bottleneck"
+    CRASHED = "crashed"
     FAILING = "failing"
     CHECKPOINT = "checkpoint"
     LOST = "lost"
@@ -78,11 +86,12 @@ class Problem:
         return (self.kind.value, self.instance or self.component)
 
 
-def problems(stats: TopologyStats) -> tuple[Problem, ...]:
-    """All findings, the worst first."""
+def problems(stats: TopologyStats, at: float | None = None) -> tuple[Problem, ...]:
+    """All findings, the worst first. `at`: the time, in seconds since 1970; without it nothing is
+    said of what ended lately."""
     found = (
-        *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats), *_slow(stats),
-        *_failing(stats), *_checkpoints(stats), *_lost(stats),
+        *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
+        *_crashed(stats, at), *_slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
     )  # fmt: skip
     held = {each.instance.rpartition("[")[0]: each.share for each in stats.paused.values()}
 
@@ -93,9 +102,9 @@ def problems(stats: TopologyStats) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=order))
 
 
-def headline(stats: TopologyStats) -> str:
+def headline(stats: TopologyStats, at: float | None = None) -> str:
     """The sentence on top: the worst finding, or that there is none."""
-    found = problems(stats)
+    found = problems(stats, at)
     if found:
         return found[0].sentence
     if stats.state != "RUNNING":
@@ -171,6 +180,39 @@ def _restoring(stats: TopologyStats) -> Iterator[Problem]:
             what=f"its state cannot be restored: {checkpoints.restore_failure:.200}",
             cure="nothing runs before: make the checkpoint store reachable",
         )
+
+
+def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
+    """Processes that ended lately and were not to, by container or instance."""
+    since = math.inf if at is None else at - CRASHED_SECS
+    crashes: dict[str, list[TopologyEvent]] = {}
+    for each in stats.events:
+        if each.kind == EventKind.CRASH and each.at >= since:
+            crashes.setdefault(each.instance or f"container {each.container}", []).append(each)
+    for name, found in crashes.items():
+        last = found[-1]
+        there = [
+            each.instance for each in stats.instances or () if each.container == last.container
+        ]
+        components = dict.fromkeys(each.rpartition("[")[0] for each in there)
+        who = f"`{name}`" if last.instance else f"{name}{_with(there)}"
+        often = f", {len(found)} times in {CRASHED_SECS / 60:.0f} minutes" if len(found) > 1 else ""
+        yield Problem(
+            kind=ProblemKind.CRASHED,
+            component=(last.instance or "").rpartition("[")[0] or next(iter(components), ""),
+            instance=name,
+            what=f"{who} crashed{often}: {last.what:.200}",
+            cure="it was started again; if nobody has killed it, its machine was out of memory"
+            if "SIGKILL" in last.what
+            else "it was started again; its log says why it ended",
+            weight=last.at,
+        )
+
+
+def _with(instances: Sequence[str]) -> str:
+    more = len(instances) - NAMED_MAX
+    named = _named(instances[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    return f", with {named}," if instances else ""
 
 
 def _slow(stats: TopologyStats) -> Iterator[Problem]:

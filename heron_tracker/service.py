@@ -122,7 +122,7 @@ class Service:
     def problems(self, snapshot: TopologySnapshot) -> dict[str, Any]:
         """The sentence on top, and every finding with the time since when."""
         now = self.calendar()
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "kind": each.kind.value, "component": each.component, "instance": each.instance,
                 "sentence": each.sentence, "what": each.what, "cure": each.cure, "since": since,
@@ -131,7 +131,10 @@ class Service:
             for each, since in self.collector.problems(snapshot.name)
         ]  # fmt: skip
         stats = snapshot.stats
-        top = headline(stats) if stats is not None else snapshot.trouble or "it was not asked yet"
+        if stats is not None:
+            top = rows[0]["sentence"] if rows else headline(stats)
+        else:
+            top = snapshot.trouble or "it was not asked yet"
         return {
             "topology": snapshot.name,
             "state": snapshot.state,

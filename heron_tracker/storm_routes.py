@@ -57,11 +57,14 @@ def _add_summaries(router: APIRouter, service: Service) -> None:
 
 def _add_topology(router: APIRouter, service: Service) -> None:
     @router.get("/topology/{topology_id}", tags=["Storm"])
-    def topology(topology_id: TopologyId, window: Window = ":all-time") -> Response:
+    def topology(
+        request: Request, topology_id: TopologyId, window: Window = ":all-time"
+    ) -> Response:
         """One topology with its components."""
         snapshot = service.with_stats(service.by_id(topology_id))
-        added = service.added_in(snapshot)
-        return _answer(storm_views.topology(snapshot, added, window, service.calendar()))
+        added, base_url = service.added_in(snapshot), str(request.base_url)
+        now = service.calendar()
+        return _answer(storm_views.topology(snapshot, added, window, now, base_url))
 
     @router.get("/topology/{topology_id}/component/{component}", tags=["Storm"])
     def component(

@@ -6,10 +6,10 @@ one task. Latencies are text with three digits, as Storm's are.
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from heron_core.config import MESSAGE_TIMEOUT_SECS
-from heron_core.plans import TopologyState
+from heron_core.plans import ContainerPlan, TopologyState
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import ComponentSpec
 from heron_core.version import version_of_heronpy
@@ -17,6 +17,15 @@ from heron_tracker.config_view import shown_config
 from heron_tracker.envelope import NotFound
 from heron_tracker.heron_plans import log_file
 from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.storm_resources import (
+    DISPLAY,
+    cluster_resources,
+    error_location,
+    log_link,
+    machine_resources,
+    topology_resources,
+    workers,
+)
 
 Json = dict[str, Any]
 ALL_TIME = ":all-time"
@@ -62,6 +71,7 @@ def cluster_summary(snapshots: Sequence[TopologySnapshot], uptime_secs: float) -
         "slotsFree": 0,
         "executorsTotal": tasks,
         "tasksTotal": tasks,
+        **cluster_resources([x for each in snapshots for x in each.packing.containers]),
     }
 
 
@@ -78,6 +88,10 @@ def hosts(snapshots: Sequence[TopologySnapshot]) -> dict[str, list[float]]:
 
 def supervisor_summary(snapshots: Sequence[TopologySnapshot]) -> Json:
     """The machines; as many slots as there are containers."""
+    containers: dict[str, list[ContainerPlan]] = {}
+    for each in snapshots:
+        for container in each.packing.containers:
+            containers.setdefault(each.host_of(container.id), []).append(container)
     rows = [
         {
             "id": host,
@@ -88,6 +102,7 @@ def supervisor_summary(snapshots: Sequence[TopologySnapshot]) -> Json:
             "slotsUsed": len(secs),
             "slotsFree": 0,
             "version": version_of_heronpy(),
+            **machine_resources(containers[host]),
         }
         for host, secs in sorted(hosts(snapshots).items())
     ]
@@ -110,6 +125,7 @@ def topology_row(snapshot: TopologySnapshot, now: float) -> Json:
         "executorsTotal": tasks,
         "tasksTotal": tasks,
         "schedulerInfo": snapshot.scheduler.get("kind"),
+        **topology_resources(snapshot),
     }
 
 
@@ -119,17 +135,24 @@ def topology_summary(snapshots: Sequence[TopologySnapshot], now: float) -> Json:
     return {"topologies": rows, "schedulerDisplayResource": False}
 
 
-def topology(snapshot: TopologySnapshot, added: Added, window: str, now: float) -> Json:
+def topology(
+    snapshot: TopologySnapshot, added: Added, window: str, now: float, base_url: str
+) -> Json:
     """One topology: its components, and its sums in each window."""
     specs = snapshot.spec.components if snapshot.spec is not None else ()
     known = [each for each in specs if each.name in snapshot.components]
+    rows = {each.name: _row(snapshot, each, added, window, base_url) for each in known}
     config = shown_config(snapshot.spec.config) if snapshot.spec is not None else {}
     return {
         **topology_row(snapshot, now),
         "topologyStats": [_topology_stats(snapshot, added, each) for each in WINDOWS],
-        "spouts": [_row(snapshot, each, added, window) for each in known if each.is_spout],
-        "bolts": [_row(snapshot, each, added, window) for each in known if not each.is_spout],
+        "spouts": [rows[each.name] for each in known if each.is_spout],
+        "bolts": [rows[each.name] for each in known if not each.is_spout],
+        "workers": workers(snapshot, base_url, pretty),
         "configuration": config,
+        "debug": False,
+        "samplingPct": 0.0,
+        DISPLAY: False,
         "msgTimeout": config.get(MESSAGE_TIMEOUT_SECS),
         "window": window,
         "windowHint": WINDOWS[window],
@@ -190,7 +213,9 @@ def readers(snapshot: TopologySnapshot, spec: ComponentSpec, stream: str) -> int
     return len(consumers.get((spec.name, stream), ()))
 
 
-def _row(snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, window: str) -> Json:
+def _row(
+    snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, window: str, base_url: str
+) -> Json:
     """A component in the answer of its topology."""
     stats = snapshot.components[spec.name]
     kind = "spout" if spec.is_spout else "bolt"
@@ -201,7 +226,7 @@ def _row(snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, window: 
         "tasks": stats.instances,
         **_measured(snapshot, spec, added, window),
         "lastError": stats.last_error or "",
-        "errorLapsedSecs": None,
+        **error_location(snapshot, spec.name, base_url),
     }
 
 
@@ -317,8 +342,7 @@ def _executor(
 ) -> Json:
     secs = container_secs(snapshot, instance.container)
     stats = snapshot.components[spec.name]
-    file = {"topology": snapshot.name, "container": instance.container,
-            "path": log_file(spec.name, instance.task)}  # fmt: skip
+    file = log_file(spec.name, instance.task)
     latencies = (
         {"completeLatency": _latency_text(stats.latency.complete)}
         if spec.is_spout
@@ -337,5 +361,5 @@ def _executor(
         "acked": instance.acked,
         "failed": instance.failed,
         **latencies,
-        "workerLogLink": f"{base_url.rstrip('/')}/topologies/containerfiledata?{urlencode(file)}",
+        "workerLogLink": log_link(snapshot, instance.container, file, base_url),
     }

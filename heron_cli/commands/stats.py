@@ -1,6 +1,7 @@
 """`heronpy stats`: the numbers of one topology, or a line for each that runs."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -121,7 +122,9 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     wanted = found.components if every else () if component is None else (component,)
     instances = {each: [x for x in rows if component_of(x) == each] for each in wanted}
     asked = None if component is None else tuple(instances[component])
-    return Numbers(replace(found, instances=asked), instances, waiting, headline(found))
+    return Numbers(
+        replace(found, instances=asked), instances, waiting, headline(found, time.time())
+    )
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:

@@ -10,9 +10,10 @@ import click
 from heron_cli.options.common import Function, stacked
 from heron_core.errors import HeronError, UsageError
 from heron_tracker.access import claim_of, token_of
-from heron_tracker.options import OpenIdOptions, Options
+from heron_tracker.options import SCOPES, OpenIdOptions, Options
 
 NEEDED = ("httpx", "joserfc")
+NEEDED_BY_BROWSERS = "authlib"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class LoginOptions:
     openid_audience: str | None
     openid_operator: str | None
     openid_reader: str | None
+    openid_client: str | None
+    openid_client_secret_file: str | None
+    openid_scopes: str
 
     def options(self) -> Options:
         """As the service takes it; UsageError naming what is wrong."""
@@ -40,22 +44,36 @@ class LoginOptions:
 
     def _open_id(self) -> OpenIdOptions | None:
         if self.openid_issuer is None:
-            given = (self.openid_audience, self.openid_operator, self.openid_reader)
+            given = (
+                self.openid_audience, self.openid_operator, self.openid_reader, self.openid_client,
+                self.openid_client_secret_file,
+            )  # fmt: skip
             if any(given):
-                raise UsageError("--openid-audience, -operator, -reader go with --openid-issuer")
+                raise UsageError(
+                    "--openid-audience, -operator, -reader, -client go with --openid-issuer"
+                )
             return None
-        if not self.openid_audience:
-            raise UsageError("--openid-issuer needs --openid-audience NAME: what it signs for")
-        for package in NEEDED:
+        audience = self.openid_audience or self.openid_client
+        if not audience:
+            raise UsageError(
+                "--openid-issuer needs --openid-audience NAME, what it signs for, or "
+                "--openid-client ID, which browsers log in for"
+            )
+        if self.openid_client_secret_file and not self.openid_client:
+            raise UsageError("--openid-client-secret-file goes with --openid-client")
+        for package in (*NEEDED, *([NEEDED_BY_BROWSERS] if self.openid_client else [])):
             if importlib.util.find_spec(package) is None:
                 raise HeronError(
                     f"--openid-issuer needs {package}: pip install 'heronpy-topologies[login]'"
                 )
         return OpenIdOptions(
             issuer=self.openid_issuer,
-            audience=self.openid_audience,
+            audience=audience,
             operator=_claim("--openid-operator", self.openid_operator),
             reader=_claim("--openid-reader", self.openid_reader),
+            client=self.openid_client,
+            client_secret=_token("--openid-client-secret-file", self.openid_client_secret_file),
+            scopes=self.openid_scopes,
         )
 
 
@@ -100,6 +118,19 @@ _options = stacked(
         "--openid-reader",
         metavar="CLAIM=VALUE",
         help="Who may read; without it everybody for whom the issuer signs.",
+    ),
+    click.option(
+        "--openid-client",
+        metavar="ID",
+        help="Send browsers to the issuer, as this client of it.",
+    ),
+    _file("--openid-client-secret-file", "The client's secret; without it PKCE alone."),
+    click.option(
+        "--openid-scopes",
+        metavar="NAMES",
+        default=SCOPES,
+        show_default=True,
+        help="What is asked for, so that the token has the claims of --openid-operator.",
     ),
 )
 

@@ -13,6 +13,7 @@ TONES: Mapping[ProblemKind, str] = {
     ProblemKind.DOWN: BAD,
     ProblemKind.STUCK: BAD,
     ProblemKind.RESTORE: BAD,
+    ProblemKind.CRASHED: BAD,
     ProblemKind.SKEWED: WARNING,
     ProblemKind.BOTTLENECK: WARNING,
     ProblemKind.FAILING: BAD,

@@ -20,6 +20,7 @@ PAUSED, RUNS, SOURCE = "paused", "runs well", "spout"
 COLOURS: Mapping[str, str] = {
     ProblemKind.CANNOT_START: "#c62828",
     ProblemKind.DOWN: "#c62828",
+    ProblemKind.CRASHED: "#c62828",
     ProblemKind.STUCK: "#8e24aa",
     ProblemKind.FAILING: "#e53935",
     ProblemKind.BOTTLENECK: "#ef6c00",

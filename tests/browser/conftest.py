@@ -12,7 +12,9 @@ from tests.process.process_support import Place
 
 __all__ = ["usual_signals"]
 
-TOPOLOGIES = ("SlowBolt", "SkewedKey", "FailingBolt", "StuckCall", "KilledContainer")
+TOPOLOGIES = (
+    "SlowBolt", "SkewedKey", "FailingBolt", "StuckCall", "KilledContainer", "PausedByHand"
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,8 @@ def main() -> None:
         place = Place(Path(folder))
         try:
             site = Site(place, "")
+            for each in TOPOLOGIES[:4]:
+                site.cause(each)
             site.submit(*TOPOLOGIES)
             address = site.serve()
             with browser(Path(folder, "light")) as context:

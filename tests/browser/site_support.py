@@ -1,4 +1,4 @@
-"""A service with topologies that have one trouble each, as a user starts them."""
+"""A service with topologies that get one trouble each, as a user starts them."""
 
 import re
 import shutil
@@ -10,6 +10,7 @@ from tests.process.process_support import Place
 
 TROUBLES = Path(__file__).with_name("troubles.py")
 START_SECS = 120.0
+KILLED = "KilledContainer"
 
 
 class Site:
@@ -28,11 +29,24 @@ class Site:
     def submit(self, *topologies: str) -> None:
         """All at once; AssertionError with what one complains of."""
         commands = [
-            self.place.start("submit", TROUBLES.name, "-n", each, "-N", self.name(each))
+            self.place.start(
+                "submit", TROUBLES.name, "-n", each, "-N", self.name(each),
+                "-o", f"test.switch={self._switch(each)}",
+            )
             for each in topologies
-        ]
+        ]  # fmt: skip
         for each in commands:
             each.wait(START_SECS).succeeded()
+
+    def cause(self, topology: str) -> None:
+        """Its trouble begins with this."""
+        if topology == KILLED:
+            self._kill_container(topology, 2)
+        else:
+            self._switch(topology).touch()
+
+    def _switch(self, topology: str) -> Path:
+        return self.place.path / f"{topology}.switch"
 
     def serve(self) -> str:
         """The address of the service, which is started here."""
@@ -42,7 +56,7 @@ class Site:
         )
         return found[1]
 
-    def kill_container(self, topology: str, container: int) -> None:
+    def _kill_container(self, topology: str, container: int) -> None:
         """As the machine's operator who has chosen the wrong processes: its executor, and what it
         started goes with it."""
         title = f"heron: container {container} ({self.name(topology)})"

@@ -1,5 +1,7 @@
-"""Topologies with one trouble each, and one without any that takes checkpoints."""
+"""Topologies that run well until their switch, a file that `test.switch` names, is there: then each
+has one trouble. Besides, one without any that takes checkpoints."""
 
+import os
 import time
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
@@ -9,14 +11,19 @@ PER_SEC = 100
 WORDS = ["storm", "heron", "spout", "bolt", "tuple", "stream", "worker", "topology"]
 
 
+def switch_of(config):
+    """Whether the trouble is to be there, asked again for each tuple."""
+    return lambda: os.path.exists(config.get("test.switch", ""))
+
+
 class Paced(Spout):
-    """PER_SEC words a second, most of them the same if `test.hot` says so."""
+    """PER_SEC words a second, most of them the same while `test.hot` is there."""
 
     outputs = ["word", "number"]
 
     def initialize(self, config, context):
         self.number, self.due = 0, time.monotonic()
-        self.hot = bool(config.get("test.hot"))
+        self.is_hot = switch_of(config) if config.get("test.hot") else bool
 
     def next_tuple(self):
         now = time.monotonic()
@@ -24,7 +31,7 @@ class Paced(Spout):
         while self.due <= now:
             self.due += 1 / PER_SEC
             self.number += 1
-            is_hot = self.hot and self.number % 10
+            is_hot = self.is_hot() and self.number % 10
             word = "hot" if is_hot else WORDS[self.number % len(WORDS)]
             self.emit([word, self.number], tup_id=self.number)
 
@@ -43,26 +50,44 @@ class Last(Bolt):
 
 
 class Slow(Bolt):
-    """50 a second in each instance."""
+    """80 a second in each instance."""
 
     def process(self, tup):
-        time.sleep(0.02)
+        time.sleep(0.0125)
         self.ack(tup)
 
 
-class Picky(Bolt):
+class Switched(Bolt):
+    """A bolt with a trouble."""
+
+    def initialize(self, config, context):
+        self.is_on = switch_of(config)
+
+    def process(self, tup):
+        if self.is_on():
+            self.trouble(tup)
+        self.ack(tup)
+
+
+class Slower(Switched):
+    """A server that answers late: 50 a second in each instance."""
+
+    def trouble(self, tup):
+        time.sleep(0.02)
+
+
+class Picky(Switched):
     """A bug that every tenth tuple hits."""
 
-    def process(self, tup):
+    def trouble(self, tup):
         if tup.values[1] % 10 == 0:
             raise ValueError(f"no price for {tup.values[0]!r}")
-        self.ack(tup)
 
 
-class Waits(Bolt):
+class Waits(Switched):
     """A call without a timeout to a server that has died."""
 
-    def process(self, tup):
+    def trouble(self, tup):
         time.sleep(3600)
 
 
@@ -86,7 +111,7 @@ class Counts(StatefulComponent, Bolt):
 class SlowBolt(Topology):
     words = Paced.spec()
     clean = Pass.spec(inputs=[words])
-    store = Slow.spec(inputs=[clean])
+    store = Slower.spec(inputs=[clean])
 
 
 class SkewedKey(Topology):
@@ -101,6 +126,10 @@ class FailingBolt(Topology):
 
     words = Paced.spec()
     price = Picky.spec(inputs=[words])
+
+
+class PausedByHand(FailingBolt):
+    """For who presses buttons, whatever the others do."""
 
 
 class StuckCall(Topology):

@@ -26,7 +26,7 @@ class Answer:
 
     status: int
     text: str
-    headers: Mapping[str, str]
+    headers: httpx.Headers
 
     @property
     def json(self) -> Any:

@@ -1,11 +1,9 @@
 """The service on the network: real TLS, tokens of two roles, tokens that an issuer has signed."""
 
-import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 from cryptography.x509.oid import NameOID
-from joserfc import jwt
-from joserfc.jwk import ECKey, KeySet, OctKey
+from issuer_support import Issuer
+from joserfc.jwk import ECKey, OctKey
 
 from heron_core.errors import HeronError, UsageError
 from heron_tracker.access import WEBSOCKET, Role, check_options, refusal, role_of_token
@@ -153,51 +151,6 @@ def test_a_browser_logs_in_with_a_form() -> None:
 
 
 # --- OpenID Connect -------------------------------------------------------------------------------
-
-
-class Issuer:
-    """Signs tokens; its keys are served over HTTP."""
-
-    def __init__(self) -> None:
-        self.key = ECKey.generate_key("P-256", {"kid": "first"}, private=True)
-        self.requests = 0
-        issuer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                issuer.requests += 1
-                body = json.dumps(issuer.answer(self.path)).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def answer(self, path: str) -> Mapping[str, Any]:
-        """Its two documents."""
-        if path == "/.well-known/openid-configuration":
-            return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
-        return KeySet([self.key]).as_dict(private=False)
-
-    def token(self, key: Any = None, algorithm: str = "ES256", **claims: Any) -> str:
-        """Of somebody, for an hour, unless `claims` say else."""
-        key = key or self.key
-        usual = {"iss": self.url, "aud": "heronpy", "exp": int(NOW.timestamp()) + 3600}
-        head = {"alg": algorithm, "kid": key.kid or "first"}
-        return jwt.encode(head, {**usual, **claims}, key, algorithms=[algorithm])
-
-    def close(self) -> None:
-        """End."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 @pytest.fixture

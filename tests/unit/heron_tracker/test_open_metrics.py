@@ -3,8 +3,13 @@
 from dataclasses import replace
 from functools import partial
 
+import pytest
 from client_support import Asked
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as classic_families
+from prometheus_client.registry import Collector, CollectorRegistry
 from tracker_support import NOTHING, instance, snapshot, stats
 
 from heron_core.algorithms.histogram import upper_secs
@@ -117,6 +122,37 @@ def test_names_that_users_chose_are_escaped() -> None:
     name = 'a "quoted\\ name\nwith two lines'
     found = scraped(replace(snapshot(stats()), name=name))
     assert found["heron_topology_master_up"] == {(name,): 1.0}
+
+
+class Families(Collector):
+    """Those of some topologies, as prometheus-client asks for them."""
+
+    def __init__(self, found: list[TopologySnapshot], native: bool) -> None:
+        self._families = list(service_families(found, {}, native))
+
+    def collect(self) -> list[Metric]:
+        """All of them."""
+        return self._families
+
+
+@pytest.mark.parametrize("accept", [ACCEPT, NATIVE, "text/plain; version=0.0.4"])
+def test_the_text_is_the_one_that_prometheus_client_writes(accept: str) -> None:
+    """Byte by byte; it takes several times as long for it."""
+    latency = LatencyStats(mean_ms=1.5, p50_ms=0.1, p99_ms=3.0, buckets={40: 3, 41: 5, 130: 2})
+    latencies = ComponentLatencies(execute=latency, process=NOTHING, complete=latency)
+    numbers = {
+        "executed": 12_345_678, "latency": latencies, "emitted_by_stream": {'a"b\\': 7},
+        "user": {"ratio": 0.1, "large": 1e20, "negative": -3, "by": {"\n": 2**60}},
+    }  # fmt: skip
+    found = [snapshot(stats({"count": numbers})), replace(snapshot(stats()), name='"\\ \n')]
+    ours, content_type = exposition(partial(service_families, found, {}), accept)
+    encode, wanted_type = choose_encoder(accept)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Families(found, accept == NATIVE))
+    assert content_type == wanted_type
+    assert ours.decode().splitlines() == encode(registry).decode().splitlines()
+    if accept not in (ACCEPT, NATIVE):
+        assert len(list(classic_families(ours.decode()))) > 30
 
 
 def test_every_series_of_two_hundred_instances_is_scraped() -> None:

@@ -12,8 +12,8 @@ from client_support import Asked
 from tracker_support import NOW, instance, snapshot, stats
 
 from heron_io.state_store.file_store import FileStore
-from heron_tracker.access import Refusal, refusal
-from heron_tracker.application import as_from_a_page, identifier
+from heron_tracker.access import Refusal, Role, refusal, role_of_token
+from heron_tracker.application import as_from_a_page
 from heron_tracker.options import Options
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
@@ -126,8 +126,11 @@ def test_a_page_may_do_what_its_reader_may_do() -> None:
     options = Options(token="0123456789abcdef")
     headers = {"authorization": "Bearer 0123456789abcdef", "sec-fetch-site": "cross-site"}
 
+    def role_of_here(credential: str) -> Role | None:
+        return role_of_token(credential, options)
+
     def refused_action(given: dict[str, str]) -> Refusal | None:
-        return refusal("POST", "/", given, options, identifier(options))
+        return refusal("POST", "/", given, options, role_of_here)
 
     assert refused_action(headers) is not None
     assert refused_action(as_from_a_page(headers)) is None

@@ -6,7 +6,8 @@ import pytest
 from tracker_support import component, instance, paused, stats
 
 from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
-from heron_tracker.problems import ProblemKind, headline, instances_wanted, problems
+from heron_core.topology_events import TopologyEvent
+from heron_tracker.problems import CRASHED_SECS, ProblemKind, headline, instances_wanted, problems
 
 
 def kinds(found: TopologyStats) -> list[str]:
@@ -182,3 +183,29 @@ def test_the_key_that_keeps_an_instance_busy_is_named() -> None:
     )
     alone = stats({"count": {**busy, "instances": 1, "up": 1}}, {4: rows[4]})
     assert "key" not in problems(alone)[0].what  # the others can be taken off it
+
+
+def test_what_was_killed_is_named_though_it_runs_again() -> None:
+    """A container twice, an instance once; ends in order, and those of long ago, are none."""
+    killed = "stream manager 2 was killed by signal 9 (SIGKILL)"
+    events = tuple(
+        TopologyEvent(at=at, kind=kind, what=what, container=2, task=task, instance=name)
+        for at, kind, what, task, name in (
+            (100.0, "crash", killed, None, None),
+            (200.0, "crash", "exited with code 3", 5, "count[1]"),
+            (250.0, "restart", "ended in order", 4, "count[0]"),
+            (300.0, "crash", killed, None, None),
+        )
+    )
+    found = stats(events=events)
+    container, instance_ = problems(found, 350.0)
+    assert container.what == (
+        f"container 2, with `count[0]`, `count[1]`, crashed, 2 times in 5 minutes: {killed}"
+    )
+    assert (container.component, instance_.component) == ("count", "count")
+    assert "out of memory" in container.cure
+    assert instance_.sentence == (
+        "`count[1]` crashed: exited with code 3; it was started again; its log says why it ended"
+    )
+    assert problems(found, 300.0 + CRASHED_SECS + 1) == ()
+    assert "nothing holds it back" in headline(found)

@@ -1,0 +1,174 @@
+"""Topology masters that are simulated: they run well, and their numbers grow.
+
+What their instances report is rolled up and encoded as that of real ones is. A master can be asked
+in this process, or by whoever reads the state store, over a socket.
+"""
+
+import os
+import threading
+import time
+from typing import Any
+
+import msgpack
+import zmq
+
+from heron_core.algorithms.counted import KINDS
+from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.plans import packing_to_json
+from heron_core.state_tree import (
+    execution_path,
+    keys_path,
+    master_path,
+    packing_path,
+    scheduler_path,
+    topology_path,
+)
+from heron_core.stats import EVERY_COMPONENT, RegisteredStats, TopologyStats
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+    topology_to_json,
+)
+from heron_core.wire import messages
+from heron_io.security import Keys
+from heron_io.state_store.protocol import StateStore
+from heron_tracker.snapshot import Nodes, TopologySnapshot, snapshot_of
+from scheduler.packing import pack
+
+BEGAN_AT = 1_795_435_200.0
+BUCKETS = range(50, 70)
+"""What the histograms of a busy instance are filled with."""
+POLL_MS = 100
+"""Until a thread that is to end is asked whether it is."""
+
+
+def spec_of(name: str) -> TopologySpec:
+    """A spout of 4 and two bolts of 8 instances."""
+    outputs = (StreamSpec("default", ("word",)),)
+    shuffle = GroupingSpec(GroupingKind.SHUFFLE)
+    fields = GroupingSpec(GroupingKind.FIELDS, ("word",))
+    return TopologySpec(
+        name,
+        (
+            ComponentSpec("lines", True, "x.Lines", 4, outputs),
+            ComponentSpec(
+                "split", False, "x.Split", 8, outputs, (InputSpec("lines", "default", shuffle),)
+            ),
+            ComponentSpec(
+                "count", False, "x.Count", 8, (), (InputSpec("split", "default", fields),)
+            ),
+        ),
+        {"topology.stmgrs": 2},
+    )
+
+
+class SimulatedMaster:
+    """One topology that runs and has nothing to complain of."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._spec = spec_of(name)
+        self._packing = pack(self._spec)
+        self._rollup = RollUp(self._spec, self._packing)
+        execution = {"state": "RUNNING", "host": "here", "user": "ada"}
+        self._nodes = Nodes(
+            topology=topology_to_json(self._spec),
+            packing=packing_to_json(self._packing),
+            execution=execution,
+            scheduler={"kind": "local", "host": "here", "pid": os.getpid()},
+            master={"address": "tcp://127.0.0.1:1"},
+        )
+
+    def register(self, store: StateStore, address: str, keys: Keys) -> None:
+        """As a topology that runs, and whose master serves there."""
+        nodes = self._nodes
+        for path, value in (
+            (packing_path(self.name), nodes.packing),
+            (execution_path(self.name), nodes.execution),
+            (scheduler_path(self.name), nodes.scheduler),
+            (keys_path(self.name), keys.to_json()),
+            (master_path(self.name), {"address": address}),
+            (topology_path(self.name), nodes.topology),
+        ):
+            store.put(path, value)
+
+    def numbers(self, secs: float) -> dict[str, Any]:
+        """What it answers after so many seconds."""
+        for task in self._packing.instances:
+            self._rollup.update(task, _report(task, secs), secs)
+        return self._stats().to_json()
+
+    def look(self, secs: float) -> TopologySnapshot:
+        """What the service finds after so many seconds."""
+        data = msgpack.packb(self.numbers(secs))
+        stats = TopologyStats.from_json(msgpack.unpackb(data, strict_map_key=False))
+        bare = snapshot_of(self.name, self._nodes, alive=True)
+        return TopologySnapshot(
+            **{name: getattr(bare, name) for name in bare.__dataclass_fields__}
+            | {"stats": stats, "stats_at": BEGAN_AT + secs}
+        )
+
+    def _stats(self) -> TopologyStats:
+        queues = {task: Queue(1000, 10, 0.01) for task in self._packing.instances}
+        containers = tuple(each.id for each in self._packing.containers)
+        return TopologyStats(
+            topology=self.name, state="RUNNING", epoch=1, phase="running", drained=False, lost=0,
+            containers=containers, containers_expected=containers,
+            registered={
+                each: RegisteredStats(host="here", pid=each, secs=60.0) for each in containers
+            },
+            components=self._rollup.components(queues), paused={}, stream_managers={}, master={},
+            errors={}, instances=self._rollup.wanted_instances(EVERY_COMPONENT, queues),
+        )  # fmt: skip
+
+
+def _report(task: int, secs: float) -> dict[str, Any]:
+    """What an instance says that does a thousand tuples a second."""
+    done = int(secs * 1000) + task
+    latency = {"total_secs": done / 1e4, "number": done,
+               "histogram": dict.fromkeys(BUCKETS, done // 20 + 1)}  # fmt: skip
+    return {
+        "executed": done, "acked": done, "failed": 0, "failed_for_good": 0, "expired": 0,
+        "ticks": 0, "errors": 0, "callback_errors": 0, "fenced": 0, "late": 0,
+        "emitted": {"default": done}, "pending": 0, "busy_secs": secs / 4, "last_error": None,
+        "finished": False, **dict.fromkeys(KINDS, latency), "at": secs, "incarnation": 1,
+        "pid": 1000 + task, "user": {"words": done}, "user_totals": {"words": done},
+        "stuck_secs": 0.0, "cpu_share": 0.25, "memory_bytes": 40_000_000 + done % 1000,
+    }  # fmt: skip
+
+
+class MasterSockets:
+    """Simulated masters that answer over sockets, from one thread."""
+
+    def __init__(self, masters: list[SimulatedMaster], store: StateStore) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._masters: dict[Any, SimulatedMaster] = {}
+        self._poller = zmq.Poller()
+        self._stopped = threading.Event()
+        for each in masters:
+            keys, socket = Keys.new(), self._context.socket(zmq.ROUTER)
+            keys.use_as_server(socket)
+            port = socket.bind_to_random_port("tcp://127.0.0.1")
+            self._masters[socket] = each
+            self._poller.register(socket, zmq.POLLIN)
+            each.register(store, f"tcp://127.0.0.1:{port}", keys)
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        began = time.monotonic()
+        while not self._stopped.is_set():
+            for socket, _ in self._poller.poll(POLL_MS):
+                who, _question = socket.recv_multipart()
+                numbers = self._masters[socket].numbers(time.monotonic() - began)
+                socket.send_multipart([who, messages.encode(messages.Reply(True, numbers))])
+        self._context.destroy(linger=0)
+
+    def close(self) -> None:
+        """End."""
+        self._stopped.set()
+        self._thread.join()

@@ -1,0 +1,111 @@
+"""Storm's UI REST, field by field, as its documentation lists them and its own pages read them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from client_support import Asked
+from tracker_support import snapshot, stats
+
+ERROR = "Traceback (most recent call last):\n  …\nValueError: no word"
+RESOURCES = {
+    f"{word}{name}"
+    for word in ("requested", "assigned")
+    for name in ("MemOnHeap", "MemOffHeap", "TotalMem", "Cpu")
+}
+HEAD = {
+    "id", "name", "status", "uptime", "uptimeSeconds", "tasksTotal", "workersTotal",
+    "executorsTotal", "replicationCount", "owner", "encodedId", *RESOURCES,
+}  # fmt: skip
+ERRORS = {
+    "lastError", "errorHost", "errorPort", "errorTime", "errorLapsedSecs", "errorWorkerLogLink"
+}  # fmt: skip
+COUNTS = {"emitted", "transferred", "acked", "failed"}
+WINDOW = {"window", "windowPretty", *COUNTS}
+BOLT = {"executed", "executeLatency", "processLatency", "capacity", *COUNTS}
+EXECUTOR = {"id", "encodedId", "uptime", "uptimeSeconds", "host", "port", "workerLogLink", *COUNTS}
+COMPONENT = {
+    "id", "encodedId", "name", "componentType", "executors", "tasks", "topologyId",
+    "topologyStatus", "window", "windowHint", "inputStats", "outputStats", "executorStats",
+    "componentErrors",
+}  # fmt: skip
+FIELDS: dict[str, dict[str, set[str]]] = {
+    "cluster/summary": {
+        "": {
+            "stormVersion", "supervisors", "topologies", "slotsTotal", "slotsUsed", "slotsFree",
+            "executorsTotal", "tasksTotal", "schedulerDisplayResource", "totalMem", "totalCpu",
+            "availMem", "availCpu", "memAssignedPercentUtil", "cpuAssignedPercentUtil",
+        },
+    },
+    "supervisor/summary": {
+        "": {"supervisors", "schedulerDisplayResource"},
+        "supervisors": {
+            "id", "host", "uptime", "uptimeSeconds", "slotsTotal", "slotsUsed", "totalMem",
+            "totalCpu", "usedMem", "usedCpu",
+        },
+    },
+    "topology/summary": {"": {"topologies", "schedulerDisplayResource"}, "topologies": HEAD},
+    "topology/words": {
+        "": {
+            "msgTimeout", "window", "windowHint", "schedulerDisplayResource", "debug",
+            "samplingPct", "topologyStats", "workers", "spouts", "bolts", "configuration", *HEAD,
+        },
+        "topologyStats": {"completeLatency", *WINDOW},
+        "workers": {
+            "supervisorId", "host", "port", "topologyId", "topologyName", "executorsTotal",
+            "assignedMemOnHeap", "assignedMemOffHeap", "assignedCpu", "componentNumTasks",
+            "uptime", "uptimeSeconds", "workerLogLink",
+        },
+        "spouts": {"spoutId", "encodedSpoutId", "executors", "tasks", "completeLatency", *COUNTS,
+                   *ERRORS},
+        "bolts": {"boltId", "encodedBoltId", "executors", "tasks", *BOLT, *ERRORS},
+    },
+    "topology/words/component/count": {
+        "": {"boltStats", *COMPONENT},
+        "boltStats": {*WINDOW, *BOLT},
+        "inputStats": {"component", "stream", "executed", "executeLatency", "processLatency",
+                       "acked", "failed"},
+        "executorStats": {*EXECUTOR, *BOLT},
+        "componentErrors": {"error"},
+    },
+    "topology/words/component/lines": {
+        "": {"spoutSummary", *COMPONENT},
+        "spoutSummary": {"completeLatency", *WINDOW},
+        "outputStats": {"stream", "emitted", "transferred", "completeLatency", "acked", "failed"},
+        "executorStats": {"completeLatency", *EXECUTOR},
+    },
+}  # fmt: skip
+"""Route -> the list in its answer, empty for the answer itself -> the fields of each row."""
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Asked]:
+    """One service for all; `count` has had an error."""
+    found = snapshot(stats({"count": {"errors": 2, "last_error": ERROR}}, {5: {"errors": 2}}))
+    made = Asked(lambda name: found)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("route", FIELDS)
+def test_every_field_is_there(asked: Asked, route: str) -> None:
+    """No list is empty here, so each has been looked at."""
+    answer: dict[str, Any] = asked.get(f"/api/v1/{route}").json
+    for part, fields in FIELDS[route].items():
+        rows = answer[part] if part else [answer]
+        assert rows, part
+        for row in rows:
+            assert fields <= set(row), (part, fields - set(row))
+
+
+def test_where_an_error_was_and_what_containers_have(asked: Asked) -> None:
+    found = asked.get("/api/v1/topology/words").json
+    (count,) = [each for each in found["bolts"] if each["boltId"] == "count"]
+    assert (count["errorHost"], count["errorPort"]) == ("there", 2)
+    assert count["errorWorkerLogLink"].endswith("&path=count-5.log")
+    assert [each["errorHost"] for each in found["spouts"]] == [""]
+    first, second = found["workers"]
+    assert first["componentNumTasks"] == {"lines": 1, "split": 2}
+    assert (second["host"], second["port"], second["uptime"]) == ("there", 2, "1h 2m 5s")
+    assert (second["assignedMemOnHeap"], second["assignedCpu"]) == (1024.0, 100.0)
+    assert (found["requestedTotalMem"], found["assignedCpu"]) == (2048.0, 200.0)
