@@ -172,7 +172,7 @@ def test_keys_go_to_the_new_task_and_back_if_that_fails(mode: str, tmp_path: Pat
 
 
 def test_fewer_take_the_keys_of_those_that_are_gone(tmp_path: Path) -> None:
-    former = {"tested": (SOURCE, NEW)}
+    former: dict[str, tuple[int, ...]] = {"tested": (SOURCE, NEW)}
     both = [Process(Count, tmp_path, task=task, plan=TWO) for task in (SOURCE, NEW)]
     for index, bolt in enumerate(both):
         bolt.plan(1)

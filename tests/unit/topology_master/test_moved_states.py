@@ -3,8 +3,8 @@ what the plan says, and the way back."""
 
 from typing import Any
 
-from test_master_core import FIRST, LAST, SPOUT, Made
-from test_rescale import FEWER, MORE, NEW, PACKED, _update_of, answers, ask, plans, step, update
+from test_master_core import FIRST, LAST, PACKED, SPOUT, Made
+from test_rescale import FEWER, MORE, NEW, _update_of, answers, ask, plans, step, update
 
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
 from heron_core.wire import messages
