@@ -13,7 +13,15 @@ from state_support import KEYED_OPERATIONS, KEYS, TTL_SECS, Clock, Model, Real, 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.state.keys import KEY_GROUPS, groups_of, key_group, key_of, owner
 from heron_core.state.memory import MemoryBackend
-from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
+from heron_core.state.parts import (
+    KeyRange,
+    Part,
+    Parts,
+    decode_parts,
+    divided_groups,
+    encode_parts,
+    gather,
+)
 from heron_core.state.snapshot import decode
 
 STEPS = st.lists(
@@ -132,6 +140,21 @@ def test_a_key_is_in_a_group_of_the_task_that_its_tuples_go_to(
     index = slot(stable_hash([value]), tasks)  # as fields grouping does it
     assert owner(key, tasks) == index
     assert key_group(key, groups) in groups_of(index, tasks, groups)
+
+
+@settings(max_examples=30, derandomize=True)
+@given(st.one_of(st.text(), st.integers()), st.integers(1, 200), st.integers(1, 200))
+def test_a_group_that_moves_as_a_whole_has_keys_of_no_other_task(
+    key: Any, before: int, now: int
+) -> None:
+    group, former = key_group(key), KeyRange(owner(key, before), before)
+    for index in {owner(key, now), 0, now - 1}:
+        whole, others = divided_groups(former, KeyRange(index, now))
+        assert group not in whole or index == owner(key, now)
+        assert index != owner(key, now) or group in whole | others
+        stranger = KeyRange((former.index + 1) % before, before)
+        if before > 1:  # where the key should not be it is found all the same
+            assert group not in divided_groups(stranger, KeyRange(index, now))[0]
 
 
 @settings(max_examples=30, derandomize=True)
