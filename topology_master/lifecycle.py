@@ -279,6 +279,7 @@ class Lifecycle:
     def _may_begin_checkpoint(self, once: EffectivelyOnce) -> bool:
         return (
             once.recovery.is_released
+            and self.is_complete  # else its trigger would not come to all spouts
             and not once.recovery.wanted
             and not self._withheld
             and not self.draining

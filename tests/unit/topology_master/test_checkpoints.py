@@ -32,6 +32,7 @@ class Made:
         options: Options = OPTIONS,
         checkpoints: dict[str, Any] | None = None,
         packing: PackingPlan = PACKED,
+        containers: tuple[int, ...] = (1, 2),
     ) -> None:
         self.stored_plan: dict[str, Any] = before.stored_plan if before else {}
         self.checkpoints: dict[str, Any] = before.checkpoints if before else checkpoints or {}
@@ -48,7 +49,10 @@ class Made:
         )
         self.now = 100.0
         self.out: list[events.Instruction] = []
-        self.receive(*(self._registration(container) for container in (1, 2)))
+        self.receive(*(self._registration(container) for container in containers))
+
+    def register(self, container: int) -> None:
+        self.receive(self._registration(container))
 
     def _registration(self, container: int, address: str = "") -> messages.RegisterStreamManager:
         where = address or f"tcp://{container}"
@@ -279,6 +283,16 @@ def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
     assert made.restore == Restore(1)
 
 
+def test_a_master_that_takes_over_triggers_none_that_some_spouts_would_not_hear_of() -> None:
+    # It would not be complete before its time is over, and no other is taken until then.
+    before = running()
+    made = Made(before, containers=(2,))
+    made.wait(2)
+    assert not made.checkpoints.get("latest")
+    made.register(1)
+    assert len(sent(made.wait(1.1), messages.TriggerCheckpoint)) == 2
+
+
 def restore_failure(made: Made) -> str:
     stats = made.core.stats(None, made.now).checkpoints
     assert stats is not None
@@ -306,7 +320,7 @@ def all_input_is_processed() -> Made:
     made.receive(messages.SpoutFinished(SPOUT, True))
     drain(made)
     assert phase(made) == "saving"
-    assert sent(made.wait(0.1), messages.TriggerCheckpoint)[0].checkpoint == 2
+    assert sent(made.wait(1.1), messages.TriggerCheckpoint)[0].checkpoint == 2
     return made
 
 
@@ -327,7 +341,7 @@ def test_the_end_is_saved_before_bolts_finish_and_after_it() -> None:
     assert not sent(made.out, messages.FinishBolts)  # not before it is complete
     bolts_finish(made)
     assert phase(made) == "committing"
-    assert sent(made.wait(0.1), messages.TriggerCheckpoint)[0].checkpoint == 3
+    assert sent(made.wait(1.1), messages.TriggerCheckpoint)[0].checkpoint == 3
     assert phase(made) == "committing"
     made.complete(3)
     made.wait(0.1)
