@@ -17,10 +17,7 @@ from tests.process.process_support import until
 
 NODES = 2
 NODE_MEMORY_MB = 4096
-NODE_CORES = 8
-"""More than a node's memory has containers for: one without a free core enlarges none."""
-LEAST_MB = 128
-"""Memory is given in multiples of it."""
+NODE_CORES = 4
 LOST_MS = 6000
 """A NodeManager that is silent for so long is lost: longer than a busy machine pauses."""
 MASTER_LOST_MS = 60000
@@ -51,7 +48,7 @@ SCHEDULER = {
 
 
 class YarnCluster:
-    """Two nodes of 4 GiB and 8 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
+    """Two nodes of 4 GiB and 4 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
 
     `conf_dir` is what HADOOP_CONF_DIR is for its users. A node keeps its address when it is killed
     and started again; its containers survive it, as NodeManagers without recovery forget them.
@@ -87,12 +84,11 @@ class YarnCluster:
 
     def _start_node(self, number: int) -> None:
         ports = self._node_ports[3 * number : 3 * number + 3]
-        folder, host = self.folder / f"node-{number}", _host(number)
+        folder = self.folder / f"node-{number}"
         own = {
-            "yarn.nodemanager.hostname": host,
-            "yarn.nodemanager.address": f"{host}:{ports[0]}",
-            "yarn.nodemanager.localizer.address": f"{host}:{ports[1]}",
-            "yarn.nodemanager.webapp.address": f"{host}:{ports[2]}",
+            "yarn.nodemanager.address": f"127.0.0.1:{ports[0]}",
+            "yarn.nodemanager.localizer.address": f"127.0.0.1:{ports[1]}",
+            "yarn.nodemanager.webapp.address": f"127.0.0.1:{ports[2]}",
             "yarn.nodemanager.local-dirs": folder / "local",
             "yarn.nodemanager.log-dirs": folder / "logs",
             "hadoop.tmp.dir": folder / "tmp",
@@ -116,8 +112,7 @@ class YarnCluster:
 
     def node_id(self, number: int) -> str:
         """What YARN calls a node: HOST:PORT."""
-        name = "localhost" if number == 0 else _host(number)
-        return f"{name}:{self._node_ports[3 * number]}"
+        return f"localhost:{self._node_ports[3 * number]}"
 
     def node_managers(self) -> dict[str, str]:
         """Node id -> state, such as RUNNING or LOST; empty while the ResourceManager is silent."""
@@ -182,11 +177,6 @@ class YarnCluster:
         return {**addresses, **YARN_SITE}
 
 
-def _host(number: int) -> str:
-    """Of its own for each node: YARN enlarges a container on the node whose host it is on."""
-    return f"127.0.0.{1 + number}"
-
-
 YARN_SITE: dict[str, object] = {
     "yarn.resourcemanager.hostname": "127.0.0.1",
     "yarn.resourcemanager.connect.retry-interval.ms": 200,
@@ -194,9 +184,12 @@ YARN_SITE: dict[str, object] = {
     "yarn.nm.liveness-monitor.expiry-interval-ms": LOST_MS,
     "yarn.am.liveness-monitor.expiry-interval-ms": MASTER_LOST_MS,
     "yarn.resourcemanager.am.max-attempts": 4,
-    "yarn.scheduler.minimum-allocation-mb": LEAST_MB,
+    "yarn.scheduler.minimum-allocation-mb": 128,
     "yarn.scheduler.maximum-allocation-mb": NODE_MEMORY_MB,
     "yarn.scheduler.maximum-allocation-vcores": NODE_CORES,
+    # Both nodes are one host.
+    "yarn.scheduler.include-port-in-node-name": "true",
+    "yarn.nodemanager.hostname": "127.0.0.1",
     "yarn.nodemanager.resource.memory-mb": NODE_MEMORY_MB,
     "yarn.nodemanager.resource.cpu-vcores": NODE_CORES,
     "yarn.nodemanager.container-monitor.interval-ms": 500,

@@ -51,7 +51,7 @@ from scheduler.backends.yarn.events import (
     Unregister,
 )
 from scheduler.backends.yarn.sizes import Size
-from scheduler.backends.yarn.warm import is_warm, waiting_for, with_warm
+from scheduler.backends.yarn.warm import is_warm, with_warm
 
 GRACE_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
@@ -281,7 +281,7 @@ class Core:
 
     def _ask(self, slot: Slot) -> list[Instruction]:
         """A warm container takes its place, or YARN is asked for one."""
-        spare = None if is_warm(slot.number) else waiting_for(slot.request, self.slots.values())
+        spare = None if is_warm(slot.number) else self._spare(slot.request)
         if spare is None or spare.grant is None:
             return self._ask_yarn(slot)
         slot.grant, slot.held = replace(spare.grant, number=slot.number), spare.held
@@ -290,6 +290,15 @@ class Core:
         spare.vacate()
         spare.held = None
         return [Log(line), Publish(), *self._ask_yarn(spare)]
+
+    def _spare(self, ask: Ask) -> Slot | None:
+        """A warm container that runs and is large enough."""
+        fitting = (
+            each
+            for each in self.slots.values()
+            if is_warm(each.number) and each.is_running and (each.held or each.ask).covers(ask)
+        )
+        return next(fitting, None)
 
     def _ask_yarn(self, slot: Slot) -> list[Instruction]:
         slot.phase = Phase.ASKED

@@ -5,13 +5,9 @@ is to be asked for, added or lost, a warm one takes its place at once, and anoth
 in its stead. It is as large as the largest container, and shrinks to what it became.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from scheduler.backends.yarn.events import Ask
-
-if TYPE_CHECKING:
-    from scheduler.backends.yarn.core import Slot
 
 WARM_FIRST = 100_000
 """No packing plan has so many containers."""
@@ -29,13 +25,3 @@ def with_warm(asks: Mapping[int, Ask], count: int) -> dict[int, Ask]:
         largest = largest.larger(each)
     warm = range(WARM_FIRST, WARM_FIRST + count if asks else WARM_FIRST)
     return {**asks, **dict.fromkeys(warm, largest)}
-
-
-def waiting_for(ask: Ask, slots: Iterable["Slot"]) -> "Slot | None":
-    """A warm container that runs and is large enough."""
-    fitting = (
-        each
-        for each in slots
-        if is_warm(each.number) and each.is_running and (each.held or each.ask).covers(ask)
-    )
-    return next(fitting, None)
