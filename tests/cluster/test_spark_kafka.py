@@ -5,8 +5,7 @@ import subprocess
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -17,6 +16,8 @@ from heron_io.java import find_java, java_home_for_spark
 from jars import NoJars, jars_of
 from kafka_broker import KafkaBroker
 from tests.process.process_support import until
+
+pytestmark = pytest.mark.timeout(600)
 
 PROGRAM = Path(__file__).with_name("kafka_by_spark.py")
 RECORDS = 200
@@ -41,15 +42,13 @@ class Program:
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
 
-    @contextmanager
-    def until_rows(self, number: int) -> Iterator[None]:
-        """It is killed with -9 when the table has so many rows; its children end by themselves."""
+    def run_until(self, number: int) -> None:
+        """All of its processes are killed with -9 when the table has so many rows."""
         with (self._folder / "errors.txt").open("ab") as errors:
             program = subprocess.Popen(
                 self._words, env=self._variables, stdin=subprocess.DEVNULL, stdout=errors,
                 stderr=errors, cwd=self._folder,
             )  # fmt: skip
-        children: list[psutil.Process] = []
 
         def written() -> bool:
             said = (self._folder / "errors.txt").read_text("utf-8", "replace")
@@ -58,13 +57,15 @@ class Program:
 
         try:
             until(written, f"{number} rows", SECS)
-            yield
-            children = psutil.Process(program.pid).children(recursive=True)
         finally:
+            children: list[psutil.Process] = []
+            with suppress(psutil.NoSuchProcess):
+                children = psutil.Process(program.pid).children(recursive=True)
             program.kill()
+            for each in children:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
             program.wait()
-        _, alive = psutil.wait_procs(children, SECS)
-        assert not alive
 
     def rows(self) -> list[tuple[int, int, int]]:
         """Those of the table."""
@@ -91,11 +92,9 @@ def test_a_topic_by_spark_s_connector_is_in_a_delta_table_once_though_all_is_kil
     kafka.create(topic)
     kafka.produce(topic, range(RECORDS))
     program = Program(tmp_path, kafka, topic, connector)
-    with program.until_rows(1):
-        pass
+    program.run_until(1)
     kafka.produce(topic, range(RECORDS, 2 * RECORDS))
-    with program.until_rows(2 * RECORDS):
-        pass
+    program.run_until(2 * RECORDS)
     rows = program.rows()
     assert Counter(number for _, number, _ in rows) == Counter(range(2 * RECORDS))
     for parity in (0, 1):
