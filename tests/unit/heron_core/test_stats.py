@@ -118,6 +118,7 @@ JSON: dict[str, Any] = {
     },
     "stream_managers": {1: {
         "waiting_bytes": {4: 10}, "waiting_tuples": {4: 3}, "waiting_secs": {4: 0.25},
+        "task_bytes_in": {}, "task_bytes_out": {}, "peer_bytes_in": {}, "peer_bytes_out": {},
         "dropped": 2, "forwarded": 5,
     }},
     "master": {"malformed": 0}, "errors": {4: "no module"},
@@ -131,6 +132,7 @@ JSON: dict[str, Any] = {
             **COUNTERS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0,
             "busy_secs": 0.0, "waited_secs": 0.0, "fixed_state": False,
+            "received_bytes": 0, "sent_bytes": 0, "latency_secs": {}, "latency_samples": {},
             "emitted_by_stream": {}, "executed_by_input": {},
         }
     ],
