@@ -279,8 +279,10 @@ class TopologyMaster:
     ) -> None:
         life, container = self._life, heartbeat.container
         if container not in life.members.registered:
-            if life.rescale.number:
+            if life.rescale.number and container not in life.expected:
                 # Of a container that was removed: nothing is to happen to it until it is ended.
+                # One that is wanted once more, by a plan to which an update goes back before it has
+                # ended, hears nothing and so registers again.
                 life.rescale.removed_heard(container, now)
                 out.append(events.Send(sender, messages.HeartbeatAck()))
             return

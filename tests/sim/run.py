@@ -7,7 +7,7 @@ from sim.effectively_once import check_counts
 from sim.faults import Faults
 from sim.topologies import SimSpout
 
-CALM_ROUNDS_MAX = 6_000
+CALM_ROUNDS_MAX = 12_000
 """A run takes some 400 rounds; one that is not done so long after the last fault never is."""
 LAST_ROUNDS = 10
 STORY_LINES = 30
