@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import UsageError
-from heronpy_compat.connectors.packages import needed
+from heron_core.optional_packages import needed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

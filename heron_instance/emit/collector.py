@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import ComponentError
 from heron_core.hot_path import NO_RUN
 from heron_core.native import bolt_emit, spout_emit
+from heron_core.optional_packages import needed
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer
 from heron_instance.emit.routing import Route, Router
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.options import Options
-from heronpy_compat.connectors.packages import needed
 
 if TYPE_CHECKING:
     from heron_instance.emit.column_output import ColumnOutput, Emission

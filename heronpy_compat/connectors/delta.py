@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
-from heronpy_compat.connectors.packages import needed
+from heron_core.optional_packages import needed
 from heronpy_compat.connectors.part_files import table_of
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.connectors.two_phase import WriteAheadSink

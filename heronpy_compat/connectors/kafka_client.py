@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from heron_core.errors import ComponentError
-from heronpy_compat.connectors.packages import needed
+from heron_core.optional_packages import needed
 
 SERVERS = "kafka.bootstrap.servers"
 """Config key: host:port of one or more brokers, separated by commas."""

@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import quote
 
 from heron_core.errors import ComponentError
+from heron_core.optional_packages import needed
 from heron_io.atomic_files import remove, replace_whole, sync_folder, write_synced
 from heronpy_compat.connectors.ids import Id, Ids
-from heronpy_compat.connectors.packages import needed
 
 Row = list[Any]
 Partition = tuple[Any, ...]

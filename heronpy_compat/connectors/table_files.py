@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core.errors import ComponentError
+from heron_core.optional_packages import needed
 from heron_core.validation import did_you_mean
-from heronpy_compat.connectors.packages import needed
 
 FORMATS = {
     ".parquet": "parquet",

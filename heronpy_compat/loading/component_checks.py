@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from heron_core.errors import ComponentError, TopologyError
+from heron_core.optional_packages import missing
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import did_you_mean
 from heron_core.wire.pickled import Pickled
 from heronpy_compat.api.component.base_component import BaseComponent
-from heronpy_compat.connectors.packages import missing
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import display_path, install_hint, is_users
 

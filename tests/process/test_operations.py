@@ -233,18 +233,3 @@ def test_the_process_that_carries_it_out_dies_too(place: Place) -> None:
         asker.flows()
         place.heronpy("kill", place.name).succeeded()
     place.nothing_is_left(GONE_SECS)
-
-
-def test_a_second_update_is_refused_in_one_line(place: Place) -> None:
-    """The first one waits for a container meanwhile, or is done."""
-    with submitted(place, "--containers", 1) as asker:
-        first = asker.ask_and_die(1, "update", "--container-number", 2)
-        request = asker.requests.get(first)
-        assert request is not None
-        refused = place.heronpy("update", place.name, "--container-number", 3)
-        if refused.code:
-            (line,) = refused.errors
-            assert f"an update of {place.name} is under way" in line
-        asker.is_done(first)
-        place.heronpy("kill", place.name).succeeded()
-    place.nothing_is_left(GONE_SECS)

@@ -10,7 +10,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 100
+SEEDS = 60
 
 
 def _seeds() -> range:

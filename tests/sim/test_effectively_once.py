@@ -9,7 +9,7 @@ import pytest
 
 from sim.run import run_seed
 
-SEEDS = 30
+SEEDS = 24
 
 
 def _seeds() -> range:

@@ -1,4 +1,4 @@
-"""Packages that only some connectors need: imported when one starts, and named if missing."""
+"""Packages that only some features need: imported when one starts, and named if missing."""
 
 from importlib import import_module
 from types import ModuleType
