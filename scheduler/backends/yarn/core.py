@@ -228,7 +228,16 @@ class Core:
             return []
         slot.phase, slot.since = Phase.RUNNING, now
         assert slot.grant is not None
-        return [Log(f"container {slot.number} runs: {event.id} on {slot.grant.host}"), Publish()]
+        line = f"container {slot.number} runs: {event.id} on {slot.grant.host}"
+        return [Log(line), Publish(), *self._lend(slot)]
+
+    def _lend(self, slot: Slot) -> list[Instruction]:
+        """A warm container that runs is for one that waits: YARN may have room for only one."""
+        asked = (each for each in self.slots.values() if each.phase is Phase.ASKED)
+        waiting = next((each for each in asked if not is_warm(each.number)), None)
+        if waiting is None or not is_warm(slot.number) or self._spare(waiting.request) is None:
+            return []
+        return [TakeBack(waiting.number), *self._ask(waiting)]
 
     def _on_not_started(self, event: NotStarted, now: float) -> list[Instruction]:
         slot = self._of(event.id)
