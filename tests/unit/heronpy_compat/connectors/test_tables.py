@@ -13,10 +13,11 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from heron_core import optional_packages
 from heron_core.errors import ComponentError, TopologyError
 from heron_tester.errors import TesterError
 from heronpy_compat import Bolt, Topology
-from heronpy_compat.connectors import packages, table_files
+from heronpy_compat.connectors import table_files
 from heronpy_compat.connectors.tables import TableSource, TableSpout
 from heronpy_compat.testing import ComponentTester
 
@@ -233,7 +234,7 @@ def test_missing_packages_are_named(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert complaint(lambda: TableSpout.of(folder)) == (
         "reading tables needs the package pyarrow: pip install 'heronpy-topologies[tables]'"
     )
-    assert packages.needed("json", "anything").__name__ == "json"
+    assert optional_packages.needed("json", "anything").__name__ == "json"
 
 
 def test_delta_reads_the_files_that_count(tmp_path: Path) -> None:
