@@ -58,6 +58,8 @@ class Deployment:
     """For whatever takes seconds on an idle machine."""
     left: Callable[[], Iterable[str]] = lambda: ()
     """What is left on the cluster, one line each, besides processes and nodes."""
+    is_granted: Callable[[PackingPlan], bool] = lambda _: True
+    """Whether the cluster says that each container is as large as the plan has it."""
     first_tuple_secs: float = field(default=float("nan"), init=False)
     """From the command to the first tuple at the last bolt."""
 
@@ -216,13 +218,17 @@ def _work(deployment: Deployment, component: str, task: int) -> int:
 
 
 def shrinks_again(deployment: Deployment) -> None:
-    """`update` back: the container ends, and everything goes on in the others."""
+    """`update` back: the container ends, and everything goes on in the others. They shrank when it
+    was added, and grow again, where they run."""
+    _has_its_sizes(deployment)
     before = _processes(deployment)
     del before[ADDED]
     deployment.heronpy("update", "--container-number", CONTAINERS)
     deployment.until(lambda: deployment.container(ADDED) is None, "it ends")
     _stay(deployment, before)
     assert list(deployment.stats()["containers_expected"]) == [1, 2]
+    _has_its_sizes(deployment)
+    _stay(deployment, before)
     _is_complete(deployment)
 
 
@@ -264,6 +270,11 @@ def _is_another(deployment: Deployment, number: int, before: psutil.Process) -> 
 def _stay(deployment: Deployment, before: dict[int, psutil.Process]) -> None:
     """AssertionError unless these containers have the same processes as before."""
     assert {each: deployment.container(each) for each in before} == before
+
+
+def _has_its_sizes(deployment: Deployment) -> None:
+    plan = deployment.packing()
+    deployment.until(lambda: deployment.is_granted(plan), "its containers have their sizes")
 
 
 def _flows(deployment: Deployment) -> None:
