@@ -28,6 +28,7 @@ from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
+from scheduler.packaging.stored_code import remove_code
 from scheduler.savepoints import store_url
 from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
@@ -178,6 +179,7 @@ def forget(store: StateStore, name: str) -> None:
         execution_path,
     ):
         store.delete(path(name))
+    remove_code(store, name)
     store.delete(topology_path(name))
     shutil.rmtree(Home.of_user().states(name), ignore_errors=True)
     # Last: whoever asks for something after this sees that the topology has ended.

@@ -133,7 +133,8 @@ def test_workers_need_only_python(west: YarnPlace) -> None:
 def test_the_whole_life_of_every_back_end(
     west: YarnPlace, record_property: Callable[[str, object], None]
 ) -> None:
-    """Under load; what YARN has given follows the plan: containers come, go, shrink and grow."""
+    """Under load; what YARN has given follows the plan: containers come, go, shrink and grow. New
+    code gets to containers that run, and to those that are started later."""
     west.cluster("sized", packing={"padding": PADDING})
     ram = ",".join(f"{each}:{INSTANCE_MB * MIB}" for each in COMPONENTS)
     cpu = ",".join(f"{each}:0.1" for each in COMPONENTS)
@@ -142,6 +143,7 @@ def test_the_whole_life_of_every_back_end(
     sizes = [word for each in maps for word in ("-o", each)]
     wait_secs = SUBMIT_SECS + DEADLINE_SECS
     deployment = Deployment(
-        "yarn", west, (*on, *sizes), on, west.url, wait_secs, west._left, west.is_granted
-    )
+        "yarn", west, (*on, *sizes), on, west.url, wait_secs, west._left, west.is_granted,
+        gets_new_code=True,
+    )  # fmt: skip
     whole_life(deployment, record_property)

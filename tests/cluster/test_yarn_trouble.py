@@ -84,13 +84,6 @@ def test_what_yarn_refuses_leaves_nothing(west: YarnPlace) -> None:
     assert "the queue closed of YARN is stopped" in refused("closed")
     told = refused("west", "-o", f"topology.container.ram={9000 * MIB}")
     assert "container 1 needs 9000 MB of memory, and YARN gives at most 4096" in told
-    west.cluster("confless", conf_dir=str(west.path / "nowhere"))
-    assert f"{west.path}/nowhere has no yarn-site.xml" in refused("confless")
-    broken = west.path / "broken"
-    broken.mkdir()
-    (broken / "yarn-site.xml").write_text("<configuration><property>")
-    west.cluster("broken", conf_dir=str(broken))
-    assert "yarn-site.xml is no XML" in refused("broken")
     west.cluster("small", archive_limit="1KB")
     assert "yarn: archive_limit in" in refused("small")
     dead = west.path / "dead"
