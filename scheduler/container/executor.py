@@ -56,7 +56,7 @@ class ContainerSpec:
     bind_host: str = "127.0.0.1"
     predecessor: str = ""
     """How the executor ended that this one replaces; empty for the first one."""
-    place: Callable[[TopologySpec], TopologySpec] = lambda each: each
+    relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
 
 
@@ -97,7 +97,7 @@ def changed_specs(
     if message is None or PACKING not in message:
         raise HeronError("no packing plan where one was to be")
     packing = packing_from_json(message[PACKING])
-    topology = spec.topology if packing.changed is None else spec.place(packing.changed)
+    topology = spec.topology if packing.changed is None else spec.relocate(packing.changed)
     return process_specs(replace(spec, packing=packing, topology=topology))
 
 

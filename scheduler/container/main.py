@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
         stored = read(given.store, given.topology, given.container)
         if given.container != MASTER_CONTAINER:
             stored.packing.container(given.container)
-        topology = placed(given, stored.topology)
+        topology = on_this_machine(given, stored.topology)
     except KeyError:
         link.report(f"the packing plan of {given.topology} has no container {given.container}")
         return ExitCode.UNSTARTED
@@ -68,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sockets,
         _console(given.console),
         given.bind_host,
-        place=partial(placed, given),
+        relocate=partial(on_this_machine, given),
     )
     try:
         return executor.run(spec, link)
@@ -149,7 +149,7 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
     return StoredTopology(found, packing, Keys.from_json(keys))
 
 
-def placed(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:
+def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:
     """The topology with its paths as they are on this machine; HeronError if new code of its cannot
     be had."""
     found = relocated(topology, given.relocated)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MIB
-from heron_core.state_tree import code_archive_path, code_part_path, code_path
+from heron_core.state_tree import code_archive_path, code_part_path
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.packaging.archive import unpacked
@@ -43,7 +43,7 @@ class StoredCode:
     data: bytes
 
     @property
-    def place(self) -> str:
+    def path(self) -> str:
         """What it is called in plans."""
         return f"{FOLDER}/{self.digest}"
 
@@ -69,7 +69,7 @@ def _read(root: str, path: str) -> StoredCode:
 
 def relocations(archives: Iterable[StoredCode]) -> Relocated:
     """(folder here, what it is called in plans)"""
-    return tuple((each.root, each.place) for each in archives)
+    return tuple((each.root, each.path) for each in archives)
 
 
 def put_code(store: StateStore, name: str, archives: Iterable[StoredCode]) -> None:
@@ -82,14 +82,6 @@ def put_code(store: StateStore, name: str, archives: Iterable[StoredCode]) -> No
             text = base64.b64encode(part).decode("ascii")
             store.put(code_part_path(name, each.digest, number), text)
         store.put(code_archive_path(name, each.digest), {"parts": len(parts)})
-
-
-def remove_code(store: StateStore, name: str) -> None:
-    """All archives of a topology."""
-    for digest in store.children(code_path(name)):
-        store.delete(code_archive_path(name, digest))
-        for part in store.children(code_archive_path(name, digest)):
-            store.delete(f"{code_archive_path(name, digest)}/{part}")
 
 
 def fetched(store_url: str, name: str, paths: Iterable[str], folder: str) -> Relocated:

@@ -10,10 +10,11 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import code_archive_path, code_part_path, code_path
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_io.state_store.opening import open_store
-from scheduler.container.main import _parser, placed
+from scheduler.container.main import _parser, on_this_machine
 from scheduler.packaging import stored_code
 from scheduler.packaging.relocation import FOLDER, relocated
-from scheduler.packaging.stored_code import packed_code, put_code, relocations, remove_code
+from scheduler.packaging.stored_code import packed_code, put_code, relocations
+from scheduler.registration import forget
 
 OUT = (StreamSpec("default", ("key",)),)
 WORDS = ComponentSpec("words", True, "second.Words", 1, OUT, code="new")
@@ -39,12 +40,13 @@ def test_new_code_is_in_a_container_s_own_folder(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_code, "PART_BYTES", PART_BYTES)
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path / "home"))
     url = f"file://{tmp_path}/state"
     archives = packed_code([str(project), str(project / "lib"), "/not/there"])
     in_plans = relocated(topology(project), relocations(archives))
-    place = archives[0].place
-    assert in_plans.search_paths == (place, "/old")
-    assert in_plans.main_file == f"{place}/second.py"
+    path = archives[0].path
+    assert in_plans.search_paths == (path, "/old")
+    assert in_plans.main_file == f"{path}/second.py"
     with open_store(url) as store:
         put_code(store, "t", archives)
         put_code(store, "t", archives)  # once is enough
@@ -56,7 +58,7 @@ def test_new_code_is_in_a_container_s_own_folder(
     monkeypatch.chdir(container)
     words = ["--store", url, "--topology", "t", "--container", "1", "--logs", "l"]
     given = _parser().parse_args([*words, "--relocated", "/old", "/cache/old"])
-    found = placed(given, in_plans)
+    found = on_this_machine(given, in_plans)
     new, old = found.search_paths
     assert Path(new).is_relative_to(container)
     assert old == "/cache/old"
@@ -65,9 +67,9 @@ def test_new_code_is_in_a_container_s_own_folder(
     assert packed == unpacked
 
     with open_store(url) as store:
-        remove_code(store, "t")
+        forget(store, "t")
         assert store.children(code_path("t")) == []
-    assert placed(given, in_plans) == found, "what is unpacked is not asked for again"
+    assert on_this_machine(given, in_plans) == found, "what is unpacked is not asked for again"
 
 
 def test_code_that_is_not_in_the_store_as_it_was_put_is_told(project: Path, tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_too_much_code_is_refused_in_one_line(
 def test_a_plan_without_new_code_needs_no_store(project: Path) -> None:
     words = ["--store", "nowhere://", "--topology", "t", "--container", "1", "--logs", "l"]
     given = _parser().parse_args(words)
-    assert placed(given, topology(project)) == topology(project)
+    assert on_this_machine(given, topology(project)) == topology(project)
     given.container = 0  # the topology master imports no code of the user's
     there = replace(topology(project), search_paths=(f"{FOLDER}/abc",))
-    assert placed(given, there) == there
+    assert on_this_machine(given, there) == there
