@@ -20,6 +20,9 @@ from scheduler.packaging.relocation import relocated
 from scheduler.packaging.stored_code import StoredCode, packed_code, relocations
 from scheduler.packing.code_packing import pack_code
 
+FETCHING = frozenset({"aurora", "yarn"})
+"""The back ends whose containers fetch new code into a working folder of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class CodeOptions:
@@ -61,13 +64,21 @@ def plan_of(current: PackingPlan, change: CodeChange) -> PackingPlan:
 
 
 def _is_here(topology: RunningTopology) -> bool:
-    """Whether instances load their code from files of this machine; UsageError for one whose
-    processes are on another one and have what was submitted there."""
+    """Whether instances load their code from files of this machine; False if their containers get
+    it by the state store, UsageError if they cannot get it."""
     scheduler = topology.scheduler or {}
     kind, host = scheduler.get("kind"), scheduler.get("host")
-    if kind == LOCAL and host != socket.gethostname():
+    if kind in FETCHING:
+        return False
+    if kind != LOCAL:
+        raise UsageError(
+            f"{topology.name} runs on {kind}, and --code is for local topologies and those on "
+            f"{' or '.join(sorted(FETCHING))}: `heronpy kill --savepoint` and "
+            "`heronpy submit --from-savepoint`"
+        )
+    if host != socket.gethostname():
         raise UsageError(f"{topology.name} runs on {host}: give its new code there")
-    return kind == LOCAL
+    return True
 
 
 def _loaded(file: str, running: TopologySpec) -> TopologySpec:

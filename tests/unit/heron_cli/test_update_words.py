@@ -1,8 +1,13 @@
 """What of `heronpy update` is refused before any topology is looked for."""
 
+import socket
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from click.testing import CliRunner
 
+from heron_cli.code_update import _is_here
 from heron_cli.main import heronpy
 from heron_core.errors import UsageError
 
@@ -35,3 +40,16 @@ def test_a_typing_error_is_told_in_one_line(words: tuple[str, ...], told: str) -
 def test_no_containers_at_all_is_no_number() -> None:
     result = CliRunner().invoke(heronpy, ["update", "wordcount", "--container-number", "0"])
     assert result.exit_code == 2
+
+
+def test_new_code_is_refused_where_no_container_would_find_it() -> None:
+    def is_here(**scheduler: str) -> bool:
+        running: Any = SimpleNamespace(name="wordcount", scheduler=scheduler)
+        return _is_here(running)
+
+    assert is_here(kind="local", host=socket.gethostname())
+    assert not is_here(kind="yarn", host="elsewhere")
+    with pytest.raises(UsageError, match="runs on elsewhere: give its new code there"):
+        is_here(kind="local", host="elsewhere")
+    with pytest.raises(UsageError, match=r"runs on spark, and --code is for local .* --savepoint"):
+        is_here(kind="spark", host=socket.gethostname())
