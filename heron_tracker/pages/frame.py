@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from fastapi import Request
 from nicegui import events, ui
 
+from heron_tracker.access import COOKIE, LOGOUT, LOGS_IN
 from heron_tracker.pages.links import FRONT, TABS, topology_page
 
 FRESH_SECS = 2.0
@@ -17,6 +18,8 @@ THEMES: dict[str, bool | None] = {"system": None, "dark": True, "light": False}
 _ICONS = {"system": "brightness_auto", "dark": "dark_mode", "light": "light_mode"}
 PRIMARY = "#2f6fd0"
 """Of buttons and fields: it can be read on light and dark ground."""
+LOG_OUT = f'<form method="post" action="{LOGOUT}"><button class="log-out">Log out</button></form>'
+"""A form, because only a POST ends a session: a link of another site cannot."""
 COOKIE_SECS = 365 * 24 * 3600
 
 
@@ -39,6 +42,8 @@ def frame(
         if below is not None:
             ui.link(*below).classes("crumb")
         ui.space()
+        if getattr(request.state, LOGS_IN, False) and COOKIE in request.cookies:
+            ui.html(LOG_OUT, sanitize=False)
         _theme_button(request)
     if topology:
         _tabs(topology, tab)
