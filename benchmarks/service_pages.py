@@ -201,7 +201,7 @@ def noticed(store: StateStore, name: str) -> tuple[int, set[int | None], int]:
         stats = client.stats(EVERY_COMPONENT)
     executed = sum(each.executed for each in stats.components.values() if each.type == "bolt")
     logs = Path(Home.of_user().path, "topologies", name, "logs")
-    size = sum(each.stat().st_size for each in logs.iterdir())
+    size = sum(each.stat().st_size for each in logs.glob("*.log"))
     return executed, {each.pid for each in stats.instances or ()}, size
 
 

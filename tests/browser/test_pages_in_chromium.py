@@ -103,7 +103,7 @@ def test_a_topology_is_paused_from_its_page_and_every_page_is_drawn(
 
 
 def _sample_and_heat_map(page: Page, topology: str) -> None:
-    """Of a topology that runs: its next tuples, how long they take, and what the network carries."""
+    """Of one that runs: its next tuples, how long they take, and what the network carries."""
     page.goto(f"{topology}/component/words")
     page.get_by_role("button", name="Sample").click()
     expect(page.locator(".trace", has_text="words[0] ")).to_be_visible(timeout=DEADLINE_MS)
