@@ -170,7 +170,12 @@ class Updates:
         begun, self._begun = self._begun, None
         if begun is None:
             return False
-        ended = begun.running.wait(UPDATE_SECS)
+        try:
+            ended = begun.running.wait(UPDATE_SECS)
+        except AssertionError as error:
+            self.found.wrong.append(f"an update goes on and on: {error}")
+            begun.running.process.kill()
+            ended = begun.running.wait()
         if ended.code < 0:
             begun.outcomes.orphaned += 1
         elif ended.code == 0:
