@@ -33,8 +33,11 @@ STOP_SHARE = 0.3
 """Of the faults that are a SIGSTOP with a later SIGCONT; the others are a kill -9."""
 QUIET_END_SECS = 4.0
 """The last line is due so long before the killing ends: some faults fall into the run's end."""
+UPDATED_LINES_PER_SEC = 125
+"""Where there are updates as well, each of which has to load the topology and start processes."""
 END_SECS = 60.0
-"""After the end of the killing, to the end of the run."""
+"""After the end of the killing, to the end of the run; and so long for the update that is under way
+then."""
 UPDATE_SHARE = 0.35
 """Of the times at which an update begins, besides what else happens then."""
 QUIET_SHARE = 0.3
@@ -87,13 +90,23 @@ class Wishes:
     @property
     def lines(self) -> int:
         """How many lines there are to count."""
-        return int((self.seconds - QUIET_END_SECS) * LINES_PER_SEC)
+        return int((self.seconds - QUIET_END_SECS) * self.lines_per_sec)
+
+    @property
+    def lines_per_sec(self) -> int:
+        """How fast they come."""
+        return UPDATED_LINES_PER_SEC if self.has_updates else LINES_PER_SEC
+
+    @property
+    def has_updates(self) -> bool:
+        """Whether there are any."""
+        return self.rescales or self.code_changes
 
     def updates(
         self, place: Place, running: Running, name: str, tasks: Mapping[str, int], source: Source
     ) -> Updates | None:
         """The updates of a topology whose components have these tasks; None if there are none."""
-        if not (self.rescales or self.code_changes):
+        if not self.has_updates:
             return None
         scaled = tasks if self.rescales else {}
         changed = source if self.code_changes else None
@@ -307,10 +320,10 @@ def run(wishes: Wishes, tell: Callable[[str], object] = print) -> Report:
 
 def _run(place: Place, wishes: Wishes, report: Report) -> None:
     options, begin = settings(
-        place.path, wishes.lines, LINES_PER_SEC, burst=BURST_LINES, sleep_secs=SLEEP_SECS
+        place.path, wishes.lines, wishes.lines_per_sec, burst=BURST_LINES, sleep_secs=SLEEP_SECS
     )
     options += wishes.run_options
-    if wishes.rescales or wishes.code_changes:
+    if wishes.has_updates:
         place.environment["SURVIVING_STATE"] = "1"
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: acked(place.path), "the first line is acked")
@@ -329,7 +342,7 @@ def kill_until_over(
     chaos.go_on_until_over()
     calm_since = time.monotonic()
     try:
-        ending.code = running.wait(END_SECS).code
+        ending.code = running.wait(END_SECS * (1 + ending.wishes.has_updates)).code
     except AssertionError:  # the report says so
         pass
     ending.errors = running.err

@@ -23,6 +23,8 @@ CALM_SECS = 40.0
 """A topology that has not got over the last fault by then is not waited for any longer."""
 UPDATE_SECS = 100.0
 """More than an update waits for its containers, its checkpoint and its instances in their turn."""
+ENDING_SECS = 20.0
+"""So near to its end a run has no update in quiet: whoever has finished ends as well."""
 LOOK_SECS = 0.2
 CALM_LOOKS = 5
 """So many looks in a row have to find the same processes."""
@@ -191,13 +193,14 @@ class Updates:
         """One while nobody is harmed, if the topology is calm soon: whom it does not concern stays
         the same process. `until`: when the run is near its end."""
         self.wait()
+        until -= ENDING_SECS
         before = self._calm(min(until, time.monotonic() + CALM_SECS))
         if before is None or (update := self.begin_one(is_quiet=True)) is None:
             return
         if not self.wait() and not update.is_broken:
             return
         update.outcomes.in_quiet += 1
-        if self._running.process.poll() is None:
+        if self._running.process.poll() is None and time.monotonic() < until:
             self.found.wrong += self._wrong(update, before)
 
     def _wrong(self, update: Update, before: Mapping[str, int]) -> list[str]:
