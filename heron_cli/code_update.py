@@ -76,7 +76,13 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
         raise UsageError(f"--code {file}: there is no such file")
     own_name = str(running.config.get(ORIGINAL_NAME, running.name))
     source = resolve(SourceOptions(file, None, None, None))
-    request = replace(source.request, options=running.config, is_to_run=True, runs_here=True)
+    request = replace(
+        source.request,
+        likely_name=own_name,
+        options=running.config,
+        is_to_run=True,
+        runs_here=True,
+    )
     loaded = load_in_child(request).result()
     name = source.name or loaded.name
     if name not in (own_name, running.name):

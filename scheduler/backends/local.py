@@ -49,9 +49,11 @@ def container_job(
     submission: Submission, container: int, sockets: str, bind_host: str = "127.0.0.1"
 ) -> ProcessSpec:
     """A container on this machine, as a job of the scheduler."""
-    name = submission.topology.name
+    topology, name = submission.topology, submission.topology.name
+    if container != MASTER_CONTAINER:  # the master looks at its plans itself
+        topology = submission.packing.topology_of(topology)
     spec = executor.ContainerSpec(
-        submission.topology,
+        topology,
         submission.packing,
         container,
         submission.store_url,
