@@ -202,7 +202,9 @@ def test_a_watermark_of_a_spout_comes_at_the_end_of_each_batch() -> None:
     bolt.close()
 
 
-def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_same_batch() -> None:
+def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_same_batch() -> (
+    None
+):
     plan = compile_topology(topology_of(ByGivenOfOneBatch, None, None, {}))
     (words,), (alarms,) = plan.packing.tasks_of["words"], plan.packing.tasks_of["alarms"]
     seen.clear()
