@@ -16,6 +16,8 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
 from scheduler.backends.registry import LOCAL
+from scheduler.packaging.relocation import relocated
+from scheduler.packaging.stored_code import StoredCode, packed_code, relocations
 from scheduler.packing.code_packing import pack_code
 
 
@@ -37,17 +39,20 @@ class CodeOptions:
 
 def code_change(
     topology: RunningTopology, spec: TopologySpec, current: PackingPlan, options: CodeOptions
-) -> CodeChange:
-    """What the new code means for a running topology, which is `spec` and runs by `current`;
-    HeronError saying what cannot be. Nothing that runs has been touched."""
+) -> tuple[CodeChange, tuple[StoredCode, ...]]:
+    """What the new code means for a running topology, which is `spec` and runs by `current`, and
+    the archives of it that the containers need; HeronError saying what cannot be. Nothing that runs
+    has been touched."""
     assert options.file is not None
-    _check_is_here(topology)
-    loaded = _loaded(options.file, spec)
+    loaded, archives = _loaded(options.file, spec), tuple[StoredCode, ...]()
+    if not _is_here(topology):
+        archives = packed_code(loaded.search_paths)
+        loaded = relocated(loaded, relocations(archives))
     as_it_runs = replace(loaded, config=spec.config)
     check(as_it_runs)
     check_native(as_it_runs)
     instances = {name: len(tasks) for name, tasks in current.tasks_of.items()}
-    return changed_code(spec, loaded, instances, options.allow_non_restored)
+    return changed_code(spec, loaded, instances, options.allow_non_restored), archives
 
 
 def plan_of(current: PackingPlan, change: CodeChange) -> PackingPlan:
@@ -55,17 +60,14 @@ def plan_of(current: PackingPlan, change: CodeChange) -> PackingPlan:
     return pack_code(current, change)
 
 
-def _check_is_here(topology: RunningTopology) -> None:
-    """Instances load their code from files of this machine."""
+def _is_here(topology: RunningTopology) -> bool:
+    """Whether instances load their code from files of this machine; UsageError for one whose
+    processes are on another one and have what was submitted there."""
     scheduler = topology.scheduler or {}
     kind, host = scheduler.get("kind"), scheduler.get("host")
-    if kind != LOCAL:
-        raise UsageError(
-            f"{topology.name} runs on {kind}, and --code is for topologies whose containers run on "
-            "this machine: `heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
-        )
-    if host != socket.gethostname():
+    if kind == LOCAL and host != socket.gethostname():
         raise UsageError(f"{topology.name} runs on {host}: give its new code there")
+    return kind == LOCAL
 
 
 def _loaded(file: str, running: TopologySpec) -> TopologySpec:

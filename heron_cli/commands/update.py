@@ -9,6 +9,7 @@ from heron_cli.number_text import counted
 from heron_cli.operations import ClusterContainers, ask, follow, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
+from heron_core.code_change import CodeChange
 from heron_core.errors import HeronError, UsageError
 from heron_core.operations import Kind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
@@ -16,6 +17,7 @@ from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
 from scheduler.backends.registry import LOCAL
 from scheduler.operation_steps import OperationSteps
+from scheduler.packaging.stored_code import put_code
 from scheduler.packing import algorithm_name, repack
 from scheduler.packing.render import render_update
 
@@ -88,7 +90,10 @@ def update_command(
     with target.running(name) as topology:
         spec, current = _known(topology)
         if code is not None:
-            _change_code(topology, spec, current, new_code, dry_run)
+            change = _change_code(topology, spec, current, new_code, dry_run)
+            if change is not None:
+                _update(topology, plan_of(current, change), target.store_options.config_path)
+                click.echo(f"{name} is updated: {change}")
             return
         # Here containers are processes, which have as much room as this machine.
         grow = (topology.scheduler or {}).get("kind") == LOCAL
@@ -109,19 +114,20 @@ def _change_code(
     current: PackingPlan,
     options: CodeOptions,
     dry_run: bool,
-) -> None:
-    change = code_change(topology, spec, current, options)
+) -> CodeChange | None:
+    """The change, with its code where the containers find it; None if nothing is to be done."""
+    change, archives = code_change(topology, spec, current, options)
     for note in change.notes:
         click.echo(note, err=True)
     if change.is_nothing:
         click.echo(f"nothing changes: {topology.name} runs by this code already")
-        return
-    plan = plan_of(current, change)
+        return None
     if dry_run:
+        plan = plan_of(current, change)
         click.echo(f"{change}\n\n{render_update(current, plan, algorithm_name(spec.config))}")
-        return
-    ask(topology, Kind.UPDATE, {"packing": packing_to_json(plan)})
-    click.echo(f"{topology.name} is updated: {change}")
+        return None
+    put_code(topology.store, topology.name, archives)
+    return change
 
 
 def _parallelism(words: Sequence[str]) -> dict[str, int]:
