@@ -76,13 +76,13 @@ class Upgrade:
         ran = self.steps.containers.choose(container, Choice(self.engine, on_trial=True))
         return _Replacing(container, before, ran.engine)
 
-    def _replace(self, it: _Replacing, place: str, done: list[int]) -> Steps:
+    def _replace(self, it: _Replacing, position: str, done: list[int]) -> Steps:
         """One container, and the proof that it works; HeronError when it is back on what it ran."""
         containers = self.steps.containers
         try:
             if self.steps.service(it.container) in (it.before, None):
                 containers.stop(it.container)
-            yield Progress(f"waiting for {_named(it.container)} ({place})")
+            yield Progress(f"waiting for {_named(it.container)} ({position})")
             yield from self.steps.back(it.container, it.before)
             self._check_version(it.container)
             yield from self._flows(it.container)
