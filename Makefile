@@ -29,9 +29,10 @@ test: $(TESTED) ## The whole test suite
 test-again: $(TESTED) ## The tests that failed last, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini $(ALL_FOLDERS) tests
 
+# A file's tests share their servers: in one process each.
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
-	$(PYTEST) tests/cluster
+	$(PYTEST) --dist loadfile tests/cluster
 
 test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
 	@$(BIN)/python tests/browser/chromium.py

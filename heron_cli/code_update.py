@@ -15,6 +15,8 @@ from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
 from scheduler.backends.registry import LOCAL
 from scheduler.later_updates import code_wanted
+from scheduler.packaging.relocation import relocated
+from scheduler.packaging.stored_code import StoredCode, packed_code, relocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +34,28 @@ class CodeOptions:
 
 def wanted_code(
     topology: RunningTopology, spec: TopologySpec, options: CodeOptions
-) -> dict[str, Any]:
-    """The new code of a running topology, which is `spec`, as a request has it; HeronError if it
-    cannot run. Nothing that runs has been touched."""
+) -> tuple[dict[str, Any], tuple[StoredCode, ...]]:
+    """The new code of a running topology, which is `spec`, as a request has it, and the archives of
+    it that the containers need; HeronError if it cannot run. Nothing that runs has been touched."""
     assert options.file is not None
-    _check_is_here(topology)
-    loaded = _loaded(options.file, spec)
+    loaded, archives = _loaded(options.file, spec), tuple[StoredCode, ...]()
+    if not _is_here(topology):
+        archives = packed_code(loaded.search_paths)
+        loaded = relocated(loaded, relocations(archives))
     as_it_runs = replace(loaded, config=spec.config)
     check(as_it_runs)
     check_native(as_it_runs)
-    return code_wanted(loaded, options.allow_non_restored)
+    return code_wanted(loaded, options.allow_non_restored), archives
 
 
-def _check_is_here(topology: RunningTopology) -> None:
-    """Instances load their code from files of this machine."""
+def _is_here(topology: RunningTopology) -> bool:
+    """Whether instances load their code from files of this machine; UsageError for one whose
+    processes are on another one and have what was submitted there."""
     scheduler = topology.scheduler or {}
     kind, host = scheduler.get("kind"), scheduler.get("host")
-    if kind != LOCAL:
-        raise UsageError(
-            f"{topology.name} runs on {kind}, and --code is for topologies whose containers run on "
-            "this machine: `heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
-        )
-    if host != socket.gethostname():
+    if kind == LOCAL and host != socket.gethostname():
         raise UsageError(f"{topology.name} runs on {host}: give its new code there")
+    return kind == LOCAL
 
 
 def _loaded(file: str, running: TopologySpec) -> TopologySpec:

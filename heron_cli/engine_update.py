@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -50,12 +51,15 @@ def engine_change(
 
 
 def _check_is_local(topology: RunningTopology) -> None:
-    kind = (topology.scheduler or {}).get("kind")
+    scheduler = topology.scheduler or {}
+    kind, host = scheduler.get("kind"), scheduler.get("host")
     if kind != LOCAL:
         raise UsageError(
             f"{topology.name} runs on {kind}, where the engine that it was submitted with lies: "
             "`heronpy kill --savepoint`, then `heronpy submit --from-savepoint`"
         )
+    if host != socket.gethostname():
+        raise UsageError(f"{topology.name} runs on {host}: upgrade it there")
 
 
 def _installed(python: str | None) -> Engine:

@@ -65,6 +65,21 @@ def checkpoints_path(name: str) -> str:
     return _named("statefulcheckpoints", name)
 
 
+def code_path(name: str) -> str:
+    """Above the archives of code that the topology got while it ran."""
+    return _named("code", name)
+
+
+def code_archive_path(name: str, digest: str) -> str:
+    """Where it stands how many parts an archive has."""
+    return check_path(f"{code_path(name)}/{digest}")
+
+
+def code_part_path(name: str, digest: str, number: int) -> str:
+    """Where a part of an archive stands."""
+    return check_path(f"{code_archive_path(name, digest)}/{number}")
+
+
 def lock_path(name: str) -> str:
     """Where a lock stands; Heron names it TOPOLOGY__LOCK."""
     return _named("locks", name)

@@ -402,11 +402,8 @@ class InstanceCore:
 
     def _made_transfer(self) -> StateTransfer | None:
         """None in a topology that takes checkpoints: there it is done by one."""
-        load, saves_itself = (
-            self._environment.load_moved,
-            self._environment.newest_state is not None,
-        )
-        return None if load is None else StateTransfer(self, load, saves_itself)
+        load, newest = self._environment.load_moved, self._environment.newest_state
+        return None if load is None else StateTransfer(self, load, saves_itself=newest is not None)
 
     def _prepared(self) -> ComponentDriver:
         driver = self.instance.driver

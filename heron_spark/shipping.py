@@ -7,9 +7,9 @@ from dataclasses import replace
 from heron_core.topology import TopologySpec
 from heron_spark.options import Archive, SparkOptions
 from heron_spark.session import is_one_machine
-from scheduler.container.main import relocated
 from scheduler.packaging.archive import PROJECT
 from scheduler.packaging.bundle import DISTRIBUTIONS, RuntimeSpec, bundled, packed_runtime
+from scheduler.packaging.relocation import relocated
 from scheduler.user_folder import Home
 
 ENGINE_RUNTIME = RuntimeSpec(

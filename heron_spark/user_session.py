@@ -14,7 +14,7 @@ from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import TopologySpec
 from heron_spark.columns import with_columns
 from heron_spark.compile import Plan, compile_topology
-from heron_spark.session import CURE, check_pandas, is_local
+from heron_spark.session import CURE, check_pandas, is_local, is_one_machine
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.loading.topology_sources import topology_from
 from heronpy_compat.user_errors import format_error
@@ -49,6 +49,17 @@ def check_session(spark: Any) -> None:
     except ImportError:
         raise UsageError(f"topologies on Spark need pyarrow: {CURE}") from None
     check_pandas()
+    _let_workers_run_this_python(spark.sparkContext)
+
+
+def _let_workers_run_this_python(context: Any) -> None:
+    """On one machine, unless the user has named one, so that they import what this program does.
+
+    PySpark takes the `python3` of PATH, which is another one where a virtual environment's Python
+    is called by its path.
+    """
+    if "PYSPARK_PYTHON" not in os.environ and is_one_machine(str(context.master)):
+        context.pythonExec = sys.executable
 
 
 def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:

@@ -11,6 +11,8 @@ from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import TopologyState, packing_to_json
 from heron_core.state_tree import (
     checkpoints_path,
+    code_archive_path,
+    code_path,
     execution_path,
     keys_path,
     master_path,
@@ -178,7 +180,17 @@ def forget(store: StateStore, name: str) -> None:
         execution_path,
     ):
         store.delete(path(name))
+    _forget_code(store, name)
     store.delete(topology_path(name))
     shutil.rmtree(Home.of_user().states(name), ignore_errors=True)
     # Last: whoever asks for something after this sees that the topology has ended.
     Requests(store, name).remove_all()
+
+
+def _forget_code(store: StateStore, name: str) -> None:
+    """What it got while it ran (packaging.stored_code)."""
+    for digest in store.children(code_path(name)):
+        archive = code_archive_path(name, digest)
+        for part in store.children(archive):
+            store.delete(f"{archive}/{part}")
+        store.delete(archive)

@@ -25,6 +25,7 @@ from scheduler.container.engines import engine_to_json
 from scheduler.later_updates import code_change, numbers_wanted, wanted_plan
 from scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
 from scheduler.operation_steps import OperationSteps
+from scheduler.packaging.stored_code import put_code
 from scheduler.packing import algorithm_name, repack
 from scheduler.packing.render import render_update
 
@@ -180,7 +181,7 @@ def _change_code(
     options: CodeOptions,
     how: How,
 ) -> None:
-    wanted = wanted_code(topology, spec, options)
+    wanted, archives = wanted_code(topology, spec, options)
     change = code_change(wanted, spec, current)
     for note in change.notes:
         click.echo(note, err=True)
@@ -190,11 +191,16 @@ def _change_code(
     plan = wanted_plan(wanted, spec, current)
     if how.dry_run:
         click.echo(f"{change}\n\n{render_update(current, plan, algorithm_name(spec.config))}")
-    elif how.time is not None:
-        _ask_later(topology, Kind.UPDATE, {WANTED: wanted}, how.time, str(change))
-    else:
-        ask(topology, Kind.UPDATE, {PACKING: packing_to_json(plan)})
-        click.echo(f"{topology.name} is updated: {change}")
+        return
+    cluster = self_running(topology, how.config_path)
+    if how.time is None or cluster is None:
+        put_code(topology.store, topology.name, archives)
+    if how.time is not None:
+        arguments = {WANTED: wanted}
+        _ask_later(topology, Kind.UPDATE, arguments, how.time, str(change), cluster is None)
+        return
+    _update(topology, plan, cluster)
+    click.echo(f"{topology.name} is updated: {change}")
 
 
 def _change_engine(topology: RunningTopology, change: EngineChange, how: How) -> None:

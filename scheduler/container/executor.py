@@ -56,6 +56,8 @@ class ContainerSpec:
     bind_host: str = "127.0.0.1"
     predecessor: str = ""
     """How the executor ended that this one replaces; empty for the first one."""
+    relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
+    """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
@@ -95,9 +97,8 @@ def changed_specs(
     if message is None or PACKING not in message:
         raise HeronError("no packing plan where one was to be")
     packing = packing_from_json(message[PACKING])
-    return process_specs(
-        replace(spec, packing=packing, topology=packing.topology_of(spec.topology))
-    )
+    topology = spec.topology if packing.changed is None else spec.relocate(packing.changed)
+    return process_specs(replace(spec, packing=packing, topology=topology))
 
 
 def _log_file(spec: ContainerSpec, name: str) -> str:

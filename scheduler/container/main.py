@@ -13,7 +13,8 @@ import select
 import shutil
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from setproctitle import setproctitle
 
@@ -26,6 +27,7 @@ from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from scheduler.container import executor
+from scheduler.packaging.relocation import has_stored_code, relocated
 from scheduler.socket_folders import sockets_folder
 from scheduler.update_plans import read_packings
 
@@ -53,7 +55,7 @@ def main(words: Sequence[str] | None = None) -> int:
         stored = _read(given, link)
         if given.container != MASTER_CONTAINER:
             stored.packing.container(given.container)
-        topology = relocated(stored.topology, given.relocated)
+        topology = on_this_machine(given, stored.topology)
     except KeyError:
         link.report(f"the packing plan of {given.topology} has no container {given.container}")
         return ExitCode.UNSTARTED
@@ -72,6 +74,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sockets,
         _console(given.console),
         given.bind_host,
+        relocate=partial(on_this_machine, given),
     )
     try:
         code = executor.run(spec, link)
@@ -177,20 +180,13 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
     return StoredTopology(found, packing, Keys.from_json(keys))
 
 
-def relocated(topology: TopologySpec, folders: Sequence[tuple[str, str]]) -> TopologySpec:
-    """The topology with its paths as they are on this machine: what lay below the first folder of a
-    pair lies below the second; other paths stay."""
-    return replace(
-        topology,
-        search_paths=tuple(_relocated(each, folders) for each in topology.search_paths),
-        main_file=_relocated(topology.main_file, folders),
-    )
+def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:
+    """The topology with its paths as they are on this machine; HeronError if new code of its cannot
+    be had."""
+    found = relocated(topology, given.relocated)
+    if given.container == MASTER_CONTAINER or not has_stored_code(topology):
+        return found
+    from scheduler.packaging.stored_code import fetched
 
-
-def _relocated(path: str, folders: Sequence[tuple[str, str]]) -> str:
-    for old, new in folders:
-        if path == old:
-            return new
-        if path.startswith(old.rstrip(os.sep) + os.sep):
-            return os.path.join(new, os.path.relpath(path, old))
-    return path
+    paths = topology.search_paths
+    return relocated(found, fetched(given.store, given.topology, paths, os.getcwd()))

@@ -78,13 +78,17 @@ def bundled(
     UsageError if the code is too much to be code, HeronError if a package cannot be packed.
     """
     os.makedirs(cache, mode=0o700, exist_ok=True)
-    code = []
+    code = tuple(code_archives(search_paths, folder))
+    return Bundle(packed_runtime(cache, spec), code, this_python())
+
+
+def code_archives(search_paths: Iterable[str], folder: str) -> Iterator[tuple[str, str]]:
+    """(folder with code, its archive in `folder`); UsageError as above."""
     for number, root in enumerate(topmost(search_paths)):
         path = os.path.join(folder, f"heronpy-code-{number}.packed")
         name = os.path.basename(root) or "code"
         write_archive(path, _manifest(name), root, None)
-        code.append((root, path))
-    return Bundle(packed_runtime(cache, spec), tuple(code), this_python())
+        yield root, path
 
 
 def topmost(paths: Iterable[str]) -> list[str]:

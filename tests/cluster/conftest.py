@@ -5,13 +5,28 @@ from pathlib import Path
 
 import pytest
 
+from heron_core.state_tree import scheduler_path
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from jars import NoJars, jars_of
 from kafka_broker import KafkaBroker
 from tests.conformance.report import pytest_terminal_summary
+from tests.process import process_support
 from tests.process.conftest import place, usual_signals
 from yarn_cluster import YarnCluster
+from yarn_place import YarnPlace
 
 __all__ = ["place", "pytest_terminal_summary", "usual_signals"]
+
+LOOK_AGAIN_SECS = 0.2
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """What is waited for here takes seconds, and to look for it costs more than elsewhere: all
+    processes of the machine, or an answer of the resource manager."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process_support, "LOOK_AGAIN_SECS", LOOK_AGAIN_SECS)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +55,32 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         yield broker
     finally:
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def runtime_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the runtime is packed."""
+    return tmp_path_factory.mktemp("runtime")
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
+    """The state of all topologies here."""
+    with EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@pytest.fixture
+def west(
+    tmp_path: Path, runtime_cache: Path, yarn: YarnCluster, zookeeper: EmbeddedZooKeeper
+) -> Iterator[YarnPlace]:
+    """A place with a cluster; what is left of its topologies is killed at the end."""
+    made = YarnPlace(tmp_path, runtime_cache, yarn, zookeeper.url)
+    yield made
+    if made.node(scheduler_path(made.name)) is not None:
+        print(made.story())  # which is shown if the test has failed
+        made.on("west", "kill", made.name, "--wait", 0)
+    made.close()
 
 
 def _jars_of(server: str) -> Path:

@@ -17,7 +17,7 @@ address, topic, folder = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", address)
 reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
-records = reader.option("maxOffsetsPerTrigger", 50).load()
+records = reader.option("maxOffsetsPerTrigger", 30).load()
 
 
 class Parity(Bolt):

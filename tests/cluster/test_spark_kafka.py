@@ -15,12 +15,13 @@ from deltalake import DeltaTable
 from heron_io.java import find_java, java_home_for_spark
 from jars import NoJars, jars_of
 from kafka_broker import KafkaBroker
+from scheduler.backends.spark.render import JVM_OPTIONS
 from tests.process.process_support import until
 
 pytestmark = pytest.mark.timeout(600)
 
 PROGRAM = Path(__file__).with_name("kafka_by_spark.py")
-RECORDS = 200
+RECORDS = 60
 SECS = 240.0
 """For what takes half a minute where nothing else runs."""
 
@@ -33,6 +34,7 @@ class Program:
         self._words = [sys.executable, str(PROGRAM), broker.address, topic, str(folder)]
         named = ",".join(map(str, jars.glob("*.jar")))
         options = f"--master local[2] --conf spark.ui.enabled=false --jars {named}"
+        options += f" --driver-java-options '{JVM_OPTIONS}'"
         self._variables = {
             **os.environ,
             "JAVA_HOME": str(Path(find_java()).resolve().parents[1]),

@@ -3,7 +3,7 @@
 import getpass
 import json
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,10 @@ from tests.process.process_support import until
 
 NODES = 2
 NODE_MEMORY_MB = 4096
-NODE_CORES = 4
+NODE_CORES = 8
+"""More than a node's memory has containers for: one without a free core enlarges none."""
+LEAST_MB = 128
+"""Memory is given in multiples of it."""
 LOST_MS = 6000
 """A NodeManager that is silent for so long is lost: longer than a busy machine pauses."""
 MASTER_LOST_MS = 60000
@@ -48,7 +51,7 @@ SCHEDULER = {
 
 
 class YarnCluster:
-    """Two nodes of 4 GiB and 4 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
+    """Two nodes of 4 GiB and 8 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
 
     `conf_dir` is what HADOOP_CONF_DIR is for its users. A node keeps its address when it is killed
     and started again; its containers survive it, as NodeManagers without recovery forget them.
@@ -84,11 +87,12 @@ class YarnCluster:
 
     def _start_node(self, number: int) -> None:
         ports = self._node_ports[3 * number : 3 * number + 3]
-        folder = self.folder / f"node-{number}"
+        folder, host = self.folder / f"node-{number}", _host(number)
         own = {
-            "yarn.nodemanager.address": f"127.0.0.1:{ports[0]}",
-            "yarn.nodemanager.localizer.address": f"127.0.0.1:{ports[1]}",
-            "yarn.nodemanager.webapp.address": f"127.0.0.1:{ports[2]}",
+            "yarn.nodemanager.hostname": host,
+            "yarn.nodemanager.address": f"{host}:{ports[0]}",
+            "yarn.nodemanager.localizer.address": f"{host}:{ports[1]}",
+            "yarn.nodemanager.webapp.address": f"{host}:{ports[2]}",
             "yarn.nodemanager.local-dirs": folder / "local",
             "yarn.nodemanager.log-dirs": folder / "logs",
             "hadoop.tmp.dir": folder / "tmp",
@@ -112,7 +116,8 @@ class YarnCluster:
 
     def node_id(self, number: int) -> str:
         """What YARN calls a node: HOST:PORT."""
-        return f"localhost:{self._node_ports[3 * number]}"
+        name = "localhost" if number == 0 else _host(number)
+        return f"{name}:{self._node_ports[3 * number]}"
 
     def node_managers(self) -> dict[str, str]:
         """Node id -> state, such as RUNNING or LOST; empty while the ResourceManager is silent."""
@@ -139,6 +144,12 @@ class YarnCluster:
     def log(self, server: str) -> str:
         """What `resourcemanager`, `nodemanager-0` or `nodemanager-1` has logged."""
         return self._servers.log(server)
+
+    def container_logs(self, application: str, name: str) -> Iterator[Path]:
+        """The files of a name that the containers of an application keep on both nodes, the oldest
+        first; YARN takes them away when the application has ended."""
+        found = self.folder.glob(f"node-*/logs/{application}/*/{name}")
+        return iter(sorted(found, key=lambda each: each.stat().st_ctime))
 
     def stop(self) -> None:
         """Kill everything, containers included."""
@@ -177,6 +188,11 @@ class YarnCluster:
         return {**addresses, **YARN_SITE}
 
 
+def _host(number: int) -> str:
+    """Of its own for each node: YARN enlarges a container on the node whose host it is on."""
+    return f"127.0.0.{1 + number}"
+
+
 YARN_SITE: dict[str, object] = {
     "yarn.resourcemanager.hostname": "127.0.0.1",
     "yarn.resourcemanager.connect.retry-interval.ms": 200,
@@ -184,12 +200,9 @@ YARN_SITE: dict[str, object] = {
     "yarn.nm.liveness-monitor.expiry-interval-ms": LOST_MS,
     "yarn.am.liveness-monitor.expiry-interval-ms": MASTER_LOST_MS,
     "yarn.resourcemanager.am.max-attempts": 4,
-    "yarn.scheduler.minimum-allocation-mb": 128,
+    "yarn.scheduler.minimum-allocation-mb": LEAST_MB,
     "yarn.scheduler.maximum-allocation-mb": NODE_MEMORY_MB,
     "yarn.scheduler.maximum-allocation-vcores": NODE_CORES,
-    # Both nodes are one host.
-    "yarn.scheduler.include-port-in-node-name": "true",
-    "yarn.nodemanager.hostname": "127.0.0.1",
     "yarn.nodemanager.resource.memory-mb": NODE_MEMORY_MB,
     "yarn.nodemanager.resource.cpu-vcores": NODE_CORES,
     "yarn.nodemanager.container-monitor.interval-ms": 500,

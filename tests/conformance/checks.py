@@ -17,6 +17,7 @@ import psutil
 
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, packing_from_json
 from heron_core.state_tree import (
+    code_path,
     execution_path,
     keys_path,
     master_path,
@@ -39,6 +40,14 @@ PENDING = 50
 FLOWING_LINES = 50
 CONTAINERS = 2
 ADDED = 3
+OLD_CODE = """\
+class Split(Bolt):
+    outputs = ["line", "at", "word"]
+"""
+NEW_CODE = """
+    def initialize(self, config, context):
+        Records(config, "split", context).add("new")
+"""
 NODES = (topology_path, packing_path, physical_path, execution_path, master_path, scheduler_path,
          keys_path, restart_requests_path)  # fmt: skip
 
@@ -58,6 +67,10 @@ class Deployment:
     """For whatever takes seconds on an idle machine."""
     left: Callable[[], Iterable[str]] = lambda: ()
     """What is left on the cluster, one line each, besides processes and nodes."""
+    is_granted: Callable[[PackingPlan], bool] = lambda _: True
+    """Whether the cluster says that each container is as large as the plan has it."""
+    gets_new_code: bool = False
+    """Whether it is told to change its code as well."""
     first_tuple_secs: float = field(default=float("nan"), init=False)
     """From the command to the first tuple at the last bolt."""
 
@@ -216,13 +229,36 @@ def _work(deployment: Deployment, component: str, task: int) -> int:
 
 
 def shrinks_again(deployment: Deployment) -> None:
-    """`update` back: the container ends, and everything goes on in the others."""
+    """`update` back: the container ends, and everything goes on in the others. They shrank when it
+    was added, and grow again, where they run."""
+    _has_its_sizes(deployment)
     before = _processes(deployment)
     del before[ADDED]
     deployment.heronpy("update", "--container-number", CONTAINERS)
     deployment.until(lambda: deployment.container(ADDED) is None, "it ends")
     _stay(deployment, before)
     assert list(deployment.stats()["containers_expected"]) == [1, 2]
+    _has_its_sizes(deployment)
+    _stay(deployment, before)
+    _is_complete(deployment)
+
+
+def changes_its_code(deployment: Deployment) -> None:
+    """`update --code` with a file that has the name of the old one: what has changed is replaced
+    wherever it is, and the containers stay. Those that are started after it have the new code."""
+    if not deployment.gets_new_code:
+        return
+    before, folder = _processes(deployment), deployment.place.path
+    (folder / "next").mkdir()
+    file = folder / "next" / TOPOLOGY.name
+    file.write_text(TOPOLOGY.read_text().replace(OLD_CODE, OLD_CODE + NEW_CODE))
+    told = deployment.heronpy("update", "--code", file).out
+    what = "replaced: split; untouched: lines, count, seen"
+    assert told == f"{deployment.name} is updated: {what}\n"
+    tasks = set(deployment.packing().tasks_of["split"])
+    begun = {int(each.name.rpartition("-")[2]) for each in folder.glob("split-*")}
+    assert begun == tasks, "both instances are of the new code"
+    _stay(deployment, before)
     _is_complete(deployment)
 
 
@@ -230,6 +266,8 @@ def ends_without_a_trace(deployment: Deployment) -> None:
     """`kill`: no process, no node in the state store, nothing on the cluster."""
     deployment.heronpy("kill")
     assert [path(deployment.name) for path in NODES if deployment.node(path) is not None] == []
+    with open_store(deployment.store_url) as store:
+        assert store.children(code_path(deployment.name)) == []
     deployment.place.nothing_is_left(GONE_SECS)
     deployment.until(lambda: not list(deployment.left()), "nothing is left there")
 
@@ -239,6 +277,7 @@ STEPS = (
     is_listed,
     pauses_and_goes_on,
     grows_by_a_container,
+    changes_its_code,
     bears_the_death_of_a_container,
     restarts_a_container,
     shrinks_again,
@@ -264,6 +303,11 @@ def _is_another(deployment: Deployment, number: int, before: psutil.Process) -> 
 def _stay(deployment: Deployment, before: dict[int, psutil.Process]) -> None:
     """AssertionError unless these containers have the same processes as before."""
     assert {each: deployment.container(each) for each in before} == before
+
+
+def _has_its_sizes(deployment: Deployment) -> None:
+    plan = deployment.packing()
+    deployment.until(lambda: deployment.is_granted(plan), "its containers have their sizes")
 
 
 def _flows(deployment: Deployment) -> None:

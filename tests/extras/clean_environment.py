@@ -53,6 +53,8 @@ class CleanEnvironment:
         self.python = str(self._bin / "python")
         self.work = folder / "work"
         self.work.mkdir()
+        self.path_without_it = str(programs)
+        """PATH where the environment is not activated."""
         self.variables = {
             "PATH": f"{self._bin}:{programs}",
             "HOME": str(folder),

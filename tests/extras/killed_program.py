@@ -26,7 +26,10 @@ print(json.dumps([[each["word"], each["count"]] for each in rows]))
 
 
 class KilledProgram:
-    """The program in a folder of its own, in a session at `master`."""
+    """The program in a folder of its own, in a session at `master`.
+
+    The environment is not activated: its Python is called by its path.
+    """
 
     def __init__(
         self, environment: CleanEnvironment, name: str, master: str, scratch: Path
@@ -38,6 +41,7 @@ class KilledProgram:
         shutil.copy(environment.work / "word_counts.py", self.folder)
         self._variables = {
             **environment.variables,
+            "PATH": environment.path_without_it,
             "JAVA_HOME": str(Path(find_java()).resolve().parents[1]),
             **java_home_for_spark(str(self.folder)),
             "PYSPARK_SUBMIT_ARGS": f"--master {master} --conf spark.ui.enabled=false pyspark-shell",

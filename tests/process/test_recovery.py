@@ -284,5 +284,7 @@ def test_data_flows_while_zookeeper_is_away_and_the_master_is_found_after_its_re
         title: each.pid for title, each in before.items() if title != MASTER
     }
     with Master(own_zookeeper.url, NAME) as master:
+        # The new master knows the counts of an instance when it has heard from it.
+        running.until(lambda: "failed" in master.component("lines"), "lines are counted")
         assert master.component("lines")["failed"] == 0
     assert "Traceback" not in running.end().err

@@ -5,11 +5,15 @@
 
 import json
 import os
+import time
 from collections import Counter
 
 from shouting import shout
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
+
+PAUSE_SECS = 0.01
+"""Behind each line: a batch after the other without a pause would only slow down other tests."""
 
 
 class Lines(Spout):
@@ -26,6 +30,7 @@ class Lines(Spout):
         else:
             self.emit([f"word{self.number % 7} word{self.number % 11}"])
             self.number += 1
+            time.sleep(PAUSE_SECS)
 
 
 class Split(Bolt):

@@ -14,11 +14,11 @@ is published asks them to (yarn.requests), and they have GRACE_SECS before YARN 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.exit_codes import ExitCode
 from heron_core.story import Story
+from scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
 from scheduler.backends.yarn.events import (
     Allocated,
     Ask,
@@ -50,78 +50,11 @@ from scheduler.backends.yarn.events import (
     Tick,
     Unregister,
 )
-from scheduler.backends.yarn.sizes import Size
+from scheduler.backends.yarn.slots import Phase, Slot
 from scheduler.backends.yarn.warm import is_warm, with_warm
 
 GRACE_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
-TAKEN_AWAY: Mapping[int, str] = {
-    -100: "its node is lost",
-    -101: "its node's disks have failed",
-    -102: "the scheduler took it for somebody else (pre-emption)",
-    -105: "the application master stopped it",
-    -106: "the resource manager killed it",
-    -108: "the node manager's scheduler killed it",
-}
-"""ContainerExitStatus of YARN: it is not the container's fault, so no attempt is counted."""
-TOO_LARGE = frozenset({-103, -104})
-"""ContainerExitStatus of a container that was killed for its virtual or physical memory."""
-
-
-class Phase(Enum):
-    """Where a slot is."""
-
-    RESTING = "resting"
-    """It failed, and waits before it is asked for again."""
-    ASKED = "asked"
-    STARTING = "starting"
-    RUNNING = "running"
-    ENDING = "ending"
-
-
-WITH_CONTAINER = frozenset({Phase.STARTING, Phase.RUNNING, Phase.ENDING})
-"""The phases in which a slot has a container of YARN's."""
-
-
-@dataclass(slots=True)
-class Slot:
-    """One container of the packing plan."""
-
-    number: int
-    ask: Ask
-    policy: RestartPolicy
-    phase: Phase = Phase.RESTING
-    grant: Grant | None = None
-    since: float = 0.0
-    """When it was started."""
-    due: float = 0.0
-    """When it is asked for again, or when it must have ended."""
-    wanted: bool = True
-    held: Ask | None = None
-    """How large its last container was asked to be; None: as its plan says."""
-    size: Size = field(default_factory=Size)
-    """What it is to be made while it runs."""
-
-    @property
-    def request(self) -> Ask:
-        """How large a container is asked for."""
-        return self.ask if self.held is None else self.held.smaller(self.ask)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its container runs, and is not to end."""
-        return self.phase is Phase.RUNNING
-
-    def vacate(self) -> None:
-        """It has no container any more."""
-        self.grant, self.phase = None, Phase.RESTING
-        self.size.forget()
-
-    def validate(self) -> None:
-        """AssertionError if it holds what it cannot."""
-        assert (self.grant is not None) == (self.phase in WITH_CONTAINER), self
-        assert self.grant is None or self.grant.number == self.number, self
-        assert self.policy.failures <= self.policy.limit + 1, self
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What YARN says about a container's or an application's end, as one line. Pure."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heron_core.plans import MIB, ContainerPlan
@@ -8,6 +9,16 @@ from heron_core.plans import MIB, ContainerPlan
 WORDS_MAX = 400
 EXCEEDED_VIRTUAL, EXCEEDED_PHYSICAL = -103, -104
 """ContainerExitStatus: the node manager killed it for its memory."""
+TOO_LARGE = frozenset({EXCEEDED_VIRTUAL, EXCEEDED_PHYSICAL})
+TAKEN_AWAY: Mapping[int, str] = {
+    -100: "its node is lost",
+    -101: "its node's disks have failed",
+    -102: "the scheduler took it for somebody else (pre-emption)",
+    -105: "the application master stopped it",
+    -106: "the resource manager killed it",
+    -108: "the node manager's scheduler killed it",
+}
+"""ContainerExitStatus of YARN: it is not the container's fault, so no attempt is counted."""
 _MEMORY = re.compile(r"Current usage: (.+?) physical memory used; (.+?) virtual memory used")
 _EXCEEDED = re.compile(r"beyond the '\w+' memory limit")
 _PROCESS = re.compile(
@@ -33,7 +44,7 @@ class Process:
 def completed_words(status: int, text: str, plan: ContainerPlan | None, page_bytes: int) -> str:
     """Why a container ended; `plan` is what the packing plan says about it."""
     # A process that ends at the first signal leaves its own exit code, not YARN's.
-    if status in (EXCEEDED_VIRTUAL, EXCEEDED_PHYSICAL) or _EXCEEDED.search(text):
+    if status in TOO_LARGE or _EXCEEDED.search(text):
         return memory_words(text, plan, page_bytes)
     return last_words(text)
 

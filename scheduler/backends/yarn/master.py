@@ -32,7 +32,7 @@ from scheduler.backends.yarn.container_agent import (
     logs_folder,
     report,
 )
-from scheduler.backends.yarn.core import Core, Phase
+from scheduler.backends.yarn.core import Core
 from scheduler.backends.yarn.diagnostics import completed_words
 from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
 from scheduler.backends.yarn.render import ApplicationSpec
@@ -48,6 +48,7 @@ from scheduler.backends.yarn.requests import (
     waiting_words,
 )
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
+from scheduler.backends.yarn.slots import Phase
 from scheduler.backends.yarn.warm import is_warm
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import check_python, remove_old_sockets

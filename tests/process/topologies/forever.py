@@ -4,6 +4,9 @@ import results
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 
+CALLS_PER_TUPLE = 5
+"""Some hundred tuples a second."""
+
 
 class Numbers(Spout):
     outputs = ["number"]
@@ -13,9 +16,9 @@ class Numbers(Spout):
 
     def next_tuple(self):
         self.number += 1
-        # Every second call emits nothing, so this is asked again in a millisecond: busy processes
-        # would only slow down the test.
-        if self.number % 2:
+        # A turn of calls ends with the first one that emits nothing, and the next one waits if it
+        # emits nothing at all. Busy processes would only slow down the test.
+        if self.number % CALLS_PER_TUPLE == 0:
             self.emit([self.number], tup_id=self.number)
 
 

@@ -1,5 +1,6 @@
 """What a PySpark program asks for and cannot have is one line that says the cure; without a JVM."""
 
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heron_spark.user_session import check_session
 from heronpy_compat import Bolt, Spout, Topology
 from heronpy_compat.spark import dataframe_of, run, start
 
@@ -79,3 +81,27 @@ def test_what_cannot_be_is_said_in_one_line(case: str) -> None:
         call()
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+THE_USERS, ON_PATH = "/opt/python", "python3"
+
+
+@pytest.mark.parametrize(
+    ("master", "named", "python"),
+    [
+        ("local[2]", None, sys.executable),
+        ("local-cluster[2,1,1024]", None, sys.executable),
+        ("local[2]", THE_USERS, ON_PATH),
+        (CLUSTER, None, ON_PATH),
+    ],
+)
+def test_workers_on_this_machine_run_the_python_of_the_program(
+    master: str, named: str | None, python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    if named is not None:
+        monkeypatch.setenv("PYSPARK_PYTHON", named)
+    made = session(master)
+    made.sparkContext.pythonExec = ON_PATH
+    check_session(made)
+    assert made.sparkContext.pythonExec == python

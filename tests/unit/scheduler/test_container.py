@@ -22,7 +22,8 @@ from heron_core.state_tree import keys_path, packing_path, physical_path, topolo
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
-from scheduler.container.main import read, relocated
+from scheduler.container.main import read
+from scheduler.packaging.relocation import relocated
 from scheduler.update_plans import read_packings
 
 TOPOLOGY = TopologySpec(

@@ -11,11 +11,11 @@ from heron_core.errors import UsageError
 from scheduler.backends.yarn import requests
 from scheduler.backends.yarn.client import Node, plain, queue_room
 from scheduler.backends.yarn.configuration import conf_folder
-from scheduler.backends.yarn.core import Phase, Slot
 from scheduler.backends.yarn.diagnostics import Room
 from scheduler.backends.yarn.events import Ask, Grant
 from scheduler.backends.yarn.jvm import in_one_line
 from scheduler.backends.yarn.logs import contents
+from scheduler.backends.yarn.slots import Phase, Slot
 from scheduler.clusters.backends import backend_of
 from scheduler.clusters.config import parse
 

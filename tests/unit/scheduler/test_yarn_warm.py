@@ -8,7 +8,7 @@ import pytest
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX
 from scheduler.backends.yarn import requests
 from scheduler.backends.yarn.container_agent import numbered
-from scheduler.backends.yarn.core import Core, Phase
+from scheduler.backends.yarn.core import Core
 from scheduler.backends.yarn.events import (
     Allocated,
     Ask,
@@ -25,6 +25,7 @@ from scheduler.backends.yarn.events import (
     TakeBack,
     Tick,
 )
+from scheduler.backends.yarn.slots import Phase
 from scheduler.backends.yarn.warm import WARM_FIRST, is_warm
 
 SMALL, LARGE = Ask(640, 1), Ask(900, 2)

@@ -1,0 +1,64 @@
+"""The containers of the packing plan as the application master keeps them: a slot each. Pure."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from heron_core.algorithms.backoff import RestartPolicy
+from scheduler.backends.yarn.events import Ask, Grant
+from scheduler.backends.yarn.sizes import Size
+
+
+class Phase(Enum):
+    """Where a slot is."""
+
+    RESTING = "resting"
+    """It failed, and waits before it is asked for again."""
+    ASKED = "asked"
+    STARTING = "starting"
+    RUNNING = "running"
+    ENDING = "ending"
+
+
+WITH_CONTAINER = frozenset({Phase.STARTING, Phase.RUNNING, Phase.ENDING})
+"""The phases in which a slot has a container of YARN's."""
+
+
+@dataclass(slots=True)
+class Slot:
+    """One container of the packing plan."""
+
+    number: int
+    ask: Ask
+    policy: RestartPolicy
+    phase: Phase = Phase.RESTING
+    grant: Grant | None = None
+    since: float = 0.0
+    """When it was started."""
+    due: float = 0.0
+    """When it is asked for again, or when it must have ended."""
+    wanted: bool = True
+    held: Ask | None = None
+    """How large its last container was asked to be; None: as its plan says."""
+    size: Size = field(default_factory=Size)
+    """What it is to be made while it runs."""
+
+    @property
+    def request(self) -> Ask:
+        """How large a container is asked for."""
+        return self.ask if self.held is None else self.held.smaller(self.ask)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its container runs, and is not to end."""
+        return self.phase is Phase.RUNNING
+
+    def vacate(self) -> None:
+        """It has no container any more."""
+        self.grant, self.phase = None, Phase.RESTING
+        self.size.forget()
+
+    def validate(self) -> None:
+        """AssertionError if it holds what it cannot."""
+        assert (self.grant is not None) == (self.phase in WITH_CONTAINER), self
+        assert self.grant is None or self.grant.number == self.number, self
+        assert self.policy.failures <= self.policy.limit + 1, self

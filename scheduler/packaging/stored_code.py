@@ -1,0 +1,126 @@
+"""New code for a topology whose containers are on other machines, by way of the state store.
+
+What was submitted went there with the submit. What comes later is packed as well and stands in the
+state store, in parts that any store takes, under the digest of its contents. In the plan its
+folders are called FOLDER/DIGEST: a path that nobody has, so that it can mean nothing else, also if
+the new file lies in the folder of the old one. A container that is to work by such a plan gets the
+archive and unpacks it beside itself.
+"""
+
+import base64
+import binascii
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import MIB
+from heron_core.state_tree import code_archive_path, code_part_path
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from scheduler.packaging.archive import unpacked
+from scheduler.packaging.bundle import code_archives
+from scheduler.packaging.relocation import FOLDER, Relocated
+
+PART_BYTES = 512 * 1024
+"""As text two thirds of what ZooKeeper takes as one value."""
+ARCHIVE_BYTES_MAX = 8 * MIB
+"""Compressed. ZooKeeper keeps all values in memory; code of more is data."""
+UNPACKED = "new-code"
+"""The folder, in a container's own, of what is unpacked there."""
+DIGEST_CHARACTERS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCode:
+    """The archive of a folder with code."""
+
+    root: str
+    """Where it was packed."""
+    digest: str
+    data: bytes
+
+    @property
+    def path(self) -> str:
+        """What it is called in plans."""
+        return f"{FOLDER}/{self.digest}"
+
+
+def packed_code(search_paths: Iterable[str]) -> tuple[StoredCode, ...]:
+    """The archives of a topology's folders; UsageError if they are too large for a state store."""
+    with tempfile.TemporaryDirectory(prefix="heronpy-code-") as folder:
+        return tuple(_read(*each) for each in code_archives(search_paths, folder))
+
+
+def _read(root: str, path: str) -> StoredCode:
+    size = os.path.getsize(path)
+    if size > ARCHIVE_BYTES_MAX:
+        raise UsageError(
+            f"the archive of {root} has {size / MIB:.1f} MiB, and new code gets to other machines "
+            f"by the state store, which takes {ARCHIVE_BYTES_MAX // MIB}: move what is no code out "
+            "of it, or `heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
+        )
+    with open(path, "rb") as file:
+        data = file.read()
+    return StoredCode(root, hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS], data)
+
+
+def relocations(archives: Iterable[StoredCode]) -> Relocated:
+    """(folder here, what it is called in plans)"""
+    return tuple((each.root, each.path) for each in archives)
+
+
+def put_code(store: StateStore, name: str, archives: Iterable[StoredCode]) -> None:
+    """Write them; an archive is there once its own node is, the last one."""
+    for each in archives:
+        if store.get(code_archive_path(name, each.digest)) is not None:
+            continue
+        parts = [each.data[at : at + PART_BYTES] for at in range(0, len(each.data), PART_BYTES)]
+        for number, part in enumerate(parts):
+            text = base64.b64encode(part).decode("ascii")
+            store.put(code_part_path(name, each.digest, number), text)
+        store.put(code_archive_path(name, each.digest), {"parts": len(parts)})
+
+
+def fetched(store_url: str, name: str, paths: Iterable[str], folder: str) -> Relocated:
+    """(what it is called in plans, folder here) of all that `paths` have of stored code, unpacked
+    below `folder` unless it is there. HeronError if that cannot be."""
+    digests = dict.fromkeys(
+        each.removeprefix(f"{FOLDER}/").split("/")[0]
+        for each in paths
+        if each.startswith(f"{FOLDER}/")
+    )
+    return tuple((f"{FOLDER}/{each}", _fetched(store_url, name, each, folder)) for each in digests)
+
+
+def _fetched(store_url: str, name: str, digest: str, folder: str) -> str:
+    cache = os.path.join(folder, UNPACKED)
+    found = os.path.join(cache, f"{digest}.packed")
+    if not os.path.exists(found):
+        with open_store(store_url) as store:
+            data = stored_archive(store, name, digest)
+        try:
+            os.makedirs(cache, mode=0o700, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
+                file.write(data)
+            os.replace(file.name, found)
+        except OSError as error:
+            raise HeronError(f"{cache} cannot be written: {error.strerror}") from None
+    return unpacked(found, cache).folder
+
+
+def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
+    """An archive from the state store; HeronError if it is not there as it was put."""
+    node = store.get(code_archive_path(name, digest)) or {}
+    texts: Sequence[object] = [
+        store.get(code_part_path(name, digest, number)) for number in range(node.get("parts", 0))
+    ]
+    try:
+        data = b"".join(base64.b64decode(str(each), validate=True) for each in texts)
+    except binascii.Error:
+        data = b""
+    if hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS] != digest:
+        raise HeronError(f"the state store has not the code {digest} of {name}: update it again")
+    return data

@@ -1,0 +1,101 @@
+"""New code for containers on other machines: packed, kept in the state store, unpacked there."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.state_tree import code_archive_path, code_part_path, code_path
+from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heron_io.state_store.opening import open_store
+from scheduler.container.main import _parser, on_this_machine
+from scheduler.packaging import stored_code
+from scheduler.packaging.relocation import FOLDER, relocated
+from scheduler.packaging.stored_code import packed_code, put_code, relocations
+from scheduler.registration import forget
+
+OUT = (StreamSpec("default", ("key",)),)
+WORDS = ComponentSpec("words", True, "second.Words", 1, OUT, code="new")
+PART_BYTES = 100
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a topology's file and a module of its own."""
+    folder = tmp_path / "project"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "second.py").write_text("from lib.words import WORDS\n")
+    (folder / "lib" / "words.py").write_text(f"WORDS = {os.urandom(300).hex()!r}\n")
+    return folder
+
+
+def topology(project: Path) -> TopologySpec:
+    """As it was loaded from the new file."""
+    return TopologySpec("t", (WORDS,), {}, (str(project), "/old"), str(project / "second.py"))
+
+
+def test_new_code_is_in_a_container_s_own_folder(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_code, "PART_BYTES", PART_BYTES)
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path / "home"))
+    url = f"file://{tmp_path}/state"
+    archives = packed_code([str(project), str(project / "lib"), "/not/there"])
+    in_plans = relocated(topology(project), relocations(archives))
+    path = archives[0].path
+    assert in_plans.search_paths == (path, "/old")
+    assert in_plans.main_file == f"{path}/second.py"
+    with open_store(url) as store:
+        put_code(store, "t", archives)
+        put_code(store, "t", archives)  # once is enough
+        parts = store.children(code_archive_path("t", archives[0].digest))
+        assert len(parts) > 1
+
+    container = tmp_path / "container"
+    container.mkdir()
+    monkeypatch.chdir(container)
+    words = ["--store", url, "--topology", "t", "--container", "1", "--logs", "l"]
+    given = _parser().parse_args([*words, "--relocated", "/old", "/cache/old"])
+    found = on_this_machine(given, in_plans)
+    new, old = found.search_paths
+    assert Path(new).is_relative_to(container)
+    assert old == "/cache/old"
+    assert Path(found.main_file).read_text() == (project / "second.py").read_text()
+    packed, unpacked = (Path(each, "lib", "words.py").read_text() for each in (project, new))
+    assert packed == unpacked
+
+    with open_store(url) as store:
+        forget(store, "t")
+        assert store.children(code_path("t")) == []
+    assert on_this_machine(given, in_plans) == found, "what is unpacked is not asked for again"
+
+
+def test_code_that_is_not_in_the_store_as_it_was_put_is_told(project: Path, tmp_path: Path) -> None:
+    (archive,) = packed_code([str(project)])
+    with open_store(f"file://{tmp_path}/state") as store:
+        with pytest.raises(HeronError, match=f"has not the code {archive.digest} of t"):
+            stored_code.stored_archive(store, "t", archive.digest)
+        put_code(store, "t", [archive])
+        store.put(code_part_path("t", archive.digest, 0), "no base64")
+        with pytest.raises(HeronError, match="update it again"):
+            stored_code.stored_archive(store, "t", archive.digest)
+
+
+def test_too_much_code_is_refused_in_one_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_code, "ARCHIVE_BYTES_MAX", 10)
+    with pytest.raises(UsageError, match="by the state store, which takes") as told:
+        packed_code([str(project)])
+    assert "\n" not in str(told.value)
+
+
+def test_a_plan_without_new_code_needs_no_store(project: Path) -> None:
+    words = ["--store", "nowhere://", "--topology", "t", "--container", "1", "--logs", "l"]
+    given = _parser().parse_args(words)
+    assert on_this_machine(given, topology(project)) == topology(project)
+    given.container = 0  # the topology master imports no code of the user's
+    there = replace(topology(project), search_paths=(f"{FOLDER}/abc",))
+    assert on_this_machine(given, there) == there
