@@ -16,6 +16,18 @@ def resident_bytes(pid: int | str = "self") -> int:
         return 0
 
 
+def idle_core_secs() -> float | None:
+    """How long a core of this machine has been idle since its start, the mean of all of them; None
+    where that is not known. Waiting for a disk is idle, too."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            lines = [line.split() for line in file if line.startswith("cpu")]
+    except OSError:
+        return None
+    (_, _, _, _, idle, waiting, *_), *cores = lines
+    return (int(idle) + int(waiting)) / os.sysconf("SC_CLK_TCK") / len(cores)
+
+
 def proportional_bytes(pid: int) -> int:
     """The same with its share of what it shares (PSS), which costs the kernel much more to say."""
     try:

@@ -156,7 +156,8 @@ class Runner:
         self._unacked[:] = extra["unacked"]
         if "state" in extra:  # not in one that was saved before there were keyed states
             self._instance.state.restore(extra["state"])
-        self._watermarks.newest_ms = extra.get("watermark_ms")
+        before = [extra.get("watermark_ms"), False]  # as it was saved once
+        self._watermarks.restore(extra.get("watermarks", before))
         if isinstance(self.driver, SpoutDriver):
             self.driver.finished = extra["finished"]
         self.batch = batch
@@ -228,7 +229,7 @@ class Runner:
                 "unacked": list(self._unacked),
                 "finished": finished,
                 "state": self._instance.state.snapshot(),
-                "watermark_ms": self._watermarks.newest_ms,
+                "watermarks": self._watermarks.state,
             }
         )
         self.batch = batch

@@ -24,6 +24,7 @@ from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.wire.frames import Frames, destination_of
+from heron_core.wire.packets import watermark_of
 from heron_io.processes import started_at
 from heron_spark import main_classes
 from heron_spark.blocks import NUMBER, messages
@@ -105,7 +106,8 @@ class Host:
                     watermarks.append((runner, frames))
                 else:
                     runner.deliver(frames)
-        for runner, frames in watermarks:
+        # That one source has ended must not hide how far the others are.
+        for runner, frames in sorted(watermarks, key=lambda each: watermark_of(each[1])):
             runner.deliver(frames)
 
     def _decide_end(self, batch: int) -> None:

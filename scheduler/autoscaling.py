@@ -8,8 +8,8 @@ numbers of that time are not used.
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from heron_core import config as keys
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
@@ -22,6 +22,7 @@ from heron_core.state_tree import packing_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec
 from heron_io.master_client import MasterClient
+from heron_io.process_usage import idle_core_secs
 from heron_io.state_store.protocol import StateStore
 from scheduler.operations import Requests
 from scheduler.packing import repack
@@ -43,6 +44,8 @@ class Autoscaling:
     requests: Requests
     has_room: bool
     """Whether a container may get more instances than it had: here they are processes."""
+    idle_secs: Callable[[], float | None] = idle_core_secs
+    """How long this machine's cores have been idle, which matters if all instances are here."""
     _scaler: Autoscaler | None = None
     _look_at: float = 0.0
     _number: int | None = None
@@ -88,7 +91,11 @@ class Autoscaling:
             return
         if self._code_has_changed():
             return
-        outcome = scaler.observe(readings_of(stats, self._pending_max), now)
+        readings = replace(
+            readings_of(stats, self._pending_max),
+            idle_secs=self.idle_secs() if self.has_room else None,
+        )
+        outcome = scaler.observe(readings, now)
         for finding in outcome.findings:
             self._find(finding)
         if outcome.decision is not None:

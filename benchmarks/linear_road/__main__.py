@@ -3,18 +3,22 @@
 python -m benchmarks.linear_road check                          # three hours, as fast as it goes
 python -m benchmarks.linear_road check --seconds 600 --speed-up 10 --kill --rescale
 python -m benchmarks.linear_road check --seconds 600 --engine spark
-python -m benchmarks.linear_road rate --expressways 4,8,12 --seconds 60
+python -m benchmarks.linear_road rate --expressways 4,8,12 --seconds 130 --warm-up 60
+python -m benchmarks.linear_road rate --expressways 18 --opens-every 8 --autoscale --seconds 160
 
 `check` compares all answers with the oracle. `rate` has 1,700 reports a second of each expressway,
-as the original at its end, and tells the latest answer of each number of expressways.
+as the original at its end, and tells the latest answer of each number of expressways. With
+`--opens-every` they come one after the other, and the latest answer of each number is told.
 """
 
 import argparse
+import gc
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from statistics import quantiles
@@ -70,7 +74,10 @@ def add(
     one.add_argument("--engine", choices=["native", "spark"], default="native")
     one.add_argument("--kill", action="store_true", help="kill -9 an instance and a container")
     one.add_argument("--rescale", action="store_true", help="heronpy update while it runs")
+    one.add_argument("--autoscale", action="store_true", help="topology.autoscale.mode=on")
     one.add_argument("--tasks", type=json.loads, default={}, help='such as {"cars": 2}')
+    one.add_argument("--opens-every", type=int, default=0, help="seconds until the next expressway")
+    one.add_argument("--warm-up", type=int, default=0, help="seconds whose answers do not count")
     one.add_argument("--input", help="a folder that keeps the input of `rate` for further runs")
     one.add_argument("--config", type=json.loads, default={}, help="further keys, as JSON")
     one.set_defaults(**defaults)
@@ -85,6 +92,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         on_spark=options.engine == "spark",
         kill=options.kill,
         rescale=options.rescale,
+        autoscale=options.autoscale,
     )
 
 
@@ -95,12 +103,14 @@ def numbers_of(options: argparse.Namespace) -> list[int]:
 
 def check(options: argparse.Namespace) -> None:
     """Whether all answers are those of the oracle."""
+    gc.disable()  # the oracle has millions of tuples, none of them in a circle
     for number in numbers_of(options):
         settings = Settings(
             expressways=number,
             seconds=options.seconds,
             arrivals_per_sec=options.arrivals,
             crowded_share=options.crowded,
+            opens_every_secs=options.opens_every,
         )
         with tempfile.TemporaryDirectory(prefix="heronpy-road-") as folder:
             reports = data.write(Path(folder), settings)
@@ -118,6 +128,7 @@ def rate(options: argparse.Namespace) -> None:
         seconds=options.seconds,
         arrivals_per_sec=options.arrivals,
         cars_at_start=CARS,
+        opens_every_secs=options.opens_every,
     )
     with tempfile.TemporaryDirectory(prefix="heronpy-road-") as temporary:
         folder = Path(options.input or temporary)
@@ -132,7 +143,7 @@ def rate(options: argparse.Namespace) -> None:
             print(f"{number} expressways, {per_second:,.0f} position reports a second", flush=True)
             usage = run(folder, some, plan_of(options))
             tell(usage, reports)
-            tell_response(answers_folder(folder), options.speed_up)
+            tell_responses(answers_folder(folder), options, number)
 
 
 def tell(usage: Usage, reports: int) -> None:
@@ -142,11 +153,28 @@ def tell(usage: Usage, reports: int) -> None:
         f"{usage.secs:.1f} s, {total:.1f} CPU-seconds, {total / reports * 1e6:.1f} µs a report:",
         ", ".join(f"{role} {secs:.1f}" for role, secs in sorted(usage.cpu.items())),
     )
+    for change in usage.changes:
+        print(change)
 
 
-def tell_response(folder: Path, speed_up: float) -> None:
-    """The times from the second at which a report is due until its answer is written."""
-    secs = sorted((each.written - each.time) / speed_up for each in answers.read(folder))
+def tell_responses(folder: Path, options: argparse.Namespace, number: int) -> None:
+    """The times from the second at which a report is due until its answer is written; of each
+    number of expressways while there are so many."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for each in answers.read(folder):
+        if each.time >= options.warm_up:
+            open_now = 1 + each.time // options.opens_every if options.opens_every else number
+            late = (each.written - each.time) / options.speed_up
+            found[min(open_now, number)].append(late)
+    for open_now, secs in sorted(found.items()):
+        if options.opens_every:
+            print(f"with {open_now}: ", end="")
+        tell_response(secs)
+
+
+def tell_response(given: Iterable[float]) -> None:
+    """Of one number."""
+    secs = sorted(given)
     *_, last = quantiles(secs, n=100)
     print(
         f"{len(secs):,} answers: half within {secs[len(secs) // 2]:.2f} s, 99% within {last:.2f} s,"

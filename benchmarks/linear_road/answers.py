@@ -1,14 +1,13 @@
 """What the topology has written: compared with the truth, and how late it was."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.linear_road.data import expressway_records, history_of
 from benchmarks.linear_road.generator import Settings
 from benchmarks.linear_road.oracle import Truth, truth
-from benchmarks.linear_road.records import Alert, Toll
 from benchmarks.measure import BenchmarkError
 
 
@@ -34,31 +33,49 @@ def read(folder: Path) -> Iterator[Answer]:
             yield Answer(int(kind), int(time), float(written), int(vehicle), numbers)
 
 
+KINDS = ("tolls", "alerts", "balances", "expenditures")
+TOLL, ALERT, BALANCE, EXPENDITURE = range(len(KINDS))
+
+
 def check(settings: Settings, folder: Path) -> dict[str, int]:
     """How many answers of each kind there are; BenchmarkError unless they are those of the oracle,
-    each once."""
-    found = list(read(folder))
-    wanted = [_truth(settings, each) for each in range(settings.expressways)]
-    tolls = {each for one in wanted for each in one.tolls}
-    alerts = {each for one in wanted for each in one.alerts}
-    expenditures = {item for one in wanted for item in one.expenditures.items()}
-    balances = {query: right for one in wanted for query, right in one.balances.items()}
-    given = [each for each in found if each.kind == 2]
-    _same("tolls", [Toll(a.vehicle, a.time, *a.values) for a in found if a.kind == 0], tolls)
-    _same("alerts", [Alert(a.vehicle, a.time, *a.values) for a in found if a.kind == 1], alerts)
-    _same("expenditures", [a.values for a in found if a.kind == 3], expenditures)
-    _same("balances", [each.values[0] for each in given], set(balances))
-    wrong = [each for each in given if each.values[1] not in balances[each.values[0]]]
-    if wrong:
-        raise BenchmarkError(f"{len(wrong)} balances are wrong, such as {wrong[0]}")
+    each once. One answer after the other: those of three hours are nine million."""
+    truths = [_truth(settings, each) for each in range(settings.expressways)]
+    wanted: list[set[Any]] = [
+        {each for one in truths for each in one.tolls},
+        {each for one in truths for each in one.alerts},
+        {query for one in truths for query in one.balances},
+        {item for one in truths for item in one.expenditures.items()},
+    ]
+    balances = {query: right for one in truths for query, right in one.balances.items()}
+    seen: list[set[Any]] = [set() for _ in KINDS]
+    extra: list[list[Answer]] = [[] for _ in KINDS]
+    charged = 0
+    for each in read(folder):
+        what = _what(each)
+        is_right = what in wanted[each.kind] and what not in seen[each.kind]
+        if is_right and each.kind == BALANCE:
+            is_right = each.values[1] in balances[what]
+        if not is_right:
+            extra[each.kind].append(each)
+        seen[each.kind].add(what)
+        charged += each.kind == BALANCE and each.values[1] > 0
+    for kind, name in enumerate(KINDS):
+        _is_right(name, wanted[kind], wanted[kind] - seen[kind], extra[kind])
     return {
-        "tolls": len(tolls),
-        "tolls above 0": sum(each.toll > 0 for each in tolls),
-        "alerts": len(alerts),
-        "balances": len(balances),
-        "balances above 0": sum(each.values[1] > 0 for each in given),
-        "expenditures": len(expenditures),
+        **{name: len(each) for name, each in zip(KINDS, wanted, strict=True)},
+        "tolls above 0": sum(each.toll > 0 for each in wanted[TOLL]),
+        "balances above 0": charged,
     }
+
+
+def _what(answer: Answer) -> Any:
+    """What tells it from others, as the oracle has it; of a balance the query."""
+    if answer.kind == BALANCE:
+        return answer.values[0]
+    if answer.kind == EXPENDITURE:
+        return answer.values
+    return (answer.vehicle, answer.time, *answer.values)
 
 
 def _truth(settings: Settings, expressway: int) -> Truth:
@@ -66,12 +83,10 @@ def _truth(settings: Settings, expressway: int) -> Truth:
     return truth(given, history_of(settings, given))
 
 
-def _same(what: str, found: list[object], wanted: set[object]) -> None:
-    missing = wanted - set(found)
-    extra = Counter(found) - Counter(wanted)
+def _is_right(what: str, wanted: set[Any], missing: set[Any], extra: list[Answer]) -> None:
     if missing or extra:
         raise BenchmarkError(
             f"{what}: {len(missing)} of {len(wanted)} are missing, such as"
-            f" {sorted(missing, key=str)[:1]}; {extra.total()} are wrong or there twice, such as"
-            f" {sorted(extra, key=str)[:1]}"
+            f" {sorted(missing, key=str)[:1]}; {len(extra)} are wrong or there twice, such as"
+            f" {extra[:1]}"
         )

@@ -20,13 +20,14 @@ HISTORY_FILE = "history.db"
 
 def expressway_records(settings: Settings, expressway: int) -> list[Record]:
     """The traffic of one of several expressways: by a seed of its own, with numbers of its own."""
-    seed = settings.seed * 1_000 + expressway
-    found = records(replace(settings, expressways=1, seed=seed))
-    return [_numbered(each, expressway, settings.expressways) for each in found]
+    seed, opens = settings.seed * 1_000 + expressway, settings.opens_every_secs * expressway
+    own = replace(settings, expressways=1, seed=seed, seconds=settings.seconds - opens)
+    return [_numbered(each, expressway, settings.expressways, opens) for each in records(own)]
 
 
-def _numbered(record: Record, expressway: int, step: int) -> Record:
-    own = record._replace(vehicle=record.vehicle * step + expressway)
+def _numbered(record: Record, expressway: int, step: int, opens: int) -> Record:
+    vehicle, time = record.vehicle * step + expressway, record.time + opens
+    own = record._replace(vehicle=vehicle, time=time)
     if isinstance(own, Position):
         return own._replace(expressway=expressway)
     own = own._replace(query=own.query * step + expressway)

@@ -48,6 +48,8 @@ class Settings:
     """On each expressway and direction, anywhere on it."""
     crowded_share: float = 0.0
     """Of arriving cars, which enter where cars are slow: tolls in a small input."""
+    opens_every_secs: int = 0
+    """So long after the one before the next expressway has its first car."""
     accident_every_secs: int = 150
     """On each expressway."""
     seed: int = 1

@@ -13,6 +13,7 @@ from benchmarks.engine_run import EngineRun
 from benchmarks.linear_road.data import HISTORY_FILE
 from benchmarks.linear_road.generator import Settings
 from benchmarks.linear_road.operators import HISTORY_KEY
+from benchmarks.linear_road.scaling import AUTOSCALE, NAME, Scaling
 from benchmarks.linear_road.source import (
     BEGIN_KEY,
     EXPRESSWAYS_KEY,
@@ -26,7 +27,7 @@ from benchmarks.recovery import kill
 from benchmarks.rounds import REPOSITORY
 from benchmarks.titles import by_role, cpu_seconds, roles
 
-TOPOLOGY, NAME = Path(__file__).with_name("topology"), "LinearRoad"
+TOPOLOGY = Path(__file__).with_name("topology")
 START_SECONDS = 8.0
 """So long after the command the first second is due: all processes are there by then."""
 LOOK_SECONDS = 0.25
@@ -47,6 +48,8 @@ class Plan:
     """kill -9 of an instance, and of a container with all that is in it."""
     rescale: bool = False
     """One instance more of three components with state while it runs."""
+    autoscale: bool = False
+    """Have the topology's autoscaler find the number of instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Usage:
     """From the beginning of the command, or of the first second, to the end of the command."""
     cpu: Mapping[str, float]
     """CPU-seconds of each component and role until shortly before the end."""
+    changes: tuple[str, ...] = ()
+    """What the autoscaler has said."""
 
 
 def run(folder: Path, settings: Settings, plan: Plan) -> Usage:
@@ -71,14 +76,16 @@ def run(folder: Path, settings: Settings, plan: Plan) -> Usage:
         "file.folder": answers_folder(folder),
         **({SPEED_UP_KEY: plan.speed_up, BEGIN_KEY: begin} if plan.speed_up else {}),
         **_troubled(plan),
+        **(AUTOSCALE if plan.autoscale else {}),
         **plan.config,
     }
     words = SPARK if plan.on_spark else ()
     with EngineRun(str(TOPOLOGY), config, words=words) as engine:
         steps = [*_kills(plan), *_updates(plan, engine)]
-        usage = _watched(engine, answers_folder(folder), steps)
+        scaling = Scaling(engine) if plan.autoscale else None
+        usage = _watched(engine, answers_folder(folder), steps, scaling)
     secs = time.time() - (begin if plan.speed_up else begin - START_SECONDS)
-    return Usage(secs, usage)
+    return Usage(secs, usage, scaling.lines(begin) if scaling else ())
 
 
 def answers_folder(folder: Path) -> Path:
@@ -119,7 +126,10 @@ def _update(engine: EngineRun, wanted: Mapping[str, int]) -> None:
 
 
 def _watched(
-    engine: EngineRun, answers: Path, steps: list[Callable[[], object]]
+    engine: EngineRun,
+    answers: Path,
+    steps: list[Callable[[], object]],
+    scaling: Scaling | None,
 ) -> dict[str, float]:
     """Take the steps, each when there are new answers, and wait for the end of the command."""
     found: dict[str, float] = {}
@@ -132,6 +142,8 @@ def _watched(
         if steps and number > seen:
             steps.pop(0)()
             seen = number
+        if scaling is not None:
+            scaling.look()
         role_of = roles()
         found |= {
             role: max(found.get(role, 0.0), secs)

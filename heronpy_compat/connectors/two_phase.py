@@ -142,7 +142,9 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         self.open(config, context)
         if self._is_two_phase:
             saved = self._two_phase_state.get(STATE_KEY)
-            if saved is not None:
+            if saved is None:
+                self._keep_prepared()  # from now on it is known that this state cannot be divided
+            else:
                 self._tail = saved["tail"]
                 self._prepared.restore(saved["prepared"])
                 self._commit_due()
@@ -221,9 +223,11 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         if self._is_begun:
             self._prepare(TransactionId(self._writer, checkpoint), checkpoint)
             self._tail = new_writer()
-        self._two_phase_state.put(
-            STATE_KEY, {"tail": self._tail, "prepared": self._prepared.to_state()}
-        )
+        self._keep_prepared()
+
+    def _keep_prepared(self) -> None:
+        saved = {"tail": self._tail, "prepared": self._prepared.to_state()}
+        self._two_phase_state.put(STATE_KEY, saved)
 
     def _prepare(self, transaction_id: TransactionId, checkpoint: int) -> None:
         try:

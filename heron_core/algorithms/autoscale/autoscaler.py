@@ -6,7 +6,8 @@ Two changes never overlap: while one is under way nothing is decided, and after 
 cool-down, which doubles with each change in a row that failed. Instances are added by the rates of
 one window; they are taken away only if none was needed during the longer `shrink_window_secs`.
 A bolt that got more instances and can process no more is not given others for a while: its
-machines, or what it waits for, are the limit.
+machines, or what it waits for, are the limit. Nobody gets more on a machine whose cores are busy:
+there the time that a bolt needs for its work is partly that in which it waits for a core.
 """
 
 from collections import deque
@@ -26,6 +27,8 @@ GAINED_MIN = 0.2
 SHRINK_SETTLED = 1.25
 """While the needs at the beginning of the longer window were so many times those of now, the load
 still falls: one change at its end is better than several on the way."""
+IDLE_MIN = 0.05
+"""Less than this share of its cores idle, and more instances would only share them."""
 HELD_COOLDOWNS = 10
 """For so many cool-downs a bolt that more instances do not help gets none."""
 
@@ -160,6 +163,7 @@ class Autoscaler:
             found = self._threshold.assess(by_rates, self._window.newest(), self._options)
         if self._window.is_full:
             found = tuple(self._with_experience(each, now) for each in found)
+            found = without_cores(found, self._window.idle_share)
             self._floors.append((now, {each.component: each.floor for each in by_rates}))
             while now - self._floors[0][0] > self._options.shrink_window_secs:
                 self._floors.popleft()
@@ -242,3 +246,18 @@ class Autoscaler:
         if wanted > each.instances:
             return secs * (each.utilization - self._options.target_utilization) > self._cost_secs
         return secs * (1 - wanted / each.instances) > self._cost_secs
+
+
+def without_cores(
+    found: tuple[Assessment, ...], idle_share: float | None
+) -> tuple[Assessment, ...]:
+    """The same without growth where all cores of the machine are busy."""
+    if idle_share is None or idle_share >= IDLE_MIN:
+        return found
+    why = f"{idle_share:.0%} of the machine's cores is idle: more instances would only share them"
+    return tuple(
+        replace(each, wanted=each.instances, because=f"{each.because}; but {why}")
+        if each.wanted > each.instances
+        else each
+        for each in found
+    )

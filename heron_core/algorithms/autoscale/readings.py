@@ -53,6 +53,9 @@ class Readings:
     """component -> its most frequent key, for those that have one."""
     fixed_state: frozenset[str] = frozenset()
     """Components whose state belongs to their instances, and cannot be divided."""
+    idle_secs: float | None = None
+    """How long a core of the machine was idle so far, the mean of them; None where instances have
+    several machines, or nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +112,14 @@ class Window:
     def newest(self) -> dict[str, Load]:
         """The same between the last two readings."""
         return _loads(list(self._readings)[-2:])
+
+    @property
+    def idle_share(self) -> float | None:
+        """Of the time of all cores of the machine; None if that is not known."""
+        (began, first), (ended, last) = self._readings[0], self._readings[-1]
+        if first.idle_secs is None or last.idle_secs is None or ended <= began:
+            return None
+        return (last.idle_secs - first.idle_secs) / (ended - began)
 
     @staticmethod
     def _span(readings: "deque[tuple[float, Readings]]") -> float:

@@ -29,7 +29,7 @@ class ComponentState(HashMapState):
         self.grouped_by = grouped_by or {}
         self._table = named.backend.table(_PLAIN)
         self.is_fixed = False
-        """Whether anything was put that belongs to this instance and is divided by no key."""
+        """Whether it has what belongs to this instance and is divided by no key."""
 
     # --- Heron's, and Storm's KeyValueState -----------------------------------------------------
 
@@ -140,6 +140,7 @@ class ComponentState(HashMapState):
             raise
         except HeronError as error:  # of its files
             raise StateError(f"{self.named.current.component}: {error}") from error
+        self.is_fixed = next(iter(self._table.all_keys()), None) is not None
         self.named.restored()
 
     def close(self) -> None:

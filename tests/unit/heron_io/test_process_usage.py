@@ -3,12 +3,19 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 from heron_core.plans import MIB
 from heron_io.polling import wait_until
-from heron_io.process_usage import OwnUsage, descendants, family_bytes, resident_bytes
+from heron_io.process_usage import (
+    OwnUsage,
+    descendants,
+    family_bytes,
+    idle_core_secs,
+    resident_bytes,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 HUNGRY_BYTES = 64 * MIB
@@ -30,6 +37,13 @@ def test_a_child_counts_for_whoever_started_it() -> None:
         assert family <= family_bytes(os.getpid(), float("inf"))
         child.communicate(b"\n")
     assert wait_until(lambda: resident_bytes(child.pid) == 0, END_SECS)
+
+
+def test_cores_are_idle_for_at_most_all_of_the_time() -> None:
+    idle_secs = idle_core_secs()
+    assert idle_secs is not None
+    # Since the machine's start, by the same clock as ours but for its ticks.
+    assert 0 <= idle_secs <= time.clock_gettime(time.CLOCK_BOOTTIME) + 1
 
 
 def test_cpu_is_a_share_of_the_time_between_two_looks() -> None:

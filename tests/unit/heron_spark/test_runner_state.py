@@ -69,6 +69,28 @@ class DueByGiven(Alarms):
         self.timers.register_event_time_timer(tup.values[1])
 
 
+class GivesAndEnds(Gives):
+    """All of its input in one batch."""
+
+    def next_tuple(self) -> None:
+        super().next_tuple()
+        self.emit_watermark(1007)
+        self.finish()
+
+
+class Repeats(DueByGiven):
+    """Has a timer every millisecond."""
+
+    def on_timer(self, timestamp_ms: int, timer: Timer) -> None:
+        super().on_timer(timestamp_ms, timer)
+        self.timers.register_event_time_timer(timestamp_ms + 1)
+
+
+class ByGivenOfOneBatch(Topology):
+    words = GivesAndEnds.spec()
+    alarms = Repeats.spec(inputs={words: Grouping.fields("word")})
+
+
 class ByGiven(Topology):
     words = Gives.spec()
     alarms = DueByGiven.spec(inputs={words: Grouping.fields("word")})
@@ -177,6 +199,30 @@ def test_a_watermark_of_a_spout_comes_at_the_end_of_each_batch() -> None:
                 bolt.deliver(each)
         bolt.end(number, False)
         assert seen == [("d", 1004)]
+    bolt.close()
+
+
+def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_same_batch() -> (
+    None
+):
+    plan = compile_topology(topology_of(ByGivenOfOneBatch, None, None, {}))
+    (words,), (alarms,) = plan.packing.tasks_of["words"], plan.packing.tasks_of["alarms"]
+    seen.clear()
+    spout = Runner(plan, words, plan.partition_of(1), Printed(io.StringIO(), False))
+    spout.begin(0)
+    spout.turn(0.0)
+    outcome = spout.end(0, False)
+    again = _blocks_of_successor(plan, words, outcome)
+    assert outcome.blocks[0][2].endswith(again[0][2])
+    spout.close()
+    bolt = Runner(plan, alarms, plan.partition_of(1), Printed(io.StringIO(), False))
+    bolt.begin(0)
+    for _, _, block in outcome.blocks:
+        for each in messages(block):
+            bolt.deliver(each)
+    # Of those that are registered at the end of time only the first is due.
+    assert seen == [("d", time_ms) for time_ms in (1004, 1005, 1006, 1007)]
+    bolt.end(0, True)
     bolt.close()
 
 

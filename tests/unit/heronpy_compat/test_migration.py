@@ -70,6 +70,15 @@ def test_a_state_is_taken_over_once_and_knows_it() -> None:
     assert again.state.get("newest") == "y"
 
 
+def test_what_was_put_belongs_to_its_instance_after_a_restore_as_well() -> None:
+    before = begun(Count(), None)
+    assert not before.is_fixed
+    assert not begun(Count(), before.snapshot()).is_fixed
+    before.put("newest", "x")
+    assert before.is_fixed
+    assert begun(Count(), before.snapshot()).is_fixed
+
+
 def test_who_begins_without_state_has_nothing_to_take_over() -> None:
     user = Count()
     later = Count()

@@ -122,7 +122,7 @@ def world_of(store: FileStore, mode: Mode = Mode.ON) -> World:
     store.put(packing_path("t"), packing_to_json(pack(SPEC)))
     master, requests = FakeMaster(), Requests(store, "t")
     options = replace(Options.of(SPEC), mode=mode)
-    scaling = Autoscaling(SPEC, options, store, master, requests, True)  # type: ignore[arg-type]
+    scaling = Autoscaling(SPEC, options, store, master, requests, True, lambda: None)  # type: ignore[arg-type]
     return World(store, master, scaling, requests)
 
 
@@ -185,6 +185,18 @@ def test_state_that_cannot_be_divided_is_left_alone(world: World) -> None:
     assert what == "count is not scaled"
     assert "put()" in why
     assert world.requests.all() == {}
+
+
+def test_a_machine_without_idle_cores_gets_no_more_instances(world: World) -> None:
+    world.scaling.idle_secs = lambda: 0.0
+    world.run(30)
+    ((what, why),) = world.master.said
+    assert what == "count is not scaled"
+    assert "0% of the machine's cores is idle" in why
+    assert world.requests.all() == {}
+    world.scaling.idle_secs = lambda: world.master.now * 0.5
+    world.run(10)
+    assert len(world.requests.all()) == 1
 
 
 def test_a_master_that_does_not_answer_or_a_topology_at_rest_changes_nothing(world: World) -> None:

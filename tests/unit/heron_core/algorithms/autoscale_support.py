@@ -70,6 +70,8 @@ class Fluid:
     sees_keys: bool = True
     cores: float = float("inf")
     """Instances that can work at the same time."""
+    sees_cores: bool = False
+    """Whether it is known how long they are idle."""
     refuses: Callable[[Decision], str] = lambda decision: ""
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -81,6 +83,7 @@ class Fluid:
         self.history: list[tuple[float, dict[str, int]]] = []
         self.unmet = 0.0
         """Share of the offered load that was held back in the last step."""
+        self._idle_secs = 0.0
         self._tasks: dict[tuple[str, int], Reading] = {}
         self._epoch = 0
 
@@ -132,6 +135,7 @@ class Fluid:
         # Where the cores are too few, the fullest instance works or waits for one all the time.
         slow = max(1.0, 1 / (fullest * let)) if work > self.cores else 1.0
         self.now += secs
+        self._idle_secs += secs * max(0.0, 1 - work * let / self.cores)
         emitted = offered * let * secs
         self._count("words", 0, emitted, emitted, emitted / OFFERED_MAX_RATE, (1 - let) * secs)
         for name, rate in inputs.items():
@@ -166,7 +170,8 @@ class Fluid:
             for name, share in self.hot_share.items()
             if self.sees_keys
         }
-        return Readings(tasks=tasks, hot_keys=keys)
+        idle_secs = self._idle_secs if self.sees_cores else None
+        return Readings(tasks=tasks, hot_keys=keys, idle_secs=idle_secs)
 
     @property
     def reversals(self) -> int:

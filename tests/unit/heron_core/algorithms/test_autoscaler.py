@@ -128,6 +128,25 @@ def test_a_machine_without_free_cores_is_not_filled_with_instances() -> None:
     assert any("more do not help" in each.why for each in made.findings)
 
 
+@pytest.mark.parametrize("sees_cores", [True, False])
+def test_a_machine_whose_cores_are_all_busy_gets_no_more_instances_at_all(
+    sees_cores: bool,
+) -> None:
+    made = fluid(3_000, cores=2.0, sees_cores=sees_cores)
+    made.instances |= {"split": 2, "count": 4}  # chosen by hand
+    made.run(600)
+    if sees_cores:
+        assert made.decisions == []
+        assert "0% of the machine's cores is idle" in made.findings[0].why
+    else:
+        assert len(made.decisions) == 1
+    # With cores for it the same load is met.
+    other = fluid(3_000, cores=16.0, sees_cores=sees_cores)
+    other.run(600)
+    assert other.unmet == 0
+    assert len(other.decisions) <= 3
+
+
 def test_a_change_that_is_refused_begins_a_cooldown_that_doubles() -> None:
     made = fluid(3_000, refuses=lambda decision: "no room")
     made.run(1_500)

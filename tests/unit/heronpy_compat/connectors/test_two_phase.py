@@ -268,6 +268,16 @@ def test_lines_are_texts_or_objects(tmp_path: Path) -> None:
     assert path.read_text() == '{"id": 1, "text": "two\\nlines"}\n'
 
 
+def test_its_state_is_known_to_be_undividable_before_the_first_checkpoint(tmp_path: Path) -> None:
+    config = {
+        "file.folder": str(tmp_path),
+        "file.format": "text",
+        "topology.reliability.mode": "EFFECTIVELY_ONCE",
+    }
+    with ComponentTester(FileSink, inputs={"rows": ["text"]}, config=config) as sink:
+        assert sink.component._two_phase_state.is_fixed
+
+
 def test_a_batch_of_lines_replaces_itself(tmp_path: Path) -> None:
     """On an engine that repeats batches."""
     for _ in range(2):
