@@ -151,7 +151,8 @@ def test_nothing_outside_of_the_log_folder_is_read(asked: Asked, path: str) -> N
 def test_no_answer_has_a_secret(asked: Asked) -> None:
     """Passwords of a component's config, of URLs and of the topology's own, on every route."""
     fixed = {
-        "topology_id": "words", "wait_secs": "0", "host_port": "there-2", "component": "count"
+        "topology_id": "words", "wait_secs": "0", "host_port": "there-2", "component": "count",
+        "minutes": "1",
     }  # fmt: skip
     query = urlencode(
         {
