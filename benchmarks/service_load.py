@@ -10,6 +10,7 @@ real ones are. What sockets cost is not in it.
 import argparse
 import asyncio
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -32,8 +33,8 @@ LOOK_SECS = 10
 REQUESTS = 5
 """Of each route, after a first one."""
 HOST = "http://127.0.0.1:8889"
-SLOW = "jstack"
-"""A route that starts another program, which is not ours."""
+NOT_OURS = re.compile("jstack|/profiling/")
+"""Routes that start another program."""
 
 
 class SimulatedCollector:
@@ -76,7 +77,7 @@ def questions(
         "query": "SUM(TS(count,*,__execute-count))", "path": ".",
     }  # fmt: skip
     for path, methods in paths.items():
-        if "get" not in methods or SLOW in path:
+        if "get" not in methods or NOT_OURS.search(path):
             continue
         wanted = {each["name"] for each in methods["get"].get("parameters", ())}
         given = {} if path == "/metrics" else {k: v for k, v in query.items() if k in wanted}

@@ -1,11 +1,13 @@
 """CPU of `heronpy ui` for each answer and each page, with 50 topologies, five of them real.
 
-    python -m benchmarks.service_pages [--topologies N] [--real N]
+    python -m benchmarks.service_pages [--topologies N] [--real N] [--page PATH …]
 
 The service is a process of its own, and its CPU is read from /proc before and after: what it does
 besides, as asking masters, is in it. The other topologies are simulated masters behind sockets.
-Pages are opened in Chromium, whose own CPU does not count. At the end the service is killed with
-SIGKILL, and the real topologies have to go on: same processes, more tuples, not a line in a log.
+Pages are opened in Chromium, whose own CPU does not count; one is drawn when its text and the data
+of its pictures are there. At the end the service is killed with SIGKILL, and the real topologies
+have to go on: same processes, more tuples, not a line in a log. Whatever ends this process, the
+kernel ends all that it has started.
 """
 
 import argparse
@@ -19,7 +21,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx
@@ -34,11 +38,19 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.user_folder import Home
 
+HERONPY = """
+import runpy, sys
+from heron_io.processes import die_with_parent
+die_with_parent(int(sys.argv.pop(1)))
+runpy.run_module("heron_cli", run_name="__main__", alter_sys=True)
+"""
+"""The command, which the kernel kills when its parent ends. This process has threads, so Popen must
+not run Python between fork and exec."""
 TOPOLOGY = Path(__file__).parent / "topologies" / "paced.py"
 REQUESTS = 10
 """Of each route, after a first one: the kernel tells CPU in hundredths of a second."""
 OPENINGS = 3
-"""Of each page."""
+"""Of each page, after a first one; the median counts."""
 OPEN_SECS = 5.0
 """So long a page is left open to see what it costs a second."""
 IDLE_SECS = 10.0
@@ -52,6 +64,13 @@ PAGES = {
     "/logs": " lines", "/profile": "Flame graph",
 }  # fmt: skip
 """The end of an address -> what is there when the page is drawn."""
+DRAWN = """text => {
+    const content = document.querySelector("#content");
+    const charts = [...document.querySelectorAll(".chart, .graph")];
+    return content && content.innerText.includes(text)
+        && charts.every(each => (getElement(each).options.series || []).length);
+}"""
+"""Whether a page is drawn: the text is there, and every picture has its data."""
 
 
 def until(found: Callable[[], Any], what: str) -> Any:
@@ -64,17 +83,22 @@ def until(found: Callable[[], Any], what: str) -> Any:
     raise BenchmarkError(f"not within {DEADLINE_SECS:.0f} s: {what}")
 
 
-def heronpy(*arguments: str) -> subprocess.Popen[str]:
-    """The command, with what it prints."""
-    command = [sys.executable, "-m", "heron_cli", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+def heronpy(*arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    """The command; it ends with this process, also if that is killed."""
+    return subprocess.Popen(
+        [sys.executable, "-c", HERONPY, str(os.getpid()), *arguments],
+        stdout=stdout,
+        stderr=None if stdout == subprocess.PIPE else subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
 
 
 class Service:
     """`heronpy ui`, as a process whose CPU is read."""
 
     def __init__(self) -> None:
-        self._popen = heronpy("ui", "--port", "0")
+        self._popen = heronpy("ui", "--port", "0", stdout=subprocess.PIPE)
         self.process = psutil.Process(self._popen.pid)
         assert self._popen.stdout is not None
         line = self._popen.stdout.readline()
@@ -100,16 +124,16 @@ class Service:
 
 @contextmanager
 def topologies(store: StateStore, simulated: int, real: list[str]) -> Iterator[None]:
-    """They run until the end."""
+    """They run until the end; real ones in the foreground, where they end with their command."""
     masters = [SimulatedMaster(f"topology-{number}") for number in range(simulated)]
     sockets = MasterSockets(masters, store)
+    runs = [heronpy("run", str(TOPOLOGY), "-N", name) for name in real]
     try:
-        for each in [heronpy("submit", str(TOPOLOGY), "-N", name) for name in real]:
-            if each.wait():
-                raise BenchmarkError("a topology could not be submitted")
         yield
     finally:
-        for each in [heronpy("kill", name, "--wait", "0") for name in real]:
+        for each in runs:
+            each.terminate()
+        for each in runs:
             each.wait()
         sockets.close()
 
@@ -127,11 +151,20 @@ def request_costs(service: Service, name: str) -> Iterator[tuple[str, float]]:
             yield f"{url} ({answer.status_code}, {len(answer.content):,} bytes)", cpu_ms
 
 
-def page_costs(
-    service: Service, name: str, folder: str
-) -> Iterator[tuple[str, float, float, float]]:
-    """Page -> CPU ms of the service until it is drawn, the seconds until then, and CPU ms a second
-    while it is open."""
+@dataclass(frozen=True, slots=True)
+class PageCost:
+    """What the service needs for a page."""
+
+    path: str
+    drawn_ms: float
+    """CPU from the request until it is drawn: median of OPENINGS."""
+    drawn_secs: float
+    open_ms: float
+    """CPU a second while it is open."""
+
+
+def page_costs(service: Service, name: str, folder: str, paths: list[str]) -> Iterator[PageCost]:
+    """Of each of these pages, in Chromium."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, CHROMIUM)), None)
@@ -141,23 +174,24 @@ def page_costs(
         context = playwright.chromium.launch_persistent_context(
             folder, executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
-        for path, text in PAGES.items():
+        for path in paths:
             address = service.address + (path if path == "/" else f"/ui/topology/{name}{path}")
-            costs, waited = [], 0.0
-            for _ in range(OPENINGS + 1):
+            found = []
+            for number in range(OPENINGS + 1):
                 page = context.new_page()
                 before, began = service.cpu_secs(), time.monotonic()
                 page.goto(address)
-                page.locator("#content", has_text=text).wait_for(timeout=60_000)
-                costs.append((service.cpu_secs() - before) * 1000)
-                waited = time.monotonic() - began
-                if len(costs) <= OPENINGS:
+                page.wait_for_function(DRAWN, arg=PAGES[path], timeout=60_000)
+                used = (service.cpu_secs() - before) * 1000
+                found += [(used, time.monotonic() - began)] if number else []
+                if number < OPENINGS:
                     page.close()
             before = service.cpu_secs()
             page.wait_for_timeout(OPEN_SECS * 1000)
             per_sec = (service.cpu_secs() - before) * 1000 / OPEN_SECS
             page.close()
-            yield path or "/ui/topology/NAME", sum(costs[1:]) / OPENINGS, waited, per_sec
+            drawn_ms, drawn_secs = map(median, zip(*found, strict=True))
+            yield PageCost(path or "/ui/topology/NAME", drawn_ms, drawn_secs, per_sec)
         context.close()
 
 
@@ -167,7 +201,7 @@ def noticed(store: StateStore, name: str) -> tuple[int, set[int | None], int]:
         stats = client.stats(EVERY_COMPONENT)
     executed = sum(each.executed for each in stats.components.values() if each.type == "bolt")
     logs = Path(Home.of_user().path, "topologies", name, "logs")
-    size = sum(each.stat().st_size for each in logs.iterdir())
+    size = sum(each.stat().st_size for each in logs.glob("*.log"))
     return executed, {each.pid for each in stats.instances or ()}, size
 
 
@@ -183,8 +217,10 @@ def check_kill(service: Service, store: StateStore, real: list[str]) -> None:
     print(f"the service was killed: {len(real)} topologies go on, same processes, no new log line")
 
 
-def measure(service: Service, names: list[str], real: list[str], folder: str) -> None:
-    """Print what the service costs."""
+def measure(
+    service: Service, names: list[str], real: list[str], folder: str, paths: list[str]
+) -> None:
+    """Print what the service costs; if only some pages are wanted, nothing of routes."""
     with httpx.Client(base_url=service.address, timeout=60.0) as client:
         until(
             lambda: (
@@ -193,20 +229,27 @@ def measure(service: Service, names: list[str], real: list[str], folder: str) ->
             ),
             "every topology has numbers",
         )
+    slow = [] if paths else measure_routes(service, names[0])
+    for each in page_costs(service, real[0] if real else names[0], folder, paths or list(PAGES)):
+        print(
+            f"{each.drawn_ms:8.1f} ms  page {each.path}, drawn in {each.drawn_secs:.1f} s, "
+            f"then {each.open_ms:.1f} ms a second",
+            flush=True,
+        )
+        slow += [each.path] if each.drawn_ms > LIMIT_MS else []
+    print(f"{service.megabytes():.0f} MiB; above {LIMIT_MS:.0f} ms: {', '.join(slow) or 'none'}")
+
+
+def measure_routes(service: Service, name: str) -> list[str]:
+    """Print what it costs while nobody asks, and each answer; those that are too slow."""
     before = service.cpu_secs()
     time.sleep(IDLE_SECS)
     share = (service.cpu_secs() - before) / IDLE_SECS
     print(f"nobody asks: {share:.1%} of a core, {service.megabytes():.0f} MiB", flush=True)
-    slow = []
-    for path, cpu_ms in sorted(request_costs(service, names[0]), key=lambda each: -each[1]):
+    found = sorted(request_costs(service, name), key=lambda each: -each[1])
+    for path, cpu_ms in found:
         print(f"{cpu_ms:8.1f} ms  {path}", flush=True)
-        slow += [path] if cpu_ms > LIMIT_MS else []
-    for path, cpu_ms, secs, per_sec in page_costs(service, real[0] if real else names[0], folder):
-        print(
-            f"{cpu_ms:8.1f} ms  page {path}, drawn in {secs:.1f} s, then {per_sec:.1f} ms a second"
-        )
-        slow += [path] if cpu_ms > LIMIT_MS else []
-    print(f"{service.megabytes():.0f} MiB; above {LIMIT_MS:.0f} ms: {', '.join(slow) or 'none'}")
+    return [path for path, cpu_ms in found if cpu_ms > LIMIT_MS]
 
 
 def main() -> None:
@@ -214,7 +257,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topologies", type=int, default=50)
     parser.add_argument("--real", type=int, default=5)
+    parser.add_argument("--page", action="append", default=[], choices=list(PAGES))
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     real = [f"real-{number}" for number in range(given.real)]
     simulated = given.topologies - given.real
     with tempfile.TemporaryDirectory() as folder:
@@ -226,7 +271,7 @@ def main() -> None:
             service = Service()
             try:
                 names = [f"topology-{number}" for number in range(simulated)] + real
-                measure(service, names, real, os.path.join(folder, "browser"))
+                measure(service, names, real, os.path.join(folder, "browser"), given.page)
                 check_kill(service, store, real)
             finally:
                 if service.process.is_running():

@@ -20,7 +20,7 @@ from typing import Any
 from heron_core.plans import physical_from_json
 from heron_core.state_tree import execution_path, physical_path
 from heron_core.topology import TopologySpec
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import Connected, ControlReceived, SendControl
@@ -78,7 +78,7 @@ class SimulatedControlPlane:
         self.topology, self.packing = topology, pack(topology)
         self.now = 1000.0
         self.meter = Meter()
-        self._encoders: dict[int, messages.Encoder] = defaultdict(messages.Encoder)
+        self._encoders: dict[int, message_codec.Encoder] = defaultdict(message_codec.Encoder)
         """Of the master (0), and of each container's stream manager."""
         self._store = FileStore(str(folder))
         self._numbers = itertools.count(1)
@@ -180,7 +180,7 @@ class SimulatedControlPlane:
     def _to_instance(self, task: int, event: Any) -> None:
         with self.meter.of(INSTANCES):
             said = [
-                messages.encode(each.message)
+                message_codec.encode(each.message)
                 for each in self.instances[task].handle(event, self.now)
                 if isinstance(each, SendControl)
             ]
@@ -189,7 +189,7 @@ class SimulatedControlPlane:
         for data in said:
             self.meter.sent("from instances", data)
             with self.meter.of(MANAGERS):
-                message = messages.decode(data)
+                message = message_codec.decode(data)
             incarnation = core.identity.incarnation
             event = manager_events.FromInstanceControl(task, incarnation, message)
             self._to_manager(container, event)
@@ -199,14 +199,14 @@ class SimulatedControlPlane:
         with self.meter.of(MANAGERS):
             for each in self.managers[container].handle(event, self.now):
                 if isinstance(each, manager_events.ToMaster):
-                    to_master.append(messages.encode(each.message))
+                    to_master.append(message_codec.encode(each.message))
                 elif isinstance(each, manager_events.ToLocalControl):
                     data = self._encoders[container].encode(each.message)
                     to_instances.append((each, data))
         for data in to_master:
             self.meter.sent("to the master", data)
             with self.meter.of(MASTER):
-                message = messages.decode(data)
+                message = message_codec.decode(data)
             self._to_master(master_events.Received(self._connections[container], message))
         for each, data in to_instances:
             self.meter.sent("to instances", data)
@@ -232,5 +232,5 @@ class SimulatedControlPlane:
                 continue  # a command, or a process that is gone
             self.meter.sent("from the master", data)
             with self.meter.of(MANAGERS):
-                message = messages.decode(data)
+                message = message_codec.decode(data)
             self._to_manager(container, manager_events.FromMaster(message))

@@ -33,7 +33,7 @@ from heron_core.topology import (
     TopologySpec,
     topology_to_json,
 )
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.snapshot import Nodes, TopologySnapshot, snapshot_of
@@ -165,7 +165,7 @@ class MasterSockets:
             for socket, _ in self._poller.poll(POLL_MS):
                 who, _question = socket.recv_multipart()
                 numbers = self._masters[socket].numbers(time.monotonic() - began)
-                socket.send_multipart([who, messages.encode(messages.Reply(True, numbers))])
+                socket.send_multipart([who, message_codec.encode(messages.Reply(True, numbers))])
         self._context.destroy(linger=0)
 
     def close(self) -> None:

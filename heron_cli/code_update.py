@@ -1,24 +1,22 @@
-"""New code for a topology that runs: from the command line to the plan that it then runs by."""
+"""New code for a topology that runs: from the command line to what is asked for."""
 
 import os
 import socket
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from heron_cli.configure import ORIGINAL_NAME, config_layer
 from heron_cli.loading import load_in_child
 from heron_cli.options.source import SourceOptions
 from heron_cli.resolve_source import resolve
 from heron_cli.running_topology import RunningTopology
-from heron_core.code_change import CodeChange, changed_code
 from heron_core.errors import TopologyError, UsageError
-from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
 from scheduler.backends.registry import LOCAL
+from scheduler.later_updates import code_wanted
 from scheduler.packaging.relocation import relocated
 from scheduler.packaging.stored_code import StoredCode, packed_code, relocations
-from scheduler.packing.code_packing import pack_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +26,17 @@ class CodeOptions:
     file: str | None
     allow_non_restored: bool
 
-    def check(self, others: Mapping[str, object]) -> None:
-        """UsageError if it does not go together with the `others`, by the names of the options."""
+    def check(self) -> None:
+        """UsageError if they make no sense together."""
         if self.file is None and self.allow_non_restored:
             raise UsageError("--allow-non-restored has a meaning only with --code")
-        given = [name for name, value in others.items() if value]
-        if self.file is not None and given:
-            raise UsageError(f"--code and {given[0]} are two updates: give one after the other")
 
 
-def code_change(
-    topology: RunningTopology, spec: TopologySpec, current: PackingPlan, options: CodeOptions
-) -> tuple[CodeChange, tuple[StoredCode, ...]]:
-    """What the new code means for a running topology, which is `spec` and runs by `current`, and
-    the archives of it that the containers need; HeronError saying what cannot be. Nothing that runs
-    has been touched."""
+def wanted_code(
+    topology: RunningTopology, spec: TopologySpec, options: CodeOptions
+) -> tuple[dict[str, Any], tuple[StoredCode, ...]]:
+    """The new code of a running topology, which is `spec`, as a request has it, and the archives of
+    it that the containers need; HeronError if it cannot run. Nothing that runs has been touched."""
     assert options.file is not None
     loaded, archives = _loaded(options.file, spec), tuple[StoredCode, ...]()
     if not _is_here(topology):
@@ -51,13 +45,7 @@ def code_change(
     as_it_runs = replace(loaded, config=spec.config)
     check(as_it_runs)
     check_native(as_it_runs)
-    instances = {name: len(tasks) for name, tasks in current.tasks_of.items()}
-    return changed_code(spec, loaded, instances, options.allow_non_restored), archives
-
-
-def plan_of(current: PackingPlan, change: CodeChange) -> PackingPlan:
-    """The plan by which the changed code runs."""
-    return pack_code(current, change)
+    return code_wanted(loaded, options.allow_non_restored), archives
 
 
 def _is_here(topology: RunningTopology) -> bool:
@@ -76,7 +64,13 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
         raise UsageError(f"--code {file}: there is no such file")
     own_name = str(running.config.get(ORIGINAL_NAME, running.name))
     source = resolve(SourceOptions(file, None, None, None))
-    request = replace(source.request, options=running.config, is_to_run=True, runs_here=True)
+    request = replace(
+        source.request,
+        likely_name=own_name,
+        options=running.config,
+        is_to_run=True,
+        runs_here=True,
+    )
     loaded = load_in_child(request).result()
     name = source.name or loaded.name
     if name not in (own_name, running.name):

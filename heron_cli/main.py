@@ -129,11 +129,10 @@ class LazyGroup(click.Group):
 def _print_version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
     if not is_asked or context.resilient_parsing:
         return
-    from importlib.metadata import version
-
     from heron_core.native import HOT_PATH
+    from heron_core.version import VERSION
 
-    click.echo(f"heronpy {version('heronpy-topologies')} (hot path: {HOT_PATH})")
+    click.echo(f"heronpy {VERSION} (hot path: {HOT_PATH})")
     context.exit()
 
 

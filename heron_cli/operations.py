@@ -18,6 +18,7 @@ from heron_core.state_tree import scheduler_path, topology_path
 from heron_io.polling import POLL_SECS, wait_until
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import SelfRunning
+from scheduler.container.engines import Choice
 from scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
 from scheduler.operations import Requests
 from scheduler.registration import forget, is_alive
@@ -77,6 +78,20 @@ def _followed(
         _check_alive(topology)
         time.sleep(POLL_SECS)
     return operation
+
+
+def ask_to_wait(topology: RunningTopology, kind: Kind, arguments: Mapping[str, Any]) -> None:
+    """Leave a request that waits for its time; HeronError if nobody takes it up."""
+    requests = Requests(topology.store, topology.name)
+    number = requests.ask(kind, arguments)
+
+    def is_taken_up() -> bool:
+        _check_alive(topology)
+        operation = requests.get(number)
+        return operation is None or operation.state is not State.PENDING
+
+    if not wait_until(is_taken_up, TAKEN_UP_SECS):
+        raise not_taken_up(topology, kind)
 
 
 def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "") -> None:
@@ -174,6 +189,14 @@ class ClusterContainers:
     def end(self, reason: str) -> None:
         """All of them."""
         self.cluster.end(self.name)
+
+    def choose(self, container: int, choice: Choice) -> Choice:
+        """A cluster's containers run by what was sent there with the topology."""
+        raise HeronError(f"container {container} of {self.name} has no engine of its own")
+
+    def stop(self, container: int) -> None:
+        """As the back end restarts it."""
+        self.cluster.restart(self.name, container)
 
 
 def _check_alive(topology: RunningTopology) -> None:

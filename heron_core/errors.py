@@ -35,6 +35,10 @@ class ProtocolError(HeronError):
     """A peer sent something that is not of our protocol: its fault, never ours to die of."""
 
 
+class OtherProtocol(ProtocolError):
+    """A process of an engine that this one does not understand: names both, and the cure."""
+
+
 class StateStoreError(HeronError):
     """The state store cannot be reached or refuses what was asked."""
 

@@ -21,6 +21,8 @@ class Kind(StrEnum):
     ACTIVATE = "activate"
     DEACTIVATE = "deactivate"
     CHECKPOINT = "checkpoint"
+    UPGRADE = "upgrade"
+    CANCEL = "cancel"
 
 
 class State(StrEnum):
@@ -45,10 +47,18 @@ EXCLUSIVE: Mapping[Kind, str] = {
     Kind.DEACTIVATE: "state",
     Kind.UPDATE: "update",
     Kind.RESTART: "restart",
+    Kind.UPGRADE: "restart",
     Kind.CHECKPOINT: "checkpoint",
 }
 """Requests with the same word here are carried out one after the other, in the order in which they
 were asked. A kill waits for nothing, not even for another kill, which may have more patience."""
+
+
+CHANGES = frozenset({Kind.UPDATE, Kind.UPGRADE})
+"""Of these one at a time is carried out: a second one is refused."""
+AT, BEGUN = "at", "begun"
+"""An argument: the time, in seconds since 1970, that a request is to wait for; and, in its result,
+that it has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,11 @@ class Operation:
     def is_over(self) -> bool:
         """Whether it is done or has failed."""
         return not NEXT_STATES[self.state]
+
+    @property
+    def waits(self) -> bool:
+        """Whether its time has still to come."""
+        return AT in self.arguments and BEGUN not in self.result and not self.is_over
 
     def running(
         self, progress: str = "", result: Mapping[str, Any] | None = None, note: str = ""

@@ -246,6 +246,8 @@ class RegisteredStats:
     pid: int
     secs: float
     """Since when it is registered."""
+    version: str = ""
+    """Of the engine that its container runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +344,8 @@ class TopologyStats:
     """By task id, for the instances that ever were."""
     stream_managers: Mapping[int, StreamManagerStats]
     """By container."""
+    version: str = ""
+    """Of the engine that the topology master runs."""
     master: Mapping[str, int]
     """The master's counters: malformed messages, refused connections, connections that ended."""
     errors: Mapping[int, str]

@@ -80,6 +80,13 @@ def _reader(hint: Any) -> Reader:
     return partial(_read_scalar, (int, float) if hint is float else (hint,))
 
 
+def _with_kinds(read: Reader) -> tuple[Reader, tuple[type, ...]]:
+    """The reader, and the types of values that it takes as they are."""
+    if isinstance(read, partial) and read.func is _read_scalar:
+        return read, read.args[0]
+    return read, ()
+
+
 def _wrong(value: Any, where: str) -> ProtocolError:
     return ProtocolError(f"{where} is {reprlib.repr(value):.100}")
 
@@ -104,7 +111,11 @@ def _read_mapping(with_numbers: bool, read: Reader, value: Any, where: str) -> d
     if not isinstance(value, Mapping):
         raise _wrong(value, where)
     key_of = _number if with_numbers else _text
-    return {key_of(key, where): read(each, f"{where}.{key}") for key, each in value.items()}
+    _, kinds = _with_kinds(read)
+    return {
+        key_of(key, where): each if type(each) in kinds else read(each, f"{where}.{key}")
+        for key, each in value.items()
+    }
 
 
 def _number(key: Any, where: str) -> int:
@@ -126,7 +137,7 @@ def _dataclass_reader(kind: Any) -> Reader:
     hints = get_type_hints(kind)
     fields = dataclasses.fields(kind)
     readers = {
-        _key(each): (each.name, _reader(hints[each.name]))
+        _key(each): (each.name, *_with_kinds(_reader(hints[each.name])))
         for each in fields
         if REST not in each.metadata
     }
@@ -139,9 +150,10 @@ def _dataclass_reader(kind: Any) -> Reader:
         missing = required - value.keys()
         if missing:
             raise ProtocolError(f"{where} has no {min(missing)}")
+        # Most fields are plain values: those need neither a call nor the name of their place.
         arguments = {
-            name: read_field(value[key], f"{where}.{key}")
-            for key, (name, read_field) in readers.items()
+            name: part if type(part := value[key]) in kinds else read_field(part, f"{where}.{key}")
+            for key, (name, read_field, kinds) in readers.items()
             if key in value
         }
         if rest is not None:

@@ -1,13 +1,26 @@
-"""Which version of heronpy this is."""
+"""Which version of heronpy this is, and which protocol its processes speak."""
 
-from importlib.metadata import PackageNotFoundError, version
-
-DISTRIBUTION = "heronpy-topologies"
+VERSION = "0.1.0"
+"""Also of the distribution that is made of this (pyproject.toml)."""
+PROTOCOL = 3
+"""Of everything that processes of a topology send each other. Engines of the same number understand
+each other, whatever their versions; a change of the wire (docs/PROTOCOL.md) is another number."""
 
 
 def version_of_heronpy() -> str:
-    """As it is installed; of a checkout that is not, nothing is known."""
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return "unknown"
+    """As its code says."""
+    return VERSION
+
+
+def engine_text(version: str, protocol: int) -> str:
+    """An engine, for people."""
+    return f"heronpy {version} (protocol {protocol})"
+
+
+def other_engine(who: str, version: str, protocol: int) -> str:
+    """Why an engine of another protocol is refused, and the cure, in one line."""
+    return (
+        f"{who} runs {engine_text(version, protocol)}, and this is "
+        f"{engine_text(VERSION, PROTOCOL)}; they do not understand each other: "
+        "`heronpy kill --savepoint` by the one, then `heronpy submit --from-savepoint` by the other"
+    )

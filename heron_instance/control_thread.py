@@ -20,7 +20,7 @@ import zmq
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.traces import dated
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
     Connected,
@@ -153,7 +153,7 @@ class ControlThread(threading.Thread):
     def _receive(self, data: bytes) -> None:
         """This thread must not die of a message: nobody would send heartbeats any more."""
         try:
-            message = messages.decode(data)
+            message = message_codec.decode(data)
         except ProtocolError as error:
             log.warning("dropped a message: %s", error)
             return
@@ -170,7 +170,7 @@ class ControlThread(threading.Thread):
             calendar_secs = time.time() - time.monotonic()
             message = replace(message, report=dated(message.report, calendar_secs))
         try:
-            self._socket.send(messages.encode(message), zmq.NOBLOCK)
+            self._socket.send(message_codec.encode(message), zmq.NOBLOCK)
         except zmq.Again:  # no stream manager: the next one will ask who we are
             pass
 

@@ -21,7 +21,7 @@ from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.control_thread import CLOSE_LINGER_MS, ControlThread
@@ -295,7 +295,7 @@ def _tell_of_failure(
     error: BaseException,
 ) -> None:
     """The user's class cannot be loaded or initialised: the topology master is to know why."""
-    control.send(messages.encode(_failure(task, error)))
+    control.send(message_codec.encode(_failure(task, error)))
     control.close(linger=CLOSE_LINGER_MS)
     context.term()
 

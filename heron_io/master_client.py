@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import zmq
 
-from heron_core.errors import HeronError, StateStoreError
+from heron_core.errors import HeronError, OtherProtocol, StateStoreError
 from heron_core.state_tree import keys_path, master_path
-from heron_core.wire import messages
+from heron_core.version import PROTOCOL, other_engine
+from heron_core.wire import message_codec, messages
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import connect_dealer
@@ -58,7 +59,7 @@ class MasterClient:
         deadline = time.monotonic() + wait_secs
         try:
             reply = self._exchange(messages.Command(command, arguments or {}), deadline)
-        except StateStoreError:  # whoever watches a run goes on, as the run does
+        except (StateStoreError, OtherProtocol):  # whoever watches a run goes on, as the run does
             return None
         return dict(reply.data) if reply is not None and reply.ok else None
 
@@ -82,11 +83,11 @@ class MasterClient:
         dealer = self._connected()
         if dealer is None:
             return None
-        dealer.send(messages.encode(command))
+        dealer.send(message_codec.encode(command))
         if not dealer.poll(max(1, int((deadline - time.monotonic()) * 1000))):
             self._disconnect()  # its late answer must not be taken for the next one
             return None
-        reply: messages.Reply = messages.decode(dealer.recv())
+        reply: messages.Reply = message_codec.decode(dealer.recv())
         return reply
 
     def _connected(self) -> "zmq.Socket[bytes] | None":
@@ -94,11 +95,19 @@ class MasterClient:
             found = self._store.get(master_path(self._name))
             if found is None:
                 return None
+            self._check_engine(found)
             keys = self._store.get(keys_path(self._name))
             if keys is None:
                 return None
             self._socket = connect_dealer(self._context, found["address"], 0, Keys.from_json(keys))
         return self._socket
+
+    def _check_engine(self, master: dict[str, Any]) -> None:
+        """OtherProtocol if the master would not understand us."""
+        protocol = master.get("protocol", PROTOCOL)
+        if protocol != PROTOCOL:
+            who = f"the topology master of {self._name}"
+            raise OtherProtocol(other_engine(who, str(master.get("version")), protocol))
 
     def _disconnect(self) -> None:
         if self._socket is not None:

@@ -21,7 +21,7 @@ from heron_core.plans import PackingPlan, TopologyState, initial_state
 from heron_core.state_tree import execution_path, master_path
 from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_io.processes import started_at
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
@@ -183,13 +183,13 @@ def serving(
 
 def _reply(server: CommandServer, router: "zmq.Socket[bytes]", message: list[bytes]) -> None:
     try:
-        command = messages.decode(b"".join(message[1:2]))
+        command = message_codec.decode(b"".join(message[1:2]))
         if not isinstance(command, messages.Command):
             raise ProtocolError(f"a {type(command).__name__} where a command is expected")
     except ProtocolError as error:
         log.warning("a malformed message: %s", error)
         return
-    router.send_multipart([message[0], messages.encode(server.answer(command))])
+    router.send_multipart([message[0], message_codec.encode(server.answer(command))])
 
 
 def _me() -> dict[str, Any]:

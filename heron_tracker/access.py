@@ -6,6 +6,7 @@ On any other address there is TLS, and every request says who sends it: by a tok
 OpenID Connect issuer has signed. A browser sends it as a cookie, which /login sets.
 """
 
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from heron_core.loopback import host_of, is_loopback
 from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, Options
 
 READING = frozenset({"GET", "HEAD"})
+CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
+"""What is read by its method, as Storm has it, and yet does something."""
 WEBSOCKET = "WEBSOCKET"
 """Instead of a method: another site's page can open one, and what it carries is checked later."""
 ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
@@ -30,6 +33,8 @@ LOGIN = "/login"
 LOGIN_AT_ISSUER = "/login/issuer"
 LOGIN_CALLBACK = "/login/callback"
 LOGOUT = "/logout"
+LOGS_IN = "logs_in"
+"""In the state of a request: whether every request has to say who sends it."""
 WITHOUT_LOGIN = frozenset({LOGIN, LOGIN_AT_ISSUER, LOGIN_CALLBACK, LOGOUT, "/health"})
 """Paths that tell nothing of topologies."""
 
@@ -155,7 +160,7 @@ def refusal(
             return Refusal(401, "send the service's token: `Authorization: Bearer TOKEN`")
     elif not is_loopback(host_of(headers.get("host", ""))):
         return Refusal(421, "this service is for this machine: use 127.0.0.1 or localhost")
-    if method in READING:
+    if method in READING and not CHANGING.match(path):
         return None
     if _is_of_another_site(headers):
         return Refusal(403, "another site's page may change nothing here")

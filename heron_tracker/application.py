@@ -18,6 +18,7 @@ from heron_tracker.access import (
     ABOUT_THE_SITE,
     LOGIN,
     LOGIN_AT_ISSUER,
+    LOGS_IN,
     WEBSOCKET,
     Identify,
     Refusal,
@@ -156,7 +157,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        scope.setdefault("state", {})["began"] = began
+        state = scope.setdefault("state", {})
+        state["began"], state[LOGS_IN] = began, needs_login(self._options)
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }

@@ -48,21 +48,28 @@ class Tracker:
     def due(self, now: float) -> list[str]:
         """The topologies to be asked about now, who was due first before the others; each of them
         counts as being asked until `answered`."""
+        pause_secs = self._watched_pause_secs(now)
         late = [
             (each.due, name)
             for name, each in self._tracked.items()
-            if not each.asking and self._due(each, now) <= now
+            if not each.asking and self._due(each, now, pause_secs) <= now
         ]
         names = [name for _, name in sorted(late)]
         for name in names:
             self._tracked[name].asking = True
         return names
 
-    def _due(self, tracked: Tracked, now: float) -> float:
+    def _watched_pause_secs(self, now: float) -> float:
+        """Between two questions about a topology that somebody looks at."""
+        watched = sum(now < each.watched_until for each in self._tracked.values())
+        pause_secs = max(self._options.watched_secs, watched / self._options.watched_per_sec_max)
+        return min(pause_secs, self._options.idle_secs)
+
+    def _due(self, tracked: Tracked, now: float, watched_pause_secs: float) -> float:
         """One that somebody has begun to look at is not left to the slow pace."""
         if now >= tracked.watched_until or tracked.unanswered:
             return tracked.due
-        return min(tracked.due, tracked.due - self._options.idle_secs + self._options.watched_secs)
+        return min(tracked.due, tracked.due - self._options.idle_secs + watched_pause_secs)
 
     def answered(self, snapshot: TopologySnapshot, now: float, at: float) -> None:
         """What was found of a topology at `at`, in seconds since 1970."""

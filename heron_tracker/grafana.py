@@ -121,6 +121,14 @@ PANELS: tuple[Panel, ...] = (
         ((f"sum by (topology,component) (heron_instance_memory_bytes{{{OF_COMPONENT}}})", NAME),),
     ),
     Panel(
+        "Network", "Bps",
+        (
+            (_rate("heron_instance_received_bytes"), f"{NAME} received"),
+            (_rate("heron_instance_sent_bytes"), f"{NAME} sent"),
+        ),
+        description="Between instances and their stream managers.",
+    ),
+    Panel(
         "Processes and containers", "none",
         (
             (f"sum by (topology,component) (heron_instance_restarts{{{OF_COMPONENT}}})",

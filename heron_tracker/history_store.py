@@ -60,6 +60,7 @@ class HistoryStore:
         self._lock = threading.Lock()
         self._recorders: dict[str, Recorder] = {}
         self._rolled: dict[str, int] = {}
+        self._forget_at = 0.0
         try:
             self._database = self._opened(path, bytes_max)
         except sqlite3.Error as error:
@@ -90,7 +91,9 @@ class HistoryStore:
             if points:
                 self._insert(topology, points)
                 self._roll_up(topology, at)
-                self._forget_old(at)
+                if at >= self._forget_at:
+                    self._forget_at = at + MINUTE_SECS
+                    self._forget_old(at)
 
     def _insert(self, topology: str, points: Sequence[Point]) -> None:
         rows = [(topology, x.secs, x.at, x.component, _packed(x.values)) for x in points]

@@ -45,6 +45,9 @@ class Options:
     """0 for any that is free."""
     watched_secs: float = 2.0
     """Between two questions to the master of a topology that somebody looks at."""
+    watched_per_sec_max: float = 10.0
+    """Such questions: with more topologies than twenty on the front page each is asked less often,
+    because a question takes the service two milliseconds of CPU."""
     idle_secs: float = 10.0
     """The same while nobody does: the history has a point every ten seconds."""
     watched_for_secs: float = 30.0

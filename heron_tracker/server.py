@@ -66,6 +66,7 @@ def serve_on(
             ready(address_of(listener, options.certificate is not None))
             run(service, options, listener)
         finally:
+            service.profilers.close()
             collector.stop()
             reader.close()
             history.close()

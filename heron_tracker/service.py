@@ -17,6 +17,7 @@ from heron_tracker.heron_metrics import Wanted, rows_of
 from heron_tracker.history import Point, timelines
 from heron_tracker.history_store import HistoryStore
 from heron_tracker.problems import headline
+from heron_tracker.profiling import Profilers
 from heron_tracker.snapshot import TopologySnapshot
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
@@ -38,6 +39,7 @@ class Service:
     started_at: float = field(default_factory=time.time)
     ask_master: AskMaster | None = None
     """None where no master can be asked anything but its stats."""
+    profilers: Profilers = field(default_factory=Profilers)
 
     def all(
         self,

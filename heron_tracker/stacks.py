@@ -44,17 +44,17 @@ def pid_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str,
 def stack_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str, Any]:
     """Heron's answer to the question for a stack; Unavailable says how to get one."""
     pid = _pid_here(snapshot, instance, "dump")
-    with _one_of_few() as program:
-        return _taken([program, "dump", "--pid", str(pid)], pid, STACK_SECS)
+    with _one_of_few() as path:
+        return _taken([path, "dump", "--pid", str(pid)], pid, STACK_SECS)
 
 
 def folded_stacks(snapshot: TopologySnapshot, instance: InstanceStats, secs: int) -> str:
     """Its stacks over so many seconds, a line for each with the number of samples; Unavailable says
     how to get them."""
     pid = _pid_here(snapshot, instance, "record")
-    with _one_of_few() as program, tempfile.TemporaryDirectory(prefix="heronpy-") as folder:
+    with _one_of_few() as path, tempfile.TemporaryDirectory(prefix="heronpy-") as folder:
         file = os.path.join(folder, "stacks")
-        command = [program, "record", "--pid", str(pid), "--duration", str(secs)]
+        command = [path, "record", "--pid", str(pid), "--duration", str(secs)]
         command += ["--rate", str(SAMPLES_PER_SEC), "--format", "raw", "--output", file]
         _taken(command, pid, secs + STACK_SECS)
         with open(file, encoding="utf-8", errors="replace") as stacks:
@@ -72,16 +72,22 @@ def _pid_here(snapshot: TopologySnapshot, instance: InstanceStats, command: str)
     return pid
 
 
+def program() -> str:
+    """py-spy's path; Unavailable if it is not installed."""
+    found = shutil.which(PY_SPY, path=_search_path())
+    if found is None:
+        raise Unavailable(NOT_INSTALLED)
+    return found
+
+
 @contextmanager
 def _one_of_few() -> Iterator[str]:
     """py-spy's path, while not too many of them run; Unavailable otherwise."""
-    program = shutil.which(PY_SPY, path=_search_path())
-    if program is None:
-        raise Unavailable(NOT_INSTALLED)
+    path = program()
     if not _free.acquire(blocking=False):
         raise Unavailable(f"{STACKS_AT_ONCE} stacks are being taken: try again")
     try:
-        yield program
+        yield path
     finally:
         _free.release()
 

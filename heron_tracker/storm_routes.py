@@ -11,6 +11,7 @@ from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import encoded
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.storm_profiling import profiling_router
 
 PREFIX = "/api/v1"
 TopologyId = Annotated[str, Path(max_length=1000)]
@@ -34,6 +35,7 @@ def storm_router(service: Service) -> APIRouter:
     _add_summaries(router, service)
     _add_topology(router, service)
     _add_actions(router, service)
+    router.include_router(profiling_router(service))
     return router
 
 
@@ -88,15 +90,6 @@ def _add_topology(router: APIRouter, service: Service) -> None:
         """A topology's graph, with the numbers of its components."""
         snapshot = service.with_stats(service.by_id(topology_id))
         return _answer(storm_visualization.graph(snapshot))
-
-    @router.get("/topology/{topology_id}/profiling/dumpjstack/{host_port}", tags=["Storm"])
-    def stack_links(
-        request: Request, topology_id: TopologyId, host_port: Annotated[str, Path(max_length=1000)]
-    ) -> Response:
-        """Links to the Python stacks of a worker's instances."""
-        snapshot = service.with_stats(service.by_id(topology_id))
-        base_url = str(request.base_url)
-        return _answer(storm_visualization.stack_links(snapshot, host_port, base_url))
 
 
 def _add_actions(router: APIRouter, service: Service) -> None:

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from heron_core.stats import ComponentStats
 from heron_core.topology import ComponentSpec, InputSpec
-from heron_tracker.envelope import BadRequest, NotFound
+from heron_tracker.profiling import worker_of
 from heron_tracker.snapshot import TopologySnapshot
 from heron_tracker.storm_views import container_secs, readers
 
@@ -94,18 +94,9 @@ def _input(given: InputSpec) -> Json:
 def stack_links(snapshot: TopologySnapshot, host_port: str, base_url: str) -> Json:
     """Where the stacks of a worker's instances are; the worker is HOST-CONTAINER or HOST:…, as the
     executors of a component tell it."""
-    host, _, number = host_port.replace(":", "-").rpartition("-")
-    if not number.isdecimal() or not host:
-        raise BadRequest(f"{host_port!r:.200} is no HOST-PORT; a port is the number of a container")
-    rows = [
-        each
-        for each in snapshot.instances
-        if str(each.container) == number and snapshot.host_of(each.container) == host
-    ]
-    if not rows:
-        raise NotFound(f"{snapshot.name} has no instances in container {number} on {host!r:.200}")
+    worker, rows = worker_of(snapshot, host_port)
     links = [stack_link(snapshot, each.instance, base_url) for each in rows]
-    return {"id": f"{host}:{number}", "status": "ok", "links": links}
+    return {"id": worker.id, "status": "ok", "links": links}
 
 
 def stack_link(snapshot: TopologySnapshot, instance: str, base_url: str) -> str:

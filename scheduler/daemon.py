@@ -120,7 +120,7 @@ def _jobs(submission: Submission, backend: Supervised, sockets: str) -> list[Pro
     are_children = backend.kind == LocalBackend.kind
     back_secs = READY_SECS if are_children else BACK_SECS
     announced = Announcement.of(submission, _own_node(backend, sockets))
-    runner = runner_job(submission, announced, are_children, back_secs)
+    runner = runner_job(submission, announced, are_children, back_secs, sockets)
     return [*backend.jobs(submission, sockets), runner]
 
 

@@ -11,14 +11,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
-from heron_core.operations import EXCLUSIVE, Kind, Operation, State
+from heron_core.operations import CHANGES, EXCLUSIVE, Kind, Operation, State
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
 from heron_core.topology import TopologySpec
@@ -32,7 +32,10 @@ from heron_io.processes import (
 )
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from scheduler.container.engines import Choice, Engines
+from scheduler.container.own_process import pid_of
 from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.operation_kinds import OperationKinds
 from scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
 from scheduler.operations import Requests, is_under_way, update_under_way
 from scheduler.own_nodes import Announcement, NameTaken, OwnNodes
@@ -65,6 +68,20 @@ class ChildContainers:
     are_children: bool
     """Whether all containers are the scheduler's children; else only the topology master's is."""
     back_secs: float
+    sockets: str
+
+    def choose(self, container: int, choice: Choice) -> Choice:
+        """In a file that the container looks at when it starts."""
+        engines = Engines(self.sockets)
+        before = engines.of(container)
+        engines.choose(container, choice)
+        return before
+
+    def stop(self, container: int) -> None:
+        """SIGTERM to the scheduler's child; if it has none now, the next one comes by itself."""
+        executor = pid_of(self.sockets, container)
+        if executor is not None and parent_of(executor) == self.scheduler:
+            signal_process(executor, signal.SIGTERM)
 
     def restart(self, container: int, service: Service) -> None:
         """SIGTERM to the executor above the service, which is the scheduler's child; a container
@@ -104,9 +121,9 @@ class ChildContainers:
 class OperationRunner:
     """Advances every request by one step each time."""
 
-    def __init__(self, requests: Requests, steps: OperationSteps) -> None:
+    def __init__(self, requests: Requests, kinds: OperationKinds) -> None:
         self._requests = requests
-        self._steps = steps
+        self._kinds = kinds
         self._under_way: dict[int, Steps] = {}
         self._over: list[int] = []
         """The requests that are over, oldest first, which are not looked at again."""
@@ -119,6 +136,8 @@ class OperationRunner:
             for number, request in self._requests.all(without=set(self._over)).items():
                 if request.is_over:
                     self._over.append(number)
+                elif request.kind is Kind.CANCEL and (found := self._cancellable()):
+                    self._cancel(number, request, found)
                 elif self._may_go_on(request, busy):
                     self._advance(number, request)
             while len(self._over) > HISTORY_MAX:
@@ -131,7 +150,7 @@ class OperationRunner:
     def _may_go_on(request: Operation, busy: set[str]) -> bool:
         """Whether no earlier request is in its way."""
         word = EXCLUSIVE.get(request.kind)
-        if word is None or request.kind is Kind.UPDATE:
+        if word is None or request.kind is Kind.UPDATE or request.waits:
             return True
         free = word not in busy
         busy.add(word)
@@ -152,16 +171,28 @@ class OperationRunner:
             log.exception("%s %d", request.kind, number)
             self._finish(number, request.failed(f"the request makes no sense: {error!r}"))
 
+    def _cancellable(self) -> dict[int, Operation]:
+        requests = self._requests.all(without=set(self._over))
+        return {number: each for number, each in requests.items() if each.waits}
+
+    def _cancel(self, number: int, request: Operation, found: Mapping[int, Operation]) -> None:
+        for other, each in found.items():
+            # One that is PENDING may have been asked in this moment.
+            self._finish(other, each.failed(f"cancelled by {request.requester}"))
+        kinds = [str(each.kind) for each in found.values()]
+        self._finish(number, request.running().done({"cancelled": kinds}))
+
     def _begin(self, number: int, request: Operation) -> Operation:
         """It runs from now on; HeronError if it cannot."""
         log.info("%s, asked by %s", request.kind, request.requester)
-        if request.kind is Kind.UPDATE and request.state is State.PENDING:
+        is_new = request.state is State.PENDING and not request.waits
+        if request.kind in CHANGES and is_new:
             others = self._requests.all(without={number, *self._over})
-            if is_under_way({x: each for x, each in others.items() if x < number}, Kind.UPDATE):
-                raise update_under_way(self._steps.name)
+            if is_under_way({x: each for x, each in others.items() if x < number}, CHANGES):
+                raise update_under_way(self._kinds.steps.name)
         request = request.running()
         self._requests.save(number, request)
-        self._under_way[number] = self._steps.of(request)
+        self._under_way[number] = self._kinds.of(number, request)
         return request
 
     def _save_progress(self, number: int, request: Operation, progress: Progress) -> None:
@@ -179,7 +210,11 @@ class OperationRunner:
 
 
 def runner_job(
-    submission: Submission, announced: Announcement, are_children: bool, back_secs: float
+    submission: Submission,
+    announced: Announcement,
+    are_children: bool,
+    back_secs: float,
+    sockets: str,
 ) -> ProcessSpec:
     """The runner as a job of the scheduler, which is to call this itself."""
     scheduler, name = os.getpid(), submission.topology.name
@@ -191,10 +226,12 @@ def runner_job(
         start_heartbeat_thread(link)
         try:
             with _opened(store_url) as store, MasterClient(store, name) as client:
-                containers = ChildContainers(store, name, scheduler, are_children, back_secs)
-                steps = OperationSteps(store, name, client, containers)
+                containers = ChildContainers(
+                    store, name, scheduler, are_children, back_secs, sockets
+                )
                 requests = Requests(store, name)
-                runner = OperationRunner(requests, steps)
+                steps = OperationSteps(store, name, client, containers)
+                runner = OperationRunner(requests, OperationKinds(steps, requests))
                 scale = _autoscaling(submission.topology, store, client, requests, are_children)
                 _serve(runner, OwnNodes(store, announced), scale)
         except (Killed, NameTaken) as killed:

@@ -34,6 +34,7 @@ from heron_core.topology import topology_from_json
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.protocol import StateStore
+from scheduler.container.engines import Choice
 from scheduler.container_sizes import check_fits
 from scheduler.savepoints import Taking, check_is_free, store_url
 
@@ -111,6 +112,13 @@ class Containers(Protocol):
     def end(self, reason: str) -> None:
         """End all containers."""
 
+    def choose(self, container: int, choice: Choice) -> Choice:
+        """By which engine a container runs from its next start on; what was chosen before.
+        HeronError if it has none of its own."""
+
+    def stop(self, container: int) -> None:
+        """Have a container end in order, whether anybody serves it or not; it comes back."""
+
 
 @dataclass(frozen=True, slots=True)
 class OperationSteps:
@@ -121,21 +129,6 @@ class OperationSteps:
     client: MasterClient
     containers: Containers
     clock: Callable[[], float] = time.monotonic
-
-    def of(self, request: Operation) -> Steps:
-        """The steps of a request."""
-        match request.kind:
-            case Kind.KILL:
-                return self.kill_with_savepoint(request)
-            case Kind.RESTART:
-                done = request.result.get("restarted", ())
-                return self.restart(request.arguments["containers"], done)
-            case Kind.UPDATE:
-                return self.update(packing_from_json(request.arguments["packing"]))
-            case Kind.ACTIVATE | Kind.DEACTIVATE:
-                return self.change_state(request.kind)
-            case Kind.CHECKPOINT:
-                return self.checkpoint()
 
     # --- activate and deactivate ----------------------------------------------------------------
 
@@ -237,7 +230,7 @@ class OperationSteps:
 
     def _make_room(self, target: PackingPlan) -> Generator[Progress, None, None]:
         """Before anything of the topology changes: the containers that run become large enough."""
-        if self._stored_plan() == target:
+        if self.stored_plan() == target:
             return  # the update is under way, so there was room
         check_fits(self.name, self.store.get(scheduler_path(self.name)), target)
         self.containers.make_room(target)
@@ -262,7 +255,7 @@ class OperationSteps:
         """Hand the plan to the master, which numbers its updates. None if it has the plan already:
         from one of us that died, or a master that died with its answer has stored it."""
         late_at = self.clock() + SILENT_SECS
-        while self._stored_plan() != target:
+        while self.stored_plan() != target:
             try:
                 answer = self.client.ask("update", {"packing": packing_to_json(target)})
                 return int(answer["number"])
@@ -303,11 +296,16 @@ class OperationSteps:
             yield Progress()
         return {}
 
+    def running_containers(self) -> list[int]:
+        """All but the topology master's."""
+        return [each.id for each in self._running_plan().containers]
+
     def _running_plan(self) -> PackingPlan:
         physical = self.store.get(physical_path(self.name))
-        return self._stored_plan() if physical is None else physical_from_json(physical).packing
+        return self.stored_plan() if physical is None else physical_from_json(physical).packing
 
-    def _stored_plan(self) -> PackingPlan:
+    def stored_plan(self) -> PackingPlan:
+        """The packing plan that is to be."""
         packing = self.store.get(packing_path(self.name))
         if packing is None:
             raise HeronError(f"{self.name} is still starting, or has just ended")
@@ -320,14 +318,15 @@ class OperationSteps:
         all is there again."""
         restarted = list(done)
         for container in [each for each in containers if each not in restarted]:
-            before = yield from self._served(container)
+            before = yield from self.served(container)
             self.containers.restart(container, before)
             yield from self.back(container, before)
             restarted.append(container)
             yield Progress(result={"restarted": list(restarted)})
         return {}
 
-    def _served(self, container: int) -> Generator[Progress, None, Service]:
+    def served(self, container: int) -> Generator[Progress, None, Service]:
+        """Who serves the container, as soon as somebody does."""
         late_at = self.clock() + self.containers.back_secs
         while (service := self.service(container)) is None:
             if self.clock() > late_at:

@@ -13,6 +13,8 @@ from typing import Any
 
 from heron_core.errors import HeronError, NameInUse, ProtocolError
 from heron_core.operations import (
+    AT,
+    CHANGES,
     Kind,
     Operation,
     Requester,
@@ -36,7 +38,7 @@ class Requests:
     def ask(self, kind: Kind, arguments: Mapping[str, Any]) -> int:
         """Leave a request; returns its number. HeronError if it cannot begin now."""
         known = self.all()
-        if kind is Kind.UPDATE and is_under_way(known, Kind.UPDATE):
+        if kind in CHANGES and AT not in arguments and is_under_way(known, CHANGES):
             raise update_under_way(self._name)
         number = max(known, default=0) + 1
         request = Operation(kind, arguments, _requester(), time.strftime("%Y-%m-%dT%H:%M:%S%z"))
@@ -91,9 +93,11 @@ class Requests:
             self._store.delete(f"{operations_path(self._name)}/{child}")
 
 
-def is_under_way(requests: Mapping[int, Operation], kind: Kind) -> bool:
-    """Whether a request of this kind is not over."""
-    return any(each.kind is kind and not each.is_over for each in requests.values())
+def is_under_way(requests: Mapping[int, Operation], kinds: Set[Kind]) -> bool:
+    """Whether a request of these kinds is not over; one that waits for its time is not begun."""
+    return any(
+        each.kind in kinds and not each.is_over and not each.waits for each in requests.values()
+    )
 
 
 def update_under_way(name: str) -> HeronError:

@@ -97,6 +97,10 @@ class StreamManager:
                 self._control.from_master(message, out)
             case events.Malformed(reason):
                 self._malformed(reason, out)
+            case events.OtherEngine(task, incarnation, reason):
+                refusal = messages.Superseded(reason)
+                out.append(events.ToLocalControl(task, incarnation, refusal))
+                out.append(events.Log(f"refused: {reason}"))
             case events.MasterConnected():
                 self._control.master_connected(out)
             case events.MasterReplaced():

@@ -53,6 +53,15 @@ class Malformed:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherEngine:
+    """An instance of another protocol registers; `reason` says that, and the cure."""
+
+    task: int
+    incarnation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class MasterConnected:
     """A connection to a topology master was opened; it is to be told who we are."""
 
@@ -91,6 +100,7 @@ ControlEvent = (
     FromInstanceControl
     | FromMaster
     | Malformed
+    | OtherEngine
     | MasterConnected
     | MasterReplaced
     | PeerBlocked

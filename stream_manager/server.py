@@ -18,12 +18,12 @@ from typing import Any
 
 import zmq
 
-from heron_core.errors import ProtocolError
+from heron_core.errors import OtherProtocol, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, packing_to_json
 from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import Frames
 from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
@@ -85,7 +85,7 @@ class Server:
         self._arguments = arguments
         self._local = local_router(self._context, arguments.socket_path)
         self._to_locals = LocalSender(self._local)
-        self._encoder = messages.Encoder()
+        self._encoder = message_codec.Encoder()
         self._authenticator = CurveAuthenticator(self._context, arguments.keys)
         options = Options.of(topology.config)
         self._peers_in, address = tcp_router(
@@ -196,14 +196,16 @@ class Server:
                 self._network.from_task(task, frames)
                 self.handle(events.FromInstance(task, incarnation, frames))
             else:
-                message_in = messages.decode(message[1])
+                message_in = message_codec.decode(message[1])
                 self.handle(events.FromInstanceControl(task, incarnation, message_in))
+        except OtherProtocol as error:
+            self.handle(events.OtherEngine(task, incarnation, str(error)))
         except (struct.error, ProtocolError) as error:
             self.handle(events.Malformed(str(error)))
 
     def _from_master(self, message: Frames) -> None:
         try:
-            self.handle(events.FromMaster(messages.decode(message[0])))
+            self.handle(events.FromMaster(message_codec.decode(message[0])))
         except ProtocolError as error:
             self.handle(events.Malformed(str(error)))
 
@@ -313,7 +315,7 @@ class Server:
         if isinstance(message, messages.Heartbeat):
             own = {**self.statistics(), **self._network.statistics()}
             message = replace(message, metrics={**message.metrics, **own})
-        self._master.send(messages.encode(message))
+        self._master.send(message_codec.encode(message))
 
     def _end(self, each: events.Exit) -> None:
         if self._exit is None:

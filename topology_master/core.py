@@ -147,6 +147,9 @@ class TopologyMaster:
                 self._timer(now, out)
             case events.Malformed(reason):
                 self._malformed(reason, now, out)
+            case events.OtherEngine(sender, reason):
+                refusal = messages.RegistrationRejected(reason)
+                out += [events.Send(sender, refusal), events.Log(f"refused: {reason}")]
             case events.Received(sender, message):
                 try:
                     self._received(sender, message, now, out)

@@ -33,6 +33,14 @@ class Malformed:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherEngine:
+    """A stream manager of another protocol offers itself; `reason` says that, and the cure."""
+
+    sender: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Timer:
     """Time has passed; comes many times a second."""
 
@@ -40,7 +48,7 @@ class Timer:
     """Whether the state store has all that it was to be given so far."""
 
 
-Event = Received | Malformed | Timer
+Event = Received | Malformed | OtherEngine | Timer
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +159,8 @@ def cause_of(event: Event) -> str:
             return "Timer"
         case Malformed(reason):
             return f"malformed: {reason}"
+        case OtherEngine(sender, reason):
+            return f"of another engine: {sender!r}"
         case Received(sender, message):
             about = next((getattr(message, each) for each in ABOUT if hasattr(message, each)), "")
             return f"{type(message).__name__}({about}) from {sender!r}"

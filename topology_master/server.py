@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.errors import NameInUse, ProtocolError, StateStoreError
+from heron_core.errors import NameInUse, OtherProtocol, ProtocolError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import (
     PackingPlan,
@@ -30,7 +30,8 @@ from heron_core.state_tree import (
 )
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
-from heron_core.wire import messages
+from heron_core.version import PROTOCOL, VERSION
+from heron_core.wire import message_codec
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.processes import SupervisorLink, started_at
@@ -98,7 +99,7 @@ class Server:
         self._router, self._address = self._loop.tcp_router(
             arguments.bind_host, 0, MESSAGE_BYTES_MAX
         )
-        self._encoder = messages.Encoder()
+        self._encoder = message_codec.Encoder()
         self._leave_at = float("inf")
         self._session = CONNECTED
         self._node_lost = False
@@ -198,6 +199,8 @@ class Server:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "started": started_at(os.getpid()),
+            "version": VERSION,
+            "protocol": PROTOCOL,
         }
 
     def _take_node(self) -> None:
@@ -357,7 +360,9 @@ class Server:
         sender, body = message[0], b"".join(message[1:2])
         event: events.Event
         try:
-            event = events.Received(sender, messages.decode(body))
+            event = events.Received(sender, message_codec.decode(body))
+        except OtherProtocol as error:
+            event = events.OtherEngine(sender, str(error))
         except ProtocolError as error:
             event = events.Malformed(str(error))
         self._handle(event)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from heron_core.algorithms.clocks import slowest
 from heron_core.plans import TopologyState, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
+from heron_core.version import VERSION
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
 from topology_master.options import Options
@@ -53,6 +54,7 @@ def topology_stats(
         clock=slowest(each.clock for each in components.values()),
         paused=measurements.paused(packing),
         stream_managers=measurements.stream_managers(),
+        version=VERSION,
         master=dict(counters),
         errors=measurements.errors(),
         instances=measurements.instances(component, fresh),
@@ -95,4 +97,5 @@ def _update_stats(life: Lifecycle) -> UpdateStats:
 
 def _registered_stats(manager: RegisteredStreamManager, now: float) -> RegisteredStats:
     who = manager.registration
-    return RegisteredStats(host=who.host, pid=who.pid, secs=now - manager.since)
+    secs = now - manager.since
+    return RegisteredStats(host=who.host, pid=who.pid, secs=secs, version=who.version)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from heron_core.typed_json import to_json
 from heron_io.master_client import NoAnswer
 from heron_tracker.problems import headline
 from heron_tracker.snapshot import component_of
+from scheduler.operations import Requests
 from scheduler.outcomes import last_numbers_of, outcome_of
 from scheduler.registration import is_alive
 from scheduler.user_folder import Home
@@ -48,7 +49,7 @@ class Numbers:
     instances: Mapping[str, Sequence[InstanceStats]]
     """component -> its instances, for those that were asked for."""
     waiting: str = ""
-    """What its scheduler says that it waits for."""
+    """What its scheduler waits for, and what was asked for and is not over: a line each."""
     headline: str = ""
     """What holds it back, of one that runs."""
 
@@ -115,7 +116,7 @@ def _found(
 def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbers:
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
-        waiting = str((topology.scheduler or {}).get("waiting", ""))
+        waiting = "\n".join(_waiting(topology))
         found = _stats(topology)
     _check_component(found, name, component)
     rows = found.instances or ()
@@ -125,6 +126,15 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     return Numbers(
         replace(found, instances=asked), instances, waiting, headline(found, time.time())
     )
+
+
+def _waiting(topology: RunningTopology) -> Iterator[str]:
+    if text := (topology.scheduler or {}).get("waiting"):
+        yield str(text)
+    for each in Requests(topology.store, topology.name).all().values():
+        if not each.is_over:
+            cure = f"; `heronpy update {topology.name} --cancel` cancels it" if each.waits else ""
+            yield f"{each.kind} asked by {each.requester}: {each.progress or each.state}{cure}"
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:
@@ -168,7 +178,7 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         click.echo(f"Nobody has its last numbers. Its events: `heronpy tail {name}`")
         return
     if not outcome:
-        click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}")
+        click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}{_engines(stats)}")
         click.echo(numbers.headline)
     if stats.checkpoints is not None:
         click.echo(checkpoint_line(stats.checkpoints))
@@ -190,6 +200,12 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
         click.echo(line)
     if outcome and (incomplete := shortfall_line(stats)):
         click.secho(incomplete, fg="red", bold=True)
+
+
+def _engines(stats: TopologyStats) -> str:
+    """The versions that run; several in the midst of an upgrade, or if one was given up."""
+    versions = {stats.version, *(each.version for each in stats.registered.values())}
+    return f"  heronpy {', '.join(sorted(versions - {''}))}" if versions - {""} else ""
 
 
 def metrics_text(metrics: Mapping[str, Any], totals: Mapping[str, Any]) -> str:

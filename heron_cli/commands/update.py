@@ -1,21 +1,29 @@
-"""`heronpy update`: more or fewer instances, or containers, of a topology that runs."""
+"""`heronpy update`: other numbers of instances, new code or another engine, while it runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 import click
 
-from heron_cli.code_update import CodeOptions, code_change, plan_of
+from heron_cli.code_update import CodeOptions, wanted_code
+from heron_cli.engine_update import EngineChange, engine_change
 from heron_cli.number_text import counted
-from heron_cli.operations import ClusterContainers, ask, follow, self_running
+from heron_cli.operations import ClusterContainers, ask, ask_to_wait, follow, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
-from heron_core.code_change import CodeChange
+from heron_cli.start_time import start_time
 from heron_core.errors import HeronError, UsageError
-from heron_core.operations import Kind
+from heron_core.operations import AT, Kind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
+from scheduler.backends.protocol import SelfRunning
 from scheduler.backends.registry import LOCAL
+from scheduler.container.engines import engine_to_json
+from scheduler.later_updates import code_change, numbers_wanted, wanted_plan
+from scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
 from scheduler.operation_steps import OperationSteps
 from scheduler.packaging.stored_code import put_code
 from scheduler.packing import algorithm_name, repack
@@ -50,6 +58,22 @@ from scheduler.packing.render import render_update
     help="With --code: drop the state of components that are no more.",
 )
 @click.option(
+    "--engine",
+    is_flag=True,
+    help="Replace the processes, container by container, by the heronpy of this command.",
+)
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="With --engine: by the heronpy of this Python, such as that of another environment.",
+)
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="Not now: at 2026-12-01T03:00 or after +1h30m. The command does not wait.",
+)
+@click.option("--cancel", is_flag=True, help="Cancel what waits for its time.")
+@click.option(
     "--runtime-config",
     multiple=True,
     metavar="[COMPONENT:]KEY:VALUE",
@@ -62,10 +86,15 @@ def update_command(
     containers: int | None,
     code: str | None,
     allow_non_restored: bool,
+    engine: bool,
+    python: str | None,
+    at: str | None,
+    cancel: bool,
     runtime_config: Sequence[str],
     dry_run: bool,
 ) -> None:
-    """Change the running topology NAME: other numbers of instances or containers, or new code.
+    """Change the running topology NAME: other numbers of instances or containers, new code, or
+    another version of heronpy.
 
     What stays where it is runs on with its state; the spouts pause while the plan is switched. In
     EFFECTIVELY_ONCE keys take their state along to other instances, exactly.
@@ -73,39 +102,76 @@ def update_command(
     \b
     heronpy update wordcount --component-parallelism count:4
     heronpy update wordcount --container-number 2 --dry-run
-    heronpy update wordcount --code word_count_2.py
+    heronpy update wordcount --code word_count_2.py --at 2026-12-01T03:00
+    heronpy update wordcount --engine
     """
     wanted = _parallelism(parallelisms)
     new_code = CodeOptions(code, allow_non_restored)
-    new_code.check(
-        {
-            "--component-parallelism": wanted,
-            "--container-number": containers,
-            "--runtime-config": runtime_config,
-        }
-    )
-    if code is None:
-        _check(wanted, containers, runtime_config)
+    given = {
+        "--component-parallelism": wanted,
+        "--container-number": containers,
+        "--runtime-config": runtime_config,
+        "--code": code,
+        "--engine": engine,
+        "--cancel": cancel,
+    }
+    _check(given, new_code, python, at, dry_run)
+    time = None if at is None else start_time(at, datetime.now().astimezone())
     name = target.name()
     with target.running(name) as topology:
+        if cancel:
+            ask(topology, Kind.CANCEL, {})
+            click.echo(f"{name}: what waited for its time is cancelled")
+            return
         spec, current = _known(topology)
-        if code is not None:
-            change = _change_code(topology, spec, current, new_code, dry_run)
-            if change is not None:
-                _update(topology, plan_of(current, change), target.store_options.config_path)
-                click.echo(f"{name} is updated: {change}")
-            return
-        # Here containers are processes, which have as much room as this machine.
-        grow = (topology.scheduler or {}).get("kind") == LOCAL
-        plan = repack(spec, current, wanted, containers, grow)
-        if plan == current:
-            click.echo(f"nothing changes: {name} has {_numbers(current, wanted)} already")
-            return
-        if dry_run:
-            click.echo(render_update(current, plan, algorithm_name(spec.config)))
-            return
-        _update(topology, plan, target.store_options.config_path)
-    click.echo(f"{name} is updated: {_summary(current, plan)}")
+        how = How(time, dry_run, target.store_options.config_path)
+        if engine:
+            _change_engine(topology, engine_change(topology, spec, current, python), how)
+        elif code is not None:
+            _change_code(topology, spec, current, new_code, how)
+        else:
+            _change_numbers(topology, spec, current, Numbers(wanted, containers), how)
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a change is to be made."""
+
+    time: float | None
+    """When, in seconds since 1970; None: now."""
+    dry_run: bool
+    config_path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What is wanted of instances and containers."""
+
+    instances: Mapping[str, int]
+    containers: int | None
+
+
+def _change_numbers(
+    topology: RunningTopology, spec: TopologySpec, current: PackingPlan, want: Numbers, how: How
+) -> None:
+    name = topology.name
+    # Here containers are processes, which have as much room as this machine.
+    grow = (topology.scheduler or {}).get("kind") == LOCAL
+    plan = repack(spec, current, want.instances, want.containers, grow)
+    if plan == current:
+        click.echo(f"nothing changes: {name} has {_numbers(current, want.instances)} already")
+        return
+    if how.dry_run:
+        click.echo(render_update(current, plan, algorithm_name(spec.config)))
+        return
+    summary = _summary(current, plan)
+    cluster = self_running(topology, how.config_path)
+    if how.time is not None:
+        wanted = numbers_wanted(want.instances, want.containers, grow)
+        _ask_later(topology, Kind.UPDATE, {WANTED: wanted}, how.time, summary, cluster is None)
+        return
+    _update(topology, plan, cluster)
+    click.echo(f"{name} is updated: {summary}")
 
 
 def _change_code(
@@ -113,21 +179,58 @@ def _change_code(
     spec: TopologySpec,
     current: PackingPlan,
     options: CodeOptions,
-    dry_run: bool,
-) -> CodeChange | None:
-    """The change, with its code where the containers find it; None if nothing is to be done."""
-    change, archives = code_change(topology, spec, current, options)
+    how: How,
+) -> None:
+    wanted, archives = wanted_code(topology, spec, options)
+    change = code_change(wanted, spec, current)
     for note in change.notes:
         click.echo(note, err=True)
     if change.is_nothing:
         click.echo(f"nothing changes: {topology.name} runs by this code already")
-        return None
-    if dry_run:
-        plan = plan_of(current, change)
+        return
+    plan = wanted_plan(wanted, spec, current)
+    if how.dry_run:
         click.echo(f"{change}\n\n{render_update(current, plan, algorithm_name(spec.config))}")
-        return None
-    put_code(topology.store, topology.name, archives)
-    return change
+        return
+    cluster = self_running(topology, how.config_path)
+    if how.time is None or cluster is None:
+        put_code(topology.store, topology.name, archives)
+    if how.time is not None:
+        arguments = {WANTED: wanted}
+        _ask_later(topology, Kind.UPDATE, arguments, how.time, str(change), cluster is None)
+        return
+    _update(topology, plan, cluster)
+    click.echo(f"{topology.name} is updated: {change}")
+
+
+def _change_engine(topology: RunningTopology, change: EngineChange, how: How) -> None:
+    arguments = {ENGINE: engine_to_json(change.engine)}
+    if how.dry_run:
+        click.echo(str(change))
+    elif how.time is not None:
+        _ask_later(topology, Kind.UPGRADE, arguments, how.time, str(change))
+    else:
+        ask(topology, Kind.UPGRADE, arguments)
+        click.echo(f"{topology.name} runs heronpy {change.engine.version} in all containers")
+
+
+def _ask_later(
+    topology: RunningTopology,
+    kind: Kind,
+    arguments: Mapping[str, Any],
+    time: float,
+    what: str,
+    has_scheduler: bool = True,
+) -> None:
+    """Leave a request that waits; HeronError where nobody of ours would carry it out."""
+    if not has_scheduler:
+        raise UsageError(
+            f"{topology.name} is run by a cluster, where nobody waits for --at: "
+            "have a timer of yours (cron, at) call this command"
+        )
+    ask_to_wait(topology, kind, {**arguments, AT: time})
+    click.echo(f"{topology.name} will be updated at {shown_time(time)}: {what}")
+    click.echo(f"`heronpy update {topology.name} --cancel` cancels it", err=True)
 
 
 def _parallelism(words: Sequence[str]) -> dict[str, int]:
@@ -143,8 +246,17 @@ def _parallelism(words: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _check(wanted: dict[str, int], containers: int | None, config: Sequence[str]) -> None:
-    if config and (wanted or containers):
+def _check(
+    given: Mapping[str, Any],
+    new_code: CodeOptions,
+    python: str | None,
+    at: str | None,
+    dry_run: bool,
+) -> None:
+    """UsageError for options, by their names, that make no sense together."""
+    names = [name for name, value in given.items() if value]
+    config = given["--runtime-config"]
+    if config and len(names) > 1:
         raise UsageError(
             "--runtime-config cannot be given together with --component-parallelism or "
             "--container-number"
@@ -154,10 +266,19 @@ def _check(wanted: dict[str, int], containers: int | None, config: Sequence[str]
             "--runtime-config is not supported: kill the topology and submit it again with "
             f"-o {config[0].rpartition(':')[0] or 'KEY'}=VALUE"
         )
-    if not wanted and containers is None:
+    new_code.check()
+    for name in ("--code", "--engine", "--cancel"):
+        others = [each for each in names if each != name]
+        if name in names and others:
+            raise UsageError(f"{name} and {others[0]} are two updates: give one after the other")
+    if python is not None and not given["--engine"]:
+        raise UsageError("--python has a meaning only with --engine")
+    if given["--cancel"] and (at is not None or dry_run):
+        raise UsageError("--cancel is done at once: leave --at and --dry-run out")
+    if not names:
         raise UsageError(
-            "nothing to update: give --component-parallelism COMPONENT:N, --container-number N or "
-            "--code FILE"
+            "nothing to update: give --component-parallelism COMPONENT:N, --container-number N, "
+            "--code FILE or --engine"
         )
 
 
@@ -171,11 +292,10 @@ def _known(topology: RunningTopology) -> tuple[TopologySpec, PackingPlan]:
     return current.topology_of(topology_from_json(spec)), current
 
 
-def _update(topology: RunningTopology, plan: PackingPlan, config_path: str | None) -> None:
+def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning | None) -> None:
     """Have it done, and wait until it is; HeronError if it is given up."""
-    cluster = self_running(topology, config_path)
     if cluster is None:
-        ask(topology, Kind.UPDATE, {"packing": packing_to_json(plan)})
+        ask(topology, Kind.UPDATE, {PACKING: packing_to_json(plan)})
         return
     containers = ClusterContainers(cluster, topology.name, topology.store)
     follow(OperationSteps(topology.store, topology.name, topology.client, containers).update(plan))

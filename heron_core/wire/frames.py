@@ -16,7 +16,7 @@ What follows the header depends on its kind:
     CONSUMED                 nothing
     BARRIER                  the number of a checkpoint: heron_core.wire.packets
     WATERMARK                an event time: heron_core.wire.packets
-    CONTROL                  a message of heron_core.wire.messages
+    CONTROL                  a message of heron_core.wire.message_codec
     MERGED                   several messages: heron_core.wire.merged
 
 `consumed`: messages that the sending instance has processed since it last said so, on any message
@@ -30,9 +30,10 @@ from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
 from heron_core.errors import ProtocolError
+from heron_core.version import PROTOCOL
 
 MAGIC = 0x48
-VERSION = 2
+VERSION = PROTOCOL
 HEADER = struct.Struct("<BBBBHHIIII")
 _OURS = bytes([MAGIC, VERSION])
 _AFTER_VERSION = struct.Struct("<xxBBHHIIII")

@@ -1,28 +1,15 @@
-"""Messages of the control plane: frozen dataclasses, msgpack on the wire.
+"""Messages of the control plane: frozen dataclasses; message_codec.py makes bytes of them.
 
-On the wire a message is a msgpack array: its class name, then its fields in order. The unions at
-the end say who says what to whom.
+The unions at the end say who says what to whom.
 """
 
-import dataclasses
-import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
-import msgpack
-
-from heron_core.errors import ProtocolError
+from heron_core.version import PROTOCOL, VERSION
 
 Json = Mapping[str, Any]
-
-WHOLE_NUMBER_MAX = (1 << 63) - 1
-_NESTED = frozenset((dict, tuple))
-NESTING_MAX = 16
-"""Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
-ERROR_CHARACTERS = 200
-"""Of what is wrong with a message: it may be as long as the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +22,9 @@ class RegisterInstance:
     predecessor: str = ""
     """How the process ended that this one replaces; empty for the first one, and when it is said
     again."""
+    version: str = VERSION
+    """Of the engine that the process runs."""
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +237,9 @@ class RegisterStreamManager:
     predecessor: str = ""
     """How the stream manager ended that this one replaces; empty for the first one, and when it is
     said again."""
+    version: str = VERSION
+    """Of the engine that the process runs."""
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,119 +367,3 @@ Message = (
     | Command
     | Reply
 )
-
-_CLASSES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        RegisterInstance, InstanceHeartbeat, QuiescenceReport, SpoutFinished, BoltFinished,
-        InstanceFailed, InstanceReplaced, Plan, Pause, QuiescenceProbe, FinishBolts, Resync,
-        Superseded, BackPressureCause, RegisterStreamManager, RegistrationRejected, Heartbeat,
-        HeartbeatAck, Command, Reply, Ping, Pong, TriggerCheckpoint, CheckpointStored,
-        CheckpointFailed, CheckpointCompleted, Restored, RestoreFailed, TraceReport,
-        SampleTuples, TuplesSampled,
-    )
-}  # fmt: skip
-_FIELDS = {
-    name: tuple(each.name for each in dataclasses.fields(kind)) for name, kind in _CLASSES.items()
-}
-
-
-def _is_whole(value: object) -> bool:
-    return type(value) is int and 0 <= value <= WHOLE_NUMBER_MAX
-
-
-def _are_whole(value: object) -> bool:
-    return type(value) is tuple and all(map(_is_whole, value))
-
-
-def _is_json(value: object) -> bool:
-    return type(value) is dict and all(type(key) is str for key in value)
-
-
-def _is_paused(value: object) -> bool:
-    if type(value) is not tuple or len(value) != len(PauseStatistics._fields):
-        return False
-    causes, *numbers = value
-    return _are_whole(causes) and all(type(each) in (float, int) for each in numbers)
-
-
-def _by_number(is_value: Callable[[object], bool]) -> Callable[[object], bool]:
-    def check(value: object) -> bool:
-        return type(value) is dict and all(
-            _is_whole(key) and is_value(each) for key, each in value.items()
-        )
-
-    return check
-
-
-_CHECKS: dict[Any, Callable[[object], bool]] = {
-    int: _is_whole,
-    bool: lambda value: type(value) is bool,
-    str: lambda value: type(value) is str,
-    Json: _is_json,
-    tuple[int, ...]: _are_whole,
-    Mapping[int, Json]: _by_number(_is_json),
-    Mapping[int, PauseStatistics]: _by_number(_is_paused),
-}
-_FIELD_CHECKS = {
-    name: tuple((field, _CHECKS[kind]) for field, kind in get_type_hints(each).items())
-    for name, each in _CLASSES.items()
-}
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    return chain(value, value.values()) if type(value) is dict else value
-
-
-def _nests_too_deep(value: tuple[Any, ...]) -> bool:
-    level: list[Any] = [value]
-    for _ in range(NESTING_MAX):
-        # Most are full of numbers: those are looked through without a Python loop.
-        nested = [each for each in level if not _NESTED.isdisjoint(map(type, _parts(each)))]
-        level = [part for each in nested for part in _parts(each) if type(part) in _NESTED]
-        if not level:
-            return False
-    return True
-
-
-def encode(message: Message) -> bytes:
-    """A message as bytes."""
-    name = type(message).__name__
-    data: bytes = msgpack.packb([name, *(getattr(message, field) for field in _FIELDS[name])])
-    return data
-
-
-class Encoder:
-    """Encodes messages; one that goes to many receivers in a row, such as a plan, only once."""
-
-    def __init__(self) -> None:
-        self._message: Message | None = None
-        self._data = b""
-
-    def encode(self, message: Message) -> bytes:
-        """A message as bytes."""
-        if message is not self._message:
-            self._data, self._message = encode(message), message
-        return self._data
-
-
-def decode(data: bytes) -> Any:
-    """Bytes as a message (one of `Message`), its fields of their types; else ProtocolError.
-
-    What is inside of a Json field is for the receiver to check.
-    """
-    try:
-        name, *fields = msgpack.unpackb(data, use_list=False, strict_map_key=False)
-        message: Message = _CLASSES[name](*fields)
-    except Exception as error:
-        reason = repr(error)[:ERROR_CHARACTERS]
-        raise ProtocolError(f"not a control message: {reason}") from error
-    if _nests_too_deep(tuple(fields)):
-        raise ProtocolError(f"not a control message: {name} nests more than {NESTING_MAX} deep")
-    if len(fields) != len(_FIELD_CHECKS[name]):
-        raise ProtocolError(f"not a control message: {name} with {len(fields)} fields")
-    for (field, is_valid), value in zip(_FIELD_CHECKS[name], fields, strict=True):
-        if not is_valid(value):
-            found = reprlib.repr(value)[:ERROR_CHARACTERS]
-            raise ProtocolError(f"not a control message: the {field} of {name} is {found}")
-    return message

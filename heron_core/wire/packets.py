@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heron_core.errors import ProtocolError
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import (
     NUMBER_BYTES,
     PAIR_BYTES,
@@ -133,11 +133,11 @@ def watermark_of(frames: Frames) -> int:
 
 def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:
     """A control message in a frame of the data plane, so that it keeps its order with the data."""
-    return [header(Kind.CONTROL, epoch, source, destination, 1), messages.encode(message)]
+    return [header(Kind.CONTROL, epoch, source, destination, 1), message_codec.encode(message)]
 
 
 def decode_control(frames: Frames) -> Any:
     """The control message (one of `messages.Message`); ProtocolError if there is none."""
     if len(frames) != PACKET_FRAMES:
         raise ProtocolError(f"a control message of {len(frames)} frames")
-    return messages.decode(frames[1])
+    return message_codec.decode(frames[1])

@@ -8,10 +8,10 @@ from nicegui import ui
 from heron_core.errors import HeronError
 from heron_tracker.history import Point
 from heron_tracker.pages.cards import Sentence
+from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.component_view import (
     LATENCIES,
     TASKS,
-    fine,
     heat_map,
     rate_lines,
 )
@@ -19,17 +19,17 @@ from heron_tracker.pages.component_view import (
     component_page as view_of,
 )
 from heron_tracker.pages.found_problems import FoundProblems
-from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.frame import Facts, frame, keep_fresh
 from heron_tracker.pages.latency_view import latency_map, measured_kinds
 from heron_tracker.pages.links import component_page as link_to
 from heron_tracker.pages.permission import Refused
+from heron_tracker.pages.recent_points import RecentPoints
 from heron_tracker.pages.sample_panel import SamplePanel
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.pages.texts import plain
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot, component_of
 
-HISTORY_SECS = 3600
 CHART_SECS = 10.0
 """Between two looks at the history, which has a point every ten seconds."""
 
@@ -41,7 +41,7 @@ def component_page(
     """Draw it, and keep it fresh."""
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
         sentence = Sentence()
-        facts = Shown(facts_line)
+        facts = Facts()
         ui.label("Tasks").classes("heading")
         tasks = LiveTable(TASKS, "No numbers have come yet", "Tasks")
         ui.label("Latency").classes("heading")
@@ -49,12 +49,14 @@ def component_page(
         ui.label("Last error").classes("heading")
         traceback = ui.label().classes("trace")
         ui.label("Busy, by task, in the last hour").classes("heading")
-        busy = ui.echart({}, renderer="canvas").classes("chart")
+        busy = Chart("canvas")
         latency = _LatencyChart(service, topology, name)
         ui.label("Tuples per second in the last hour").classes("heading")
-        rates = ui.echart({}, renderer="svg").classes("chart")
+        rates = Chart("svg")
         ui.label("A sample of its tuples").classes("heading")
         SamplePanel(service, topology, name, lambda: refused(request.headers))
+
+    recent = RecentPoints(service)
 
     def refresh() -> None:
         try:
@@ -78,17 +80,12 @@ def component_page(
         snapshot = service.collector.snapshot(topology)
         if snapshot is None:
             return
-        now = int(service.calendar())
-        points = fine(
-            await asyncio.to_thread(service.points, snapshot, name, now - HISTORY_SECS, now)
-        )
-        busy.options.update(heat_map(points, _names(snapshot, name), "__capacity"))
-        busy.update()
+        points = await asyncio.to_thread(recent.of, snapshot, name)
+        busy.show(heat_map(points, _names(snapshot, name), "__capacity"))
         latency.show(points)
         series = {"executed": "__execute-count", "emitted": "__emit-count"}
         lines = [rate_lines({word: points}, each)["series"][0] for word, each in series.items()]
-        rates.options.update({**rate_lines({}, ""), "series": lines})
-        rates.update()
+        rates.show({**rate_lines({}, ""), "series": lines})
 
     keep_fresh(refresh)
     keep_fresh(redraw, CHART_SECS)
@@ -104,7 +101,7 @@ class _LatencyChart:
         self._points: list[Point] = []
         ui.label("Latency, by task, in the last hour").classes("heading")
         self._kind = ui.toggle([], on_change=self._draw).props("no-caps dense")
-        self._chart = ui.echart({}, renderer="canvas").classes("chart")
+        self._chart = Chart("canvas")
 
     def show(self, points: list[Point]) -> None:
         """The newest points of the history."""
@@ -121,8 +118,7 @@ class _LatencyChart:
         if snapshot is None or not self._kind.value:
             return
         names = _names(snapshot, self._component)
-        self._chart.options.update(latency_map(self._points, names, str(self._kind.value)))
-        self._chart.update()
+        self._chart.show(latency_map(self._points, names, str(self._kind.value)))
 
 
 def _names(snapshot: TopologySnapshot, component: str) -> dict[int, str]:

@@ -194,12 +194,12 @@ def heat_map(points: Sequence[Point], names: Mapping[int, str], series: str) -> 
     tasks = sorted(names)
     columns = {at: index for index, at in enumerate(times)}
     rows = {task: index for index, task in enumerate(tasks)}
-    data = [
-        [columns[point.at], rows[task], round(values.get(series, 0.0), 3)]
+    data = tuple(
+        (columns[point.at], rows[task], round(values.get(series, 0.0), 3))
         for point in points
         for task, values in point.values.items()
         if task in rows
-    ]
+    )
     return {
         "animation": False,
         "tooltip": {"show": True, "confine": True},

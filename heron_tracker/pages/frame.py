@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import Generic, TypeVar
 
 from fastapi import Request
 from nicegui import events, ui
 
+from heron_tracker.access import COOKIE, LOGOUT, LOGS_IN
 from heron_tracker.pages.links import FRONT, TABS, topology_page
 
 FRESH_SECS = 2.0
@@ -16,6 +18,8 @@ THEMES: dict[str, bool | None] = {"system": None, "dark": True, "light": False}
 _ICONS = {"system": "brightness_auto", "dark": "dark_mode", "light": "light_mode"}
 PRIMARY = "#2f6fd0"
 """Of buttons and fields: it can be read on light and dark ground."""
+LOG_OUT = f'<form method="post" action="{LOGOUT}"><button class="log-out">Log out</button></form>'
+"""A form, because only a POST ends a session: a link of another site cannot."""
 COOKIE_SECS = 365 * 24 * 3600
 
 
@@ -38,6 +42,8 @@ def frame(
         if below is not None:
             ui.link(*below).classes("crumb")
         ui.space()
+        if getattr(request.state, LOGS_IN, False) and COOKIE in request.cookies:
+            ui.html(LOG_OUT, sanitize=False)
         _theme_button(request)
     if topology:
         _tabs(topology, tab)
@@ -47,11 +53,14 @@ def frame(
 
 
 def _tabs(topology: str, current: str | None) -> None:
-    with ui.element("nav").classes("tabs").props('aria-label="Pages of the topology"'):
-        for tab, label in TABS.items():
-            link = ui.link(label, topology_page(topology, tab)).classes("tab")
-            if tab == current:
-                link.classes("current").props('aria-current="page"')
+    links = [
+        f'<a href="{escape(topology_page(topology, tab))}" '
+        + ('class="tab current" aria-current="page"' if tab == current else 'class="tab"')
+        + f">{escape(label)}</a>"
+        for tab, label in TABS.items()
+    ]
+    nav = ui.html("".join(links), sanitize=False, tag="nav").classes("tabs")
+    nav.props('aria-label="Pages of the topology"')
 
 
 def _theme_button(request: Request) -> None:
@@ -116,12 +125,18 @@ class Shown(Generic[Value]):
             self._draw(value)
 
 
-def facts_line(facts: Sequence[tuple[str, str]]) -> None:
-    """Names and values, side by side as far as there is room."""
-    with ui.element("dl").classes("facts"):
-        for name, value in facts:
-            with ui.element("div"):
-                with ui.element("dt"):
-                    ui.label(name)
-                with ui.element("dd"):
-                    ui.label(value)
+class Facts:
+    """Names and values, side by side as far as there is room; one element, because the service pays
+    for each."""
+
+    def __init__(self) -> None:
+        self._at = ui.html(sanitize=False, tag="dl").classes("facts")
+
+    def show(self, facts: Sequence[tuple[str, str]]) -> None:
+        """The newest values."""
+        self._at.set_content(
+            "".join(
+                f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+                for name, value in facts
+            )
+        )

@@ -1,10 +1,12 @@
 """The graph of a topology's page."""
 
 from collections.abc import Sequence
+from html import escape
 
 from nicegui import events, ui
 
 from heron_core.topology import TopologySpec
+from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.graph_view import (
     COLOURS,
     CRITICAL,
@@ -18,6 +20,8 @@ from heron_tracker.pages.links import component_page
 from heron_tracker.problems import Problem
 from heron_tracker.snapshot import TopologySnapshot
 
+CRITICAL_PATH = "critical path"
+
 
 class GraphPanel:
     """Components and streams; a click leads to the component."""
@@ -27,10 +31,9 @@ class GraphPanel:
         self._spec: TopologySpec | None = None
         self._positions: Positions = {}
         self._shown: GraphView | None = None
-        self._chart = ui.echart({}, on_point_click=self._clicked, renderer="svg").classes("graph")
-        self._chart.props('role="img" aria-label="Graph of the topology"')
+        self._chart = Chart("svg", "graph", self._clicked, "Graph of the topology")
         self._caption = ui.label().classes("caption")
-        self._legend = ui.element("div").classes("legend")
+        self._legend = ui.html(sanitize=False).classes("legend")
 
     def _clicked(self, event: events.EChartPointClickEventArguments) -> None:
         if event.data_type == "node":
@@ -45,22 +48,15 @@ class GraphPanel:
         view = graph_view(snapshot.spec, self._positions, snapshot.stats, found)
         if view == self._shown:
             return
-        if self._shown is None or view.matters != self._shown.matters:
-            self._draw_legend(view)
         self._shown = view
+        keys = [(COLOURS[matter], matter) for matter in view.matters]
+        self._legend.set_content(
+            "".join(_key(*each) for each in [*keys, (CRITICAL, CRITICAL_PATH)])
+        )
         self._caption.set_text(view.caption)
-        self._chart.options.update(chart(view))
-        self._chart.update()
-
-    def _draw_legend(self, view: GraphView) -> None:
-        self._legend.clear()
-        with self._legend:
-            for matter in view.matters:
-                _key(COLOURS[matter], matter)
-            _key(CRITICAL, "critical path")
+        self._chart.show(chart(view))
 
 
-def _key(colour: str, text: str) -> None:
-    with ui.element("span").classes("key"):
-        ui.element("span").classes("dot").style(f"background: {colour}")
-        ui.label(text)
+def _key(colour: str, text: str) -> str:
+    dot = f'<span class="dot" style="background: {colour}"></span>'
+    return f'<span class="key">{dot}{escape(text)}</span>'

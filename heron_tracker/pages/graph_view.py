@@ -8,8 +8,9 @@ from typing import Any
 
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology import TopologySpec
+from heron_graph.coordinates import rectangles_of
 from heron_graph.graph import graph_of
-from heron_graph.layout import layout
+from heron_graph.layers import layers_of
 from heron_tracker.pages.flows import Edge, critical_path, edges_of, flows
 from heron_tracker.pages.texts import milliseconds, rate, share
 from heron_tracker.problems import Problem, ProblemKind
@@ -84,9 +85,11 @@ Positions = Mapping[str, tuple[float, float]]
 
 def positions_of(spec: TopologySpec) -> Positions:
     """The middles of the components, as the topology is drawn by `heronpy visualize`."""
+    graph = graph_of(spec)
+    labels = {(each.source, each.target): each.lines for each in graph.edges}
     return {
-        each.name: (each.x + each.width / 2, each.y + each.height / 2)
-        for each in layout(graph_of(spec)).boxes
+        name: (x + width / 2, y + height / 2)
+        for name, (x, y, width, height) in rectangles_of(graph, layers_of(graph), labels).items()
     }
 
 

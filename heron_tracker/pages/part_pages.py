@@ -11,7 +11,7 @@ from heron_tracker.pages.cells import Column
 from heron_tracker.pages.checkpoints_view import ALIGNMENT, CLOCKS, checkpoints_page
 from heron_tracker.pages.configuration_view import CONFIG, PLAN, STREAMS, configuration_page
 from heron_tracker.pages.containers_view import CONTAINERS, PROCESSES, containers_page
-from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.frame import Facts, frame, keep_fresh
 from heron_tracker.pages.network_view import NETWORK
 from heron_tracker.pages.overview_view import standing
 from heron_tracker.pages.tables import LiveTable
@@ -44,7 +44,7 @@ def containers(service: Service, request: Request, name: str) -> None:
     """Containers and hosts."""
     with frame(request, f"Containers · {name}", name, "containers"):
         sentence = Sentence()
-        facts = Shown(facts_line)
+        facts = Facts()
         table = _table("Containers", CONTAINERS, "There is no packing plan yet")
         processes = _table("Instances", PROCESSES, "No numbers have come yet")
         network = _table("Between containers", NETWORK, "Nothing has been sent")
@@ -70,7 +70,7 @@ def checkpoints(service: Service, request: Request, name: str) -> None:
     """Checkpoints, clocks and watermarks."""
     with frame(request, f"Checkpoints · {name}", name, "checkpoints"):
         sentence = Sentence()
-        facts = Shown(facts_line)
+        facts = Facts()
         alignment = _table("Alignment of the newest", ALIGNMENT, "None waited for a millisecond")
         clocks = _table("Clocks", CLOCKS, "No component knows event time")
 
@@ -88,7 +88,7 @@ def configuration(service: Service, request: Request, name: str) -> None:
     """Configuration and plan."""
     with frame(request, f"Configuration · {name}", name, "configuration"):
         sentence = Sentence()
-        facts = Shown(facts_line)
+        facts = Facts()
         streams = _table("Streams", STREAMS, "None")
         plan = _table("Packing plan", PLAN, "There is no packing plan yet")
         config = _table("Configuration", CONFIG, "Everything is as it is by default")

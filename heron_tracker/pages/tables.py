@@ -1,6 +1,7 @@
 """Tables of the browser, which keep their order and the keyboard's place while rows change."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from nicegui import ui
 
@@ -21,6 +22,7 @@ class LiveTable:
     """A table whose rows are pushed when they change."""
 
     def __init__(self, columns: Sequence[Column], empty: str, label: str) -> None:
+        self._shown: Table | None = None
         self._table = (
             ui.table(columns=[as_column(each) for each in columns], rows=[], row_key="key")
             .classes("table")
@@ -30,6 +32,9 @@ class LiveTable:
 
     def show(self, table: Table) -> None:
         """The rows as they are now."""
-        rows = [as_row(each) for each in table.rows]
-        if rows != self._table.rows:
-            self._table.rows = rows
+        if table == self._shown or (self._shown is None and not table.rows):
+            return
+        self._shown = table
+        # As in chart.py: NiceGUI watches every row of a list, and none of a tuple.
+        rows: Any = tuple(map(as_row, table.rows))
+        self._table.rows = rows

@@ -11,12 +11,14 @@ from heron_tracker.envelope import NotFound
 from heron_tracker.history import Point
 from heron_tracker.pages.actions_panel import ActionsPanel
 from heron_tracker.pages.cards import Cards, Sentence
-from heron_tracker.pages.component_page import CHART_SECS, HISTORY_SECS
-from heron_tracker.pages.component_view import fine, rate_lines
+from heron_tracker.pages.chart import Chart
+from heron_tracker.pages.component_page import CHART_SECS
+from heron_tracker.pages.component_view import rate_lines
 from heron_tracker.pages.found_problems import FoundProblems
-from heron_tracker.pages.frame import Shown, facts_line, frame, keep_fresh
+from heron_tracker.pages.frame import Facts, frame, keep_fresh
 from heron_tracker.pages.graph_panel import GraphPanel
 from heron_tracker.pages.permission import Refused
+from heron_tracker.pages.recent_points import RecentPoints
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.pages.topology_view import (
     COMPONENTS,
@@ -40,16 +42,18 @@ def topology_page(
     """Draw it, and keep it fresh."""
     with frame(request, name, name, ""):
         sentence = Sentence()
-        facts = Shown(facts_line)
+        facts = Facts()
         cards = Cards(names_topology=False)
         actions = ActionsPanel(service, name, lambda: refused(request.headers))
         graph = GraphPanel(name)
         ui.label("Components").classes("heading")
         components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")
         ui.label("Tuples per second in the last hour").classes("heading")
-        rates = ui.echart({}, renderer="svg").classes("chart")
+        rates = Chart("svg")
         ui.label("What happened").classes("heading")
         events = LiveTable(EVENTS, "Nothing worth telling yet", "Events")
+
+    recent = RecentPoints(service)
 
     async def refresh() -> None:
         try:
@@ -72,9 +76,8 @@ def topology_page(
         snapshot = service.collector.snapshot(name)
         if snapshot is None:
             return
-        found = await asyncio.to_thread(_history, service, snapshot)
-        rates.options.update(rate_lines(found, "__execute-count"))
-        rates.update()
+        found = await asyncio.to_thread(_history, recent, snapshot)
+        rates.show(rate_lines(found, "__execute-count"))
 
     keep_fresh(refresh)
     keep_fresh(redraw, CHART_SECS)
@@ -88,11 +91,7 @@ def _operations(service: Service, name: str) -> dict[int, Operation]:
         return {}
 
 
-def _history(service: Service, snapshot: TopologySnapshot) -> dict[str, list[Point]]:
+def _history(recent: RecentPoints, snapshot: TopologySnapshot) -> dict[str, list[Point]]:
     """bolt -> its points of the last hour."""
-    now = int(service.calendar())
     bolts = [name for name, each in snapshot.components.items() if each.type == "bolt"]
-    return {
-        name: fine(service.points(snapshot, name, now - HISTORY_SECS, now))
-        for name in bolts[:LINES_MAX]
-    }
+    return {name: recent.of(snapshot, name) for name in bolts[:LINES_MAX]}

@@ -189,7 +189,8 @@ def _picked(request: LoadRequest, found: list[_Found]) -> _Found:
             hint = choices("topologies", name, names)
             raise TopologyError(f"{file} has no topology {name!r}; {hint}")
         return wanted[0]
-    default = found if len(found) == 1 else [each for each in found if each.is_default]
+    likely = [each for each in found if each.name == request.likely_name]
+    default = found if len(found) == 1 else [*likely, *(each for each in found if each.is_default)]
     if not default:
         listed = f"{', '.join(names[:-1])} or {names[-1]}"
         raise TopologyError(f"{file} has {len(found)} topologies: choose one with -n {listed}")

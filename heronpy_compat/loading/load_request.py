@@ -34,3 +34,5 @@ class LoadRequest:
     """Whether it is about to run: classes that cannot are errors then."""
     runs_here: bool = False
     """Whether it is to run on this machine: packages and files that it lacks are errors then."""
+    likely_name: str | None = None
+    """Without a name: the one to take of several, if the file has it."""

@@ -5,7 +5,7 @@ from typing import Any
 from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from scheduler.backends.protocol import describe_containers
-from scheduler.container import executor
+from scheduler.container import executor, own_process
 from scheduler.container.grace import CONTAINER_GRACE_SECS
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.submission import Submission
@@ -49,9 +49,11 @@ def container_job(
     submission: Submission, container: int, sockets: str, bind_host: str = "127.0.0.1"
 ) -> ProcessSpec:
     """A container on this machine, as a job of the scheduler."""
-    name = submission.topology.name
+    topology, name = submission.topology, submission.topology.name
+    if container != MASTER_CONTAINER:  # the master looks at its plans itself
+        topology = submission.packing.topology_of(topology)
     spec = executor.ContainerSpec(
-        submission.topology,
+        topology,
         submission.packing,
         container,
         submission.store_url,
@@ -64,7 +66,7 @@ def container_job(
     return ProcessSpec(
         f"container {container}",
         f"heron: container {container} ({name})",
-        lambda link: executor.run(spec, link),
+        lambda link: own_process.run(spec, link),
         CONTAINER_GRACE_SECS,
         killed_with_parent=False,
         final_codes=FINAL_CODES,

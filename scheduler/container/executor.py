@@ -197,7 +197,7 @@ def _instance_spec(
         form = keys.log_format(spec.topology.config)
         debug = _debug(spec.topology)
         log_to(path, shown, debug=debug, console=spec.console, log_format=form)
-        _make_importable(spec.topology)
+        make_importable(spec.topology)
         try:
             return heron_instance.server.run(spec.topology, spec.packing, where, link)
         except HeronError as error:
@@ -235,7 +235,7 @@ def _in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" + (f" ({where})" if where else "")
 
 
-def _make_importable(topology: TopologySpec) -> None:
+def make_importable(topology: TopologySpec) -> None:
     """The user's modules come first, and win over ours of the same name."""
     os.environ.update(keys.environment(topology.config))
     forget_ours()

@@ -9,6 +9,7 @@ heron_core.exit_codes; UNSTARTED if it could not even begin.
 
 import argparse
 import os
+import select
 import shutil
 import stat
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from functools import partial
 
 from setproctitle import setproctitle
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.state_tree import keys_path, packing_path, topology_path
@@ -29,6 +30,9 @@ from scheduler.container import executor
 from scheduler.packaging.relocation import has_stored_code, relocated
 from scheduler.socket_folders import sockets_folder
 from scheduler.update_plans import read_packings
+
+STORE_RETRY_SECS = 1.0
+"""Between two tries to reach a state store that is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,13 @@ class StoredTopology:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the container until it ends; returns its exit code."""
-    die_with_parent(os.getppid())
     given = _parser().parse_args(words)
+    if not given.local:
+        die_with_parent(os.getppid())
     link = _link()
+    link.predecessor = given.predecessor
     try:
-        stored = read(given.store, given.topology, given.container)
+        stored = _read(given, link)
         if given.container != MASTER_CONTAINER:
             stored.packing.container(given.container)
         topology = on_this_machine(given, stored.topology)
@@ -71,7 +77,9 @@ def main(words: Sequence[str] | None = None) -> int:
         relocate=partial(on_this_machine, given),
     )
     try:
-        return executor.run(spec, link)
+        code = executor.run(spec, link)
+        # One that is on trial does not end the topology: it goes back to the engine before.
+        return ExitCode.FAILED if given.on_trial and code == ExitCode.GAVE_UP else code
     finally:
         if given.sockets is None:
             shutil.rmtree(sockets, ignore_errors=True)
@@ -86,6 +94,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bind-host", default="127.0.0.1", metavar="H", help="own address")
     parser.add_argument("--sockets", metavar="DIR", help="folder of the socket files")
     parser.add_argument("--console", metavar="PATH", help="pipe for what components print")
+    parser.add_argument("--predecessor", default="", metavar="TEXT", help="how that one ended")
+    parser.add_argument(
+        "--local",
+        action="store_true",
+        help="its parent is a scheduler of this machine: when that ends, it ends in order, and it "
+        "waits for a state store that is away",
+    )
+    parser.add_argument(
+        "--on-trial", action="store_true", help="it does not end the topology if it cannot run"
+    )
     parser.add_argument(
         "--relocated",
         nargs=2,
@@ -95,6 +113,19 @@ def _parser() -> argparse.ArgumentParser:
         help="what lay below OLD where the topology was submitted lies below NEW here",
     )
     return parser
+
+
+def _read(given: argparse.Namespace, link: SupervisorLink) -> StoredTopology:
+    """What the state store has, as soon as it answers where nobody else would wait for it."""
+    while True:
+        try:
+            return read(given.store, given.topology, given.container)
+        except StateStoreError:
+            if not given.local:
+                raise
+        link.heartbeat()
+        if select.select([link.lifeline], [], [], STORE_RETRY_SECS)[0]:
+            raise HeronError("the parent process is gone")
 
 
 def _link() -> SupervisorLink:

@@ -61,6 +61,14 @@ def profile(page: Page, address: str) -> None:
     keep(page, "profile")
 
 
+def sample(page: Page, address: str) -> None:
+    """How long a component's tuples take, and the next of them."""
+    draw(page, address, f"{TOPOLOGY}Healthy/component/clean", "Latency, by task")
+    page.get_by_role("button", name="Sample").click()
+    expect(page.locator(".trace", has_text="clean[")).to_be_visible(timeout=DEADLINE_MS)
+    keep(page, "sample")
+
+
 def main() -> None:
     """All of them, light, and two dark or narrow."""
     with tempfile.TemporaryDirectory() as folder:
@@ -79,6 +87,7 @@ def main() -> None:
                     draw(page, address, path, text)
                     keep(page, name)
                 profile(page, address)
+                sample(page, address)
             with browser(Path(folder, "dark"), dark=True, width=NARROW) as context:
                 page = context.new_page()
                 draw(page, address, f"{TOPOLOGY}SlowBolt", "Critical path")

@@ -99,3 +99,20 @@ def test_a_topology_is_paused_from_its_page_and_every_page_is_drawn(
     for path, text in shown.items():
         page.goto(f"{address}/ui/topology/{name}/{path}")
         expect(page.locator("#content")).to_contain_text(text, timeout=DEADLINE_MS)
+    _sample_and_heat_map(page, f"{address}/ui/topology/{site.name('SlowBolt')}")
+
+
+def _sample_and_heat_map(page: Page, topology: str) -> None:
+    """Of one that runs: its next tuples, how long they take, and what the network carries."""
+    page.goto(f"{topology}/component/words")
+    page.get_by_role("button", name="Sample").click()
+    expect(page.locator(".trace", has_text="words[0] ")).to_be_visible(timeout=DEADLINE_MS)
+    page.goto(f"{topology}/component/store")
+    page.get_by_role("button", name="execute", exact=True).click(timeout=DEADLINE_MS)
+    expect(page.locator("canvas")).to_have_count(2)
+    page.goto(f"{topology}/containers")
+    expect(page.get_by_role("columnheader", name="Sent/s").first).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="store[0]")
+    expect(row.get_by_text(re.compile(r"\d (bytes|KiB|MiB)/s")).first).to_be_visible(
+        timeout=DEADLINE_MS
+    )

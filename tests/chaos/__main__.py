@@ -1,13 +1,16 @@
 """python -m tests.chaos --seconds 300 --seed 7 --containers 3
 python -m tests.chaos --seconds 60 --exactly-once 20 --zookeeper embedded
 python -m tests.chaos --seconds 60 --exactly-once 12 --rescale -o topology.state.backend=rocksdb
+python -m tests.chaos --seconds 300 --exactly-once 12 --rescale --change-code
 
 A word count of which some process is killed or stopped every two seconds. Ends with status 1 if a
 line was lost or the run did not end; its logs and records are kept then. With --exactly-once keyed
 counts, windows and two-phase file sinks of so many instances, in one of two topologies that the
 seed chooses; all results have to be exact, and some faults come in pairs. With --rescale components
-get more and fewer instances meanwhile, some of them while nobody is harmed: then whoever is not
-concerned has to stay the same process.
+get more and fewer instances meanwhile, and with --change-code another version of their file, which
+sometimes cannot begin; the command that asks is killed now and then. Some of the updates come while
+nobody is harmed: then whoever is not concerned has to stay the same process, and whoever gets new
+code has to be replaced.
 """
 
 import argparse
@@ -39,14 +42,16 @@ def main() -> None:
         "--exactly-once", type=int, choices=INSTANCES, metavar="INSTANCES", help="12, 20, 40 or 60"
     )
     parser.add_argument("--rescale", action="store_true", help="`heronpy update` meanwhile")
+    parser.add_argument("--change-code", action="store_true", help="`heronpy update --code`, too")
     options = parser.parse_args()
-    if options.rescale and options.zookeeper:
-        parser.error("--rescale looks at the state in files: leave --zookeeper out")
+    if (options.rescale or options.change_code) and options.zookeeper:
+        parser.error("updates look at the state in files: leave --zookeeper out")
     bad = 0
     for seed in options.seed or [random.SystemRandom().randrange(SEEDS)]:
         print(f"seed {seed}", flush=True)
         wishes = Wishes(seed, options.seconds, options.containers, options.zookeeper)
         wishes = replace(wishes, settings=tuple(options.settings), rescales=options.rescale)
+        wishes = replace(wishes, code_changes=options.change_code)
         if options.exactly_once is None:
             report: Report | ExactReport = run(wishes)
         else:

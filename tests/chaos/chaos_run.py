@@ -7,14 +7,16 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
-from tests.chaos.rescales import Rescaled, Rescales
+from tests.chaos.new_versions import Source
+from tests.chaos.sources import SURVIVING_SOURCE
+from tests.chaos.updates import Updated, Updates
 from tests.process.process_support import GONE_SECS, Place, Running, until
 from tests.process.survival import NAME, TOPOLOGY, Survey, acked, settings, survey
 
@@ -31,11 +33,14 @@ STOP_SHARE = 0.3
 """Of the faults that are a SIGSTOP with a later SIGCONT; the others are a kill -9."""
 QUIET_END_SECS = 4.0
 """The last line is due so long before the killing ends: some faults fall into the run's end."""
+UPDATED_LINES_PER_SEC = 125
+"""Where there are updates as well, each of which has to load the topology and start processes."""
 END_SECS = 60.0
-"""After the end of the killing, to the end of the run."""
-RESCALE_SHARE = 0.2
+"""After the end of the killing, to the end of the run; and so long for the update that is under way
+then."""
+UPDATE_SHARE = 0.35
 """Of the times at which an update begins, besides what else happens then."""
-QUIET_SHARE = 0.2
+QUIET_SHARE = 0.3
 """Of those: how often nobody is harmed until the update is done."""
 SCALABLE = {"split": 2, "count": 2, "seen": 1}
 """Of the word count: the components that may be scaled, and their instances."""
@@ -73,6 +78,8 @@ class Wishes:
     """KEY=VALUE, as `heronpy run -o` takes them."""
     rescales: bool = False
     """Whether components get more and fewer instances meanwhile."""
+    code_changes: bool = False
+    """Whether they get new code meanwhile."""
 
     @property
     def run_options(self) -> list[str]:
@@ -83,7 +90,27 @@ class Wishes:
     @property
     def lines(self) -> int:
         """How many lines there are to count."""
-        return int((self.seconds - QUIET_END_SECS) * LINES_PER_SEC)
+        return int((self.seconds - QUIET_END_SECS) * self.lines_per_sec)
+
+    @property
+    def lines_per_sec(self) -> int:
+        """How fast they come."""
+        return UPDATED_LINES_PER_SEC if self.has_updates else LINES_PER_SEC
+
+    @property
+    def has_updates(self) -> bool:
+        """Whether there are any."""
+        return self.rescales or self.code_changes
+
+    def updates(
+        self, place: Place, running: Running, name: str, tasks: Mapping[str, int], source: Source
+    ) -> Updates | None:
+        """The updates of a topology whose components have these tasks; None if there are none."""
+        if not self.has_updates:
+            return None
+        scaled = tasks if self.rescales else {}
+        changed = source if self.code_changes else None
+        return Updates(place, running, name, scaled, self.seed, changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +138,22 @@ class Ending:
     code: int | None = None
     """Exit code of the command; None: it did not end."""
     errors: str = ""
-    rescaled: Rescaled | None = None
+    updated: Updated | None = None
     """What came of the updates; None if there were to be none."""
 
     @property
     def updates(self) -> str:
         """What came of them, to stand in a line."""
-        return "" if self.rescaled is None else f"; {self.rescaled}"
+        return "" if self.updated is None else f"; {self.updated}"
 
     @property
     def kept_processes(self) -> bool:
-        """Whether no update in quiet ended anybody whom it did not concern."""
-        return self.rescaled is None or not self.rescaled.wrong
+        """Whether every update in quiet ended those whom it concerned, and nobody else."""
+        return self.updated is None or not self.updated.wrong
 
     def story(self) -> list[str]:
         """Every fault, every update, and what the command said."""
-        found = self.rescaled or Rescaled()
+        found = self.updated or Updated()
         return [*map(str, self.faults), *found.reasons, *found.wrong, self.errors]
 
 
@@ -185,10 +212,10 @@ class Chaos:
     """The faults of one run, all of them drawn from its seed."""
 
     def __init__(
-        self, running: Running, wishes: Wishes, begin: float, rescales: Rescales | None = None
+        self, running: Running, wishes: Wishes, begin: float, updates: Updates | None = None
     ) -> None:
         self.faults: list[Fault] = []
-        self._rescales = rescales
+        self._updates = updates
         self._running = running
         self._wishes = wishes
         self._chance = random.Random(wishes.seed)
@@ -201,28 +228,30 @@ class Chaos:
         """Harm somebody now and then, until the time is over or the run has ended."""
         self._titles = self._titles_now()
         while self._rest(self._chance.uniform(*PAUSE_SECS)):
-            if self._rescales is not None and self._chance.random() < RESCALE_SHARE:
-                self._rescale(self._rescales)
+            if self._updates is not None and self._chance.random() < UPDATE_SHARE:
+                self._update(self._updates)
             self._harm_somebody()
             if self._wishes.pair_share and self._chance.random() < self._wishes.pair_share:
                 self._harm_somebody()
         self._wake(float("inf"))
-        if self._rescales is not None:
-            self._rescales.wait()
+        if self._updates is not None:
+            self._updates.wait()
 
-    def _rescale(self, rescales: Rescales) -> None:
+    def _update(self, updates: Updates) -> None:
         """Have an update begin; or wake all and wait until it is done."""
         if self._chance.random() < QUIET_SHARE:
             self._wake(float("inf"))
-            rescales.in_quiet(self._until)
+            updates.in_quiet(self._until)
         else:
-            rescales.begin_one()
+            updates.begin_one()
         self._titles = self._titles_now()
 
     def _titles_now(self) -> dict[str, list[str]]:
         """kind -> titles: they outlive the processes, so the seed alone chooses among them."""
         titles = sorted(title for title in self._processes() if not title.startswith(SPARED))
-        return {kind: [each for each in titles if kind_of(each) == kind] for kind in KINDS}
+        found = {kind: [each for each in titles if kind_of(each) == kind] for kind in KINDS}
+        # The only one of its kind may be dead at this moment.
+        return {kind: those or self._titles.get(kind, []) for kind, those in found.items()}
 
     def _processes(self) -> dict[str, psutil.Process]:
         found = {}
@@ -291,29 +320,29 @@ def run(wishes: Wishes, tell: Callable[[str], object] = print) -> Report:
 
 def _run(place: Place, wishes: Wishes, report: Report) -> None:
     options, begin = settings(
-        place.path, wishes.lines, LINES_PER_SEC, burst=BURST_LINES, sleep_secs=SLEEP_SECS
+        place.path, wishes.lines, wishes.lines_per_sec, burst=BURST_LINES, sleep_secs=SLEEP_SECS
     )
     options += wishes.run_options
-    if wishes.rescales:
+    if wishes.has_updates:
         place.environment["SURVIVING_STATE"] = "1"
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: acked(place.path), "the first line is acked")
-    rescales = Rescales(place, running, NAME, SCALABLE, wishes.seed) if wishes.rescales else None
-    kill_until_over(running, begin, report, rescales)
+    updates = wishes.updates(place, running, NAME, SCALABLE, SURVIVING_SOURCE)
+    kill_until_over(running, begin, report, updates)
     report.total_secs = time.monotonic() - begin
 
 
 def kill_until_over(
-    running: Running, begin: float, ending: Ending, rescales: Rescales | None = None
+    running: Running, begin: float, ending: Ending, updates: Updates | None = None
 ) -> None:
     """Kill and stop processes as is wished, then wait for the end of the run."""
-    chaos = Chaos(running, ending.wishes, begin, rescales)
+    chaos = Chaos(running, ending.wishes, begin, updates)
     ending.faults = chaos.faults
-    ending.rescaled = None if rescales is None else rescales.found
+    ending.updated = None if updates is None else updates.found
     chaos.go_on_until_over()
     calm_since = time.monotonic()
     try:
-        ending.code = running.wait(END_SECS).code
+        ending.code = running.wait(END_SECS * (1 + ending.wishes.has_updates)).code
     except AssertionError:  # the report says so
         pass
     ending.errors = running.err

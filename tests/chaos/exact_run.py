@@ -13,7 +13,8 @@ import psutil
 
 from tests.chaos.chaos_run import QUIET_END_SECS, Ending, Wishes, kill_until_over
 from tests.chaos.exact_results import Numbers, differences_of_diamond, differences_of_fan_in
-from tests.chaos.rescales import Rescales
+from tests.chaos.new_versions import Source
+from tests.chaos.sources import DIAMOND_SOURCE, FAN_IN_SOURCE
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Place, Running, until
 
 TOPOLOGY = TOPOLOGIES / "exact_windows.py"
@@ -31,6 +32,7 @@ class Shape:
     differences: Callable[[Path, Numbers], list[str]]
     scalable: tuple[str, ...]
     """Whose instances may become more or fewer: keys divide their state, or they have none."""
+    source: Source
 
 
 DIAMOND = Shape(
@@ -44,6 +46,7 @@ DIAMOND = Shape(
     ),
     differences_of_diamond,
     ("left", "right", "counts", "windows", "totals"),
+    DIAMOND_SOURCE,
 )
 FAN_IN = Shape(
     "ExactFanIn",
@@ -56,6 +59,7 @@ FAN_IN = Shape(
     ),
     differences_of_fan_in,
     ("gather", "running", "windows"),
+    FAN_IN_SOURCE,
 )
 SHAPES = (DIAMOND, FAN_IN)
 """The seed chooses."""
@@ -126,11 +130,9 @@ def _run(place: Place, report: ExactReport) -> None:
     options += wishes.run_options
     running = place.start("run", TOPOLOGY, "--containers", wishes.containers, *options)
     until(lambda: _are_up(running, report.instances), "all instances are there")
-    rescales = None
-    if wishes.rescales:
-        scalable = {name: tasks[name] for name in shape.scalable}
-        rescales = Rescales(place, running, shape.name, scalable, wishes.seed)
-    kill_until_over(running, begin, report, rescales)
+    scalable = {name: tasks[name] for name in shape.scalable}
+    updates = wishes.updates(place, running, shape.name, scalable, shape.source)
+    kill_until_over(running, begin, report, updates)
     report.wrong = shape.differences(place.path, Numbers(spouts, count))
 
 

@@ -27,8 +27,10 @@ def aurora(path: Path) -> Deployment:
     cache = path / "runtime"
     cache.mkdir()
     place = AuroraPlace(path, cache)
-    cluster = ("--cluster", "west")
-    return Deployment("aurora", place, cluster, cluster, place.store_url, WAIT_SECS, place.left)
+    on = ("--cluster", "west")
+    return Deployment(
+        "aurora", place, on, on, place.store_url, WAIT_SECS, place.left, gets_new_code=True
+    )
 
 
 @pytest.fixture(params=[local, aurora], ids=lambda each: each.__name__)

@@ -12,7 +12,7 @@ from heron_core import config as keys
 from heron_core import story
 from heron_core.errors import ProtocolError
 from heron_core.plans import EPOCH_MAX
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.batch import check_batch
 from heron_core.wire.frames import (
     Flag,
@@ -62,13 +62,13 @@ def _beginning(mode: str) -> list[Any]:
             "control",
             task,
             100 + task,
-            messages.encode(messages.RegisterInstance(task, 100 + task, 1)),
+            message_codec.encode(messages.RegisterInstance(task, 100 + task, 1)),
         )
         for task in LOCAL
     ]
     return [
         ("connected",),
-        ("master", messages.encode(_plan(mode))),
+        ("master", message_codec.encode(_plan(mode))),
         *registrations,
     ]
 
@@ -99,7 +99,7 @@ def _step(rng: Random) -> Any:
 def _message(rng: Random, expected: Any) -> bytes:
     """Mostly of a class that is expected there."""
     options = world.messages_of(expected) if rng.randrange(8) else world.control_messages()
-    return mutated_message(rng, messages.encode(some(rng, options)))
+    return mutated_message(rng, message_codec.encode(some(rng, options)))
 
 
 class Fake:
@@ -148,9 +148,9 @@ class Fake:
                     self.to_locals.append(each)
                 case events.ToLocalControl(task, incarnation, message):
                     identity(CONTROL, task, incarnation)
-                    messages.decode(messages.encode(message))
+                    message_codec.decode(message_codec.encode(message))
                 case events.ToMaster(message):
-                    messages.decode(messages.encode(message))
+                    message_codec.decode(message_codec.encode(message))
         if unsent:
             self._handle(events.PeerBlocked(2, unsent))
 
@@ -197,7 +197,7 @@ class Fake:
 
     def _decoded(self, data: bytes, event: Any) -> None:
         try:
-            made = event(messages.decode(data))
+            made = event(message_codec.decode(data))
         except ProtocolError as error:
             made = events.Malformed(str(error))
         self.handle(made)

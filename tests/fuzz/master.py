@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from heron_core.errors import ProtocolError
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from topology_master import events
 from topology_master.core import TopologyMaster
 from topology_master.options import Options
@@ -28,7 +28,7 @@ def master_steps(rng: Random) -> list[Any]:
             for each in world.control_messages()
             if type(each) is messages.RegisterStreamManager
         ]
-        steps = [(SENDERS[at], messages.encode(each)) for at, each in enumerate(registers)]
+        steps = [(SENDERS[at], message_codec.encode(each)) for at, each in enumerate(registers)]
     if rng.randrange(2):
         steps.append(CHECKPOINTS)
     for _ in range(rng.randrange(1, STEPS_MAX)):
@@ -37,7 +37,7 @@ def master_steps(rng: Random) -> list[Any]:
         else:
             expected = world.messages_of(messages.FromStreamManager | messages.Command)
             options = expected if rng.randrange(8) else world.control_messages()
-            data = mutated_message(rng, messages.encode(some(rng, options)))
+            data = mutated_message(rng, message_codec.encode(some(rng, options)))
             steps.append((some(rng, SENDERS), data))
     return steps
 
@@ -54,7 +54,7 @@ class Fake:
     def receive(self, sender: bytes, data: bytes) -> None:
         """As Server._receive."""
         try:
-            event: events.Event = events.Received(sender, messages.decode(data))
+            event: events.Event = events.Received(sender, message_codec.decode(data))
         except ProtocolError as error:
             event = events.Malformed(str(error))
         self.handle(event)
@@ -64,7 +64,7 @@ class Fake:
         for each in self.core.handle(event, self.now):
             match each:
                 case events.Send(_, message):
-                    messages.decode(messages.encode(message))
+                    message_codec.decode(message_codec.encode(message))
                     self.sent.append(each)
                 case events.StorePlan(plan) | events.StorePacking(plan):
                     json.dumps(plan)
@@ -105,16 +105,18 @@ def _still_works(fake: Fake) -> None:
         register = messages.RegisterStreamManager(
             container, 9, f"tcp://127.0.0.1:{container}", "new", 1, 0
         )
-        fake.receive(b"new-%d" % container, messages.encode(register))
+        fake.receive(b"new-%d" % container, message_codec.encode(register))
     fake.passes(1.0)
     fake.sent.clear()
     for container in (1, 2):
         beat = messages.Heartbeat(container, {"waiting_bytes": {}}, {}, {})
-        fake.receive(b"new-%d" % container, messages.encode(beat))
+        fake.receive(b"new-%d" % container, message_codec.encode(beat))
     served = {each.receiver for each in fake.sent if each.message == messages.HeartbeatAck()}
     assert served == {b"new-1", b"new-2"}
     fake.sent.clear()
-    fake.receive(b"somebody", messages.encode(messages.Command("stats", {"component": "split"})))
+    fake.receive(
+        b"somebody", message_codec.encode(messages.Command("stats", {"component": "split"}))
+    )
     (answer,) = fake.sent
     assert isinstance(answer.message, messages.Reply)
     assert answer.message.ok

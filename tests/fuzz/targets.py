@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from heron_core import plans
 from heron_core.errors import ProtocolError
-from heron_core.wire import batch, messages, packets, values
+from heron_core.wire import batch, message_codec, packets, values
 from heron_core.wire import frames as frames_module
 from heron_core.wire.frames import Frames
 
@@ -66,7 +66,9 @@ def _parser_steps(rng: Random) -> Steps:
     steps: Steps = []
     for _ in range(rng.randrange(1, 6)):
         if rng.randrange(2):
-            steps.append(mutated_message(rng, messages.encode(some(rng, world.control_messages()))))
+            steps.append(
+                mutated_message(rng, message_codec.encode(some(rng, world.control_messages())))
+            )
         else:
             steps.extend(mutated_frames(rng, some(rng, some(rng, world.kinds_to_managers()))))
     return steps
@@ -80,9 +82,9 @@ def _run_parsers(steps: Steps) -> None:
         for parse in (_batch, _fanout, _packet):
             _only_protocol_errors(parse, steps[at:])
     for data in steps:
-        decoded = _only_protocol_errors(messages.decode, data)
+        decoded = _only_protocol_errors(message_codec.decode, data)
         if decoded is not None:
-            assert type(messages.decode(messages.encode(decoded))) is type(decoded)
+            assert type(message_codec.decode(message_codec.encode(decoded))) is type(decoded)
 
 
 def _batch(frames: Frames) -> None:

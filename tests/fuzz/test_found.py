@@ -9,17 +9,17 @@ import msgpack
 import pytest
 
 from heron_core.errors import ProtocolError
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import pack_fields, packer, unpack
 
 from . import world
 from .targets import TARGETS
 
-HELLO_3 = ("control", 3, 103, messages.encode(messages.RegisterInstance(3, 103, 1)))
+HELLO_3 = ("control", 3, 103, message_codec.encode(messages.RegisterInstance(3, 103, 1)))
 REGISTER_1 = (
     b"one",
-    messages.encode(messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)),
+    message_codec.encode(messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)),
 )
 
 
@@ -45,7 +45,7 @@ def _snapshot(**changed: Any) -> dict[int, Any]:
     return {world.SPLIT: {**world.snapshot(world.SPLIT), **changed}}
 
 
-STATS = (b"me", messages.encode(messages.Command("stats", {})))
+STATS = (b"me", message_codec.encode(messages.Command("stats", {})))
 
 FOUND: dict[str, tuple[str, list[Any]]] = {
     # A batch that says it is tracked, and has ids of one byte, was taken by the window; when its
@@ -53,18 +53,18 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "lost batch with broken ids": ("manager", [
         HELLO_3,
         ("instance", 2, 102, [header(Kind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
-        ("control", 3, 104, messages.encode(messages.RegisterInstance(3, 104, 1))),
+        ("control", 3, 104, message_codec.encode(messages.RegisterInstance(3, 104, 1))),
     ]),
     "report of a task that is elsewhere": ("manager", [
         ("instance", 6, 106, [b"H\x01\x09\x00\x00\x00\x05\x00" + bytes(16)]),
     ]),
     "registration for another task": ("manager", [
-        ("control", 2, 102, messages.encode(messages.RegisterInstance(127, 102, 2))),
+        ("control", 2, 102, message_codec.encode(messages.RegisterInstance(127, 102, 2))),
     ]),
     # Nobody could ever have lifted it: the spout would have been paused for good.
     "cause named by a stranger": ("manager", [
         ("instance", 3, 103, [header(Kind.CONTROL, 2, 2054, 6, 1),
-                              messages.encode(messages.BackPressureCause(6, True))]),
+                              message_codec.encode(messages.BackPressureCause(6, True))]),
     ]),
     "cause of a type that has no hash": ("manager", [
         ("peer", [header(Kind.CONTROL, 3, 2, 6, 1), _packed("BackPressureCause", {}, True)]),
@@ -157,5 +157,5 @@ def test_a_refused_message_is_not_logged_whole() -> None:
     # Its field was put into the error as it was: a line of a megabyte in the log.
     deep = {str(at): {str(inner): ["x" * 50] * 50 for inner in range(50)} for at in range(50)}
     with pytest.raises(ProtocolError) as refused:
-        messages.decode(_packed("RegisterInstance", deep, 1, 2))
+        message_codec.decode(_packed("RegisterInstance", deep, 1, 2))
     assert len(str(refused.value)) < 400

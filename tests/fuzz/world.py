@@ -30,7 +30,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.batch import encode_columns
 from heron_core.wire.columns import of_rows, schema_of, serialized
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
@@ -211,7 +211,7 @@ def frames_to_managers() -> tuple[Frames, ...]:
             every.core.deliver(frames)
             every.core.flush()
     found += every.sent
-    cause = messages.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
+    cause = message_codec.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found += [_columns(), _columns([(SPOUT << 44) + 1, 1, 0, 0]), _columns(MANY_ROOTS, EXTRAS)]
     found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])

@@ -17,7 +17,7 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 from heron_core.state_tree import keys_path, master_path, physical_path
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import HEADER, MAGIC, VERSION, Kind, header
 from heron_io.security import Keys
 from heron_io.transport import connect_dealer
@@ -156,7 +156,7 @@ def _knock(address: str, keys: Keys | None = None, server: str = "") -> None:
         with made.get_monitor_socket(ENDED | zmq.EVENT_HANDSHAKE_SUCCEEDED) as monitor:
             made.connect(address)
             with suppress(zmq.Again):  # refused before it could send anything
-                made.send(messages.encode(messages.Command("deactivate", {})), zmq.NOBLOCK)
+                made.send(message_codec.encode(messages.Command("deactivate", {})), zmq.NOBLOCK)
             assert monitor.poll(ANSWER_MS), "the connection stands"
             event = parse_monitor_message(monitor.recv_multipart())["event"]
             made.disable_monitor()
@@ -209,7 +209,11 @@ def test_garbage_of_a_peer_is_dropped_counted_and_told_of_once(topology: Topolog
 def test_garbage_to_the_master_is_dropped_counted_and_told_of_once(topology: Topology) -> None:
     """The same to the master; a word that only instances say is nonsense there as well."""
     with dealer(topology.master_address, topology.keys) as client:
-        for data in [b"garbage", b"", messages.encode(messages.RegisterInstance(1, 1, 1))] * TRIES:
+        for data in [
+            b"garbage",
+            b"",
+            message_codec.encode(messages.RegisterInstance(1, 1, 1)),
+        ] * TRIES:
             client.send(data)
         until(lambda: topology.stats()["master"]["malformed"] == 3 * TRIES, "they are counted")
     assert topology.told(topology.master_log(), "dropped a malformed message") == 1
@@ -235,9 +239,9 @@ def _refused(topology: Topology, container: int) -> str:
     """Why the master does not take a stream manager for this container."""
     register = messages.RegisterStreamManager(container, 7, "tcp://127.0.0.1:1", "elsewhere", 1, 0)
     with dealer(topology.master_address, topology.keys) as client:
-        client.send(messages.encode(register))
+        client.send(message_codec.encode(register))
         assert client.poll(ANSWER_MS), "no answer"
-        answer = messages.decode(client.recv())
+        answer = message_codec.decode(client.recv())
     assert isinstance(answer, messages.RegistrationRejected)
     return answer.reason
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heron_core.stats import CheckpointStats
-from tests.process.process_support import TOPOLOGIES, Master, Place, Running
+from heron_core.version import VERSION
+from tests.process.process_support import DEADLINE_SECS, TOPOLOGIES, Master, Place, Running
 from tests.process.test_recovery import processes, title_of
 
 TOPOLOGY = TOPOLOGIES / "exact.py"
@@ -41,7 +42,8 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
 
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
-    """The machine room of a bank: instances, stream manager, master, containers, all of them; then
+    """The machine room of a bank: instances, stream manager, master; then heronpy is upgraded, and
+    after that all containers are killed; then
     more and fewer instances that count, while one dies beside them, and new code that keeps
     its counts elsewhere. And in the end an upgrade, by a
     savepoint, to a topology with one more instance that counts, and one more that has windows. What
@@ -89,10 +91,10 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
         before_death = running.until(checkpoints, "the master answers")
         kill(running, MASTER)
         running.until(lambda: goes_on_after(before_death.latest), "the next master goes on")
-        for victims in (CONTAINERS[1:], CONTAINERS):
-            before = epoch()
-            kill(running, *victims)
-            goes_back_and_on(before)
+        upgrade_engine(place, running)
+        before = epoch()
+        kill(running, *CONTAINERS)
+        goes_back_and_on(before)
         scale(place, running)
         arguments = (change_code(place, running), *arguments[1:])
         number = running.until(checkpoints, "the master answers").latest
@@ -105,6 +107,26 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
     assert "".join(each.read_text() for each in parts) == TEXT
     place.nothing_is_left()
+
+
+def upgrade_engine(place: Place, running: Running) -> None:
+    """Container by container, the master last. All processes are new, but for the scheduler's own
+    two; what is started again later is so by the new engine."""
+    before = {title: each.pid for title, each in processes(running).items()}
+    out = place.heronpy("update", "Exact", "--engine", secs=4 * DEADLINE_SECS).succeeded()
+    told = [line for line in out.err.splitlines() if " runs heronpy " in line]
+    version = f"runs heronpy {VERSION}"
+    assert told == [
+        f"container 1 {version} (1 of 3)",
+        f"container 2 {version} (2 of 3)",
+        f"the topology master {version} (3 of 3)",
+    ]
+    now = {title: each.pid for title, each in processes(running).items()}
+    same = {title for title, pid in now.items() if before.get(title) == pid}
+    assert {title for title in now if "container" in title or "[" in title}.isdisjoint(same)
+    later = place.heronpy("update", "Exact", "--component-parallelism", "count:3", "--at", "+1d")
+    assert "Exact will be updated at " in later.succeeded().out
+    place.heronpy("update", "Exact", "--cancel").succeeded()
 
 
 def scale(place: Place, running: Running) -> None:

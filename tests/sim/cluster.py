@@ -14,7 +14,7 @@ from heron_core.topology import TopologySpec
 from scheduler.packing import pack, repack
 from scheduler.packing.code_packing import pack_code
 from sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, saving
-from sim.checkers import Journal
+from sim.checkers import Journal, require
 from sim.clock import Clock
 from sim.deployment import Deployment
 from sim.effectively_once import SimStates, checkpoint_config, counting
@@ -29,6 +29,8 @@ from topology_master.update import UpdateStage
 
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05
+ASKED_AGAIN_SHARE = 0.3
+"""Of the updates: how often the same is asked for again at once."""
 ROUND_SECS = 0.0005
 IDLE_SECS = 0.02
 """How time passes after a round in which something happened, and after one in which nothing did."""
@@ -271,11 +273,8 @@ class Cluster:
             packing = repack(self.topology, self.packing, parallelism, containers)
         except TopologyError:
             return False
-        answer = self.master.ask("update", {"packing": packing_to_json(packing)})
         moved = len(leaving(self.packing, packing))
-        self.note(f"update {parallelism} {containers}, {moved} leave: {answer}")
-        self.updates += bool(answer.ok)
-        return bool(answer.ok)
+        return self._ask(packing, f"update {parallelism} {containers}, {moved} leave")
 
     def change_code(self, rng: Random) -> bool:
         """Somebody gives new code by `heronpy update --code`; whether it is not refused."""
@@ -287,11 +286,28 @@ class Cluster:
         change = changed_code(running, new_code(running, rng), instances)
         if change.is_nothing:
             return True
-        packing = packing_to_json(pack_code(current, change))
-        answer = self.master.ask("update", {"packing": packing})
-        self.note(f"new code, {change}: {answer}")
+        return self._ask(pack_code(current, change), f"new code, {change}")
+
+    def _ask(self, packing: PackingPlan, what: str) -> bool:
+        """Have the topology run by another plan; whether it is not refused. Who asks may die then,
+        and his successor, or another command, asks once more."""
+        assert self.master is not None
+        arguments = {"packing": packing_to_json(packing)}
+        answer = self.master.ask("update", arguments)
+        self.note(f"{what}: {answer}")
         self.updates += bool(answer.ok)
+        if answer.ok and self.chance.random() < ASKED_AGAIN_SHARE:
+            again = self.master.ask("update", arguments)
+            require(not again.ok, f"an update begins while one is under way: {again}")
         return bool(answer.ok)
+
+    def cancel(self) -> None:
+        """A container of the new plan is not to be had: the update is given up if it still may."""
+        if self.master is not None and not self.store_away:
+            is_late = self.step in (None, UpdateStage.INSTANCES)
+            answer = self.master.ask("cancel", {"reason": "there is no room"})
+            self.note(f"cancel: {answer}")
+            require(not (answer.ok and is_late), f"a switched plan is given up: {answer}")
 
     # --- faults -------------------------------------------------------------------------------
 

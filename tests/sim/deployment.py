@@ -4,16 +4,22 @@ each container an executor that follows its stream manager (scheduler.daemon and
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core.plans import PackingPlan, packing_from_json, physical_from_json
+from heron_core.wire.messages import InstanceFailed
 from scheduler.update_plans import Packings
 from sim.instances import Instance, Said
 from sim.network import Channel
+from sim.new_code import Broken, path_of
+from stream_manager.events import FromInstanceControl
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
 
+START_AGAIN_ROUNDS_MAX = 40
+"""How long until a process is started again that could not begin."""
 RELOAD_ROUNDS_MAX = 20
 """How long a scheduler or an executor takes until it looks at the plan again."""
 
@@ -29,6 +35,9 @@ class Deployment:
         self._told_at: dict[int, int] = {}
         """container -> the round in which its executor hears of the newest plan"""
         self._due: dict[int, list[Callable[[], None]]] = defaultdict(list)
+        self._failing: set[tuple[int, int]] = set()
+        """(container, task) whose process ends at its beginning, and is started again"""
+        self.failures = 0
 
     @property
     def packings(self) -> Packings:
@@ -91,9 +100,37 @@ class Deployment:
     def start_instance(self, container: int, task: int) -> None:
         """A process of a task, with connections of its own."""
         cluster = self._cluster
+        if self._is_broken(container, task):
+            if (container, task) not in self._failing:
+                self._failing.add((container, task))
+                self._fail(container, task)
+            return
         words: Channel[Any] = cluster.control_channel()
         data: Channel[Said] = Channel(cluster.clock, cluster.rng)
         cluster.instances[container, task] = Instance(cluster, container, task, words, data)
+
+    def _is_broken(self, container: int, task: int) -> bool:
+        """Whether the task's class cannot begin, by the plan that the executor knows."""
+        packing = self.places[container]
+        component = packing.instances[task].component
+        spec = packing.topology_of(self._cluster.topology).by_name[component]
+        return spec.class_path == path_of(Broken)
+
+    def _fail(self, container: int, task: int) -> None:
+        """A process says why it cannot begin, and ends; its supervisor starts another one, as long
+        as it is wanted."""
+        place, cluster = self.places.get(container), self._cluster
+        if place is None or place.container_of.get(task) != container:
+            self._failing.discard((container, task))
+            return
+        cluster.note(f"task {task} cannot begin in container {container}")
+        manager = cluster.managers.get(container)
+        if manager is not None:
+            self.failures += 1
+            failed = InstanceFailed(task, "ValueError: not yet")
+            manager.handle(FromInstanceControl(task, cluster.number(), failed))
+        wait = cluster.chance.randint(1, START_AGAIN_ROUNDS_MAX)
+        self._due[cluster.rounds + wait].append(partial(self._fail, container, task))
 
     def _end(self, container: int) -> None:
         cluster = self._cluster

@@ -51,6 +51,8 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
     ("scale", "instance", "manager"),
     ("scale", "zombie"),
     ("scale", "instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
+    ("replace", "scale", "cancel"),
+    ("replace", "instance", "manager", "zombie", "container", "cut", "master", "takeover", "store"),
 )
 
 
@@ -70,7 +72,7 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("scale", "scale", "master", "takeover", "store"),
     ("scale", "container", "states", "instance"),
     ("replace", "replace", "instance", "manager", "states"),
-    ("replace", "scale", "master", "takeover", "zombie", "container", "store"),
+    ("replace", "scale", "cancel", "master", "takeover", "zombie", "container", "store"),
 )
 """In a topology that takes checkpoints."""
 
@@ -190,6 +192,9 @@ class Faults:
         is_running = self.cluster.phase in (None, Phase.RUNNING)
         if not self.cluster.change_code(self.chance) and is_running and at < self.calm_at:
             self._planned[at + UPDATE_AGAIN_ROUNDS].append("replace")
+
+    def _cancel(self, at: int) -> None:
+        self.cluster.cancel()
 
     def _takeover(self, at: int) -> None:
         if self.cluster.master is not None and not self.cluster.store_away:

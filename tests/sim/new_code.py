@@ -1,4 +1,4 @@
-"""New code in a simulated topology that takes checkpoints: bolts that keep their state elsewhere.
+"""New code in a simulated topology: bolts that keep their state elsewhere; some cannot begin.
 
 Each moves what the class before it has saved by `migrate`; so if that were left out, done twice, or
 done to a state that is new already, the counts at the end would not be exact.
@@ -9,8 +9,13 @@ from random import Random
 from typing import Any
 
 from heron_core.topology import ComponentSpec, TopologySpec
+from sim.at_least_once import KeyedBolt, SavingBolt
 from sim.checkers import require
 from sim.effectively_once import CountingBolt, KeyedCountingBolt
+from sim.topologies import ComfortableBolt, SimBolt
+
+BROKEN_SHARE = 0.25
+"""Of the changes: those to code that cannot begin."""
 
 
 class MigratedBolt(CountingBolt):
@@ -51,20 +56,71 @@ class MigratedKeyedBolt(KeyedCountingBolt):
         before.clear_all()
 
 
+class OwnKeyedBolt(KeyedBolt):
+    """The same where no checkpoints are taken: an update moves the state."""
+
+    state_version = 1
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.counted = stateful_state.map_state("tally")
+
+    def migrate(self, old: Any) -> None:
+        require(old.version == 0, f"a state of version {old.version} is migrated")
+        before = old.map_state("counted")
+        for key, counts in list(before.all_items()):
+            for ident, number in counts.items():
+                self.counted.for_key(key).put(ident, number)
+        before.clear_all()
+
+
+class OtherBolt(SimBolt):
+    """It has nothing to take over."""
+
+
+class OtherComfortableBolt(ComfortableBolt):
+    """Nor has this."""
+
+
+class OtherSavingBolt(SavingBolt):
+    """What no key divides stays with the task that there was."""
+
+
+class Broken:
+    """It cannot begin."""
+
+    def __init__(self) -> None:
+        raise ValueError("not yet")
+
+
+def path_of(kind: type) -> str:
+    """How a plan names a class."""
+    return f"{kind.__module__}.{kind.__name__}"
+
+
 _NEXT = {
-    f"{kind.__module__}.{kind.__name__}": f"{__name__}.{following.__name__}"
-    for kind, following in ((CountingBolt, MigratedBolt), (KeyedCountingBolt, MigratedKeyedBolt))
+    path_of(kind): path_of(following)
+    for kind, following in (
+        (CountingBolt, MigratedBolt),
+        (KeyedCountingBolt, MigratedKeyedBolt),
+        (KeyedBolt, OwnKeyedBolt),
+        (SimBolt, OtherBolt),
+        (ComfortableBolt, OtherComfortableBolt),
+        (SavingBolt, OtherSavingBolt),
+    )
 }
 
 
 def new_code(topology: TopologySpec, rng: Random) -> TopologySpec:
-    """The topology with another class for some of its bolts; the same if all are new."""
+    """The topology with another class for some of its bolts, one of which may not be able to begin;
+    the same if all are new."""
     old = [each.name for each in topology.components if each.class_path in _NEXT]
-    chosen = set(rng.sample(old, rng.randint(1, len(old)))) if old else set()
+    chosen = rng.sample(old, rng.randint(1, len(old))) if old else []
+    paths = {each: _NEXT[topology.by_name[each].class_path] for each in chosen}
+    if chosen and rng.random() < BROKEN_SHARE:
+        paths[chosen[0]] = path_of(Broken)
 
     def changed(component: ComponentSpec) -> ComponentSpec:
-        if component.name not in chosen:
-            return component
-        return replace(component, class_path=_NEXT[component.class_path])
+        path = paths.get(component.name, component.class_path)
+        return replace(component, class_path=path)
 
     return replace(topology, components=tuple(map(changed, topology.components)))

@@ -13,8 +13,9 @@
 
 Config: `exact.folder`, `exact.count` numbers of each spout's task, due `exact.rate` a second from
 `exact.begin` (CLOCK_MONOTONIC seconds). In the end counts and totals write what they have into
-`counts-TASK` and `totals-TASK`; the sinks write below folders of their names. The environment
-variable EXACT_TASKS has the number of tasks of each component, as JSON.
+`counts-INDEX-of-INSTANCES` and `totals-INDEX-of-INSTANCES`, and again if the topology goes back
+from its end; the sinks write below folders of their names. The environment variable EXACT_TASKS has
+the number of tasks of each component, as JSON.
 """
 
 import json
@@ -53,6 +54,13 @@ def write(config, name, value):
     with open(f"{path}.part{os.getpid()}", "w") as file:
         json.dump(value, file)
     os.replace(f"{path}.part{os.getpid()}", path)
+
+
+def part(context):
+    """What an instance's file is called, whatever its task's number is after new code."""
+    name, task = context.get_component_id(), context.get_task_id()
+    tasks = context.get_component_tasks(name)
+    return f"{name}-{tasks.index(task)}-of-{len(tasks)}"
 
 
 class Numbers(Spout, StatefulComponent):
@@ -103,7 +111,7 @@ class Counts(Bolt):
     seen = value_state(default=0)
 
     def initialize(self, config, context):
-        self.config, self.name = config, f"counts-{context.get_task_id()}"
+        self.config, self.name = config, part(context)
 
     def process(self, tup):
         self.seen.put(self.seen.get() + 1)
@@ -140,7 +148,7 @@ class Totals(Bolt):
     results = list_state()
 
     def initialize(self, config, context):
-        self.config, self.name = config, f"totals-{context.get_task_id()}"
+        self.config, self.name = config, part(context)
 
     def process(self, tup):
         self.results.add([tup.values[1], tup.values[3]])

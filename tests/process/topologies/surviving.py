@@ -10,6 +10,7 @@ A record is one short write to a file that is only appended to: it survives the 
 writer, who may be a zombie beside its successor.
 """
 
+import glob
 import json
 import os
 import time
@@ -32,16 +33,18 @@ class Records:
     """One task's file of short lines."""
 
     def __init__(self, config, kind, context):
-        name = f"{kind}-{context.get_task_id()}"
-        self._path = os.path.join(config["surviving.folder"], name)
-        self._file = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        self._kind_path = os.path.join(config["surviving.folder"], kind)
+        name = f"{self._kind_path}-{context.get_task_id()}"
+        self._file = os.open(name, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
 
     def add(self, text):
         os.write(self._file, f"{text}\n".encode())
 
-    def read(self):
-        with open(self._path, encoding="ascii") as file:
-            return file.read().split()
+    def read_all(self):
+        """What all tasks have: new code of a component runs in new tasks."""
+        for name in glob.glob(f"{self._kind_path}-*"):
+            with open(name, encoding="ascii") as file:
+                yield from file.read().split()
 
 
 class Lines(Spout):
@@ -55,7 +58,7 @@ class Lines(Spout):
         self.failed = Records(config, "failed", context)
         self.stopped = Records(config, "stopped", context)
         self.enough = os.path.join(config["surviving.folder"], "enough")
-        done = set(map(int, self.acked.read()))
+        done = set(map(int, self.acked.read_all()))
         tasks = context.get_component_tasks(context.get_component_id())
         first, lines = tasks.index(context.get_task_id()), int(config["surviving.lines"])
         mine = range(first, lines, len(tasks))

@@ -1,10 +1,11 @@
 """Since when: points of ten seconds and five minutes, across restarts, in a limited file."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tracker_support import SUBMITTED_SECS, instance
+from tracker_support import SUBMITTED_SECS, instance, snapshot
 
 from heron_core.errors import HeronError
 from heron_core.stats import InstanceStats
@@ -20,6 +21,7 @@ from heron_tracker.history import (
     totals,
 )
 from heron_tracker.history_store import HistoryStore, history_file
+from heron_tracker.pages.recent_points import RecentPoints
 
 START = SUBMITTED_SECS // COARSE_SECS * COARSE_SECS
 EMITTED, CAPACITY = "__emit-count", "__capacity"
@@ -39,6 +41,41 @@ def test_what_was_added_in_ten_seconds() -> None:
     assert [(each.at, each.secs) for each in found] == [(START + x, FINE_SECS) for x in (0, 10, 20)]
     assert [each.values[4][EMITTED] for each in found] == [40, 50, 50]
     assert found[1].values[4][CAPACITY] == pytest.approx(0.14)
+
+
+@dataclass
+class Looked:
+    """A service whose history grows, and which notes since when it was asked for."""
+
+    now: float
+    history: list[Point]
+    starts: list[int]
+
+    def calendar(self) -> float:
+        """The time."""
+        return self.now
+
+    def points(self, found: object, component: str, start: int, end: int) -> list[Point]:
+        """As the store has them: with the points of five minutes, and some that begin earlier."""
+        self.starts.append(start)
+        coarse = Point(component, START, COARSE_SECS, {})
+        return [coarse, *(each for each in self.history if each.at > start - FINE_SECS)]
+
+
+def test_a_page_that_stays_open_reads_its_history_once() -> None:
+    """Then what is new. What is older than an hour goes; another run has its own history."""
+    history = [Point("count", START + at, FINE_SECS, {4: {EMITTED: 1}}) for at in range(0, 50, 10)]
+    looked = Looked(START + 50.0, history, [])
+    recent = RecentPoints(looked)  # type: ignore[arg-type]
+    assert recent.of(snapshot(), "count") == history
+    new = Point("count", START + 50, FINE_SECS, {})
+    history.append(new)
+    looked.now = START + 3620.0
+    assert recent.of(snapshot(), "count") == history[3:]
+    assert looked.starts == [START + 50 - 3600, START + 50]
+    again = replace(snapshot(), execution={})
+    assert recent.of(again, "count") == history[2:]
+    assert looked.starts[-1] == START + 20
 
 
 def test_a_new_process_counts_from_zero() -> None:

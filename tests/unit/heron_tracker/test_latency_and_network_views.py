@@ -42,12 +42,12 @@ def test_the_latency_of_a_task_is_the_mean_of_what_it_did_in_that_time() -> None
     options = latency_map(points, NAMES, "process")
     assert options["yAxis"]["data"] == ["count[0]", "count[1]"]
     assert options["visualMap"]["max"] == pytest.approx(2000.0)
-    assert [each[:2] for each in options["series"][0]["data"]] == [[0, 0], [1, 0]]
+    assert [each[:2] for each in options["series"][0]["data"]] == [(0, 0), (1, 0)]
 
 
 def test_without_any_measurement_the_map_is_empty() -> None:
     assert measured_kinds([]) == []
-    assert latency_map([], NAMES, "execute")["series"][0]["data"] == []
+    assert latency_map([], NAMES, "execute")["series"][0]["data"] == ()
 
 
 def counted(received: int, sent: int) -> Any:

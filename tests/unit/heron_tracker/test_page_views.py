@@ -194,7 +194,7 @@ def test_history_becomes_lines_and_a_heat_map() -> None:
     assert line["data"] == [[10_000, 3.0], [20_000, 5.0]]
     options = heat_map(fine(points), {4: "count[0]", 5: "count[1]"}, "__capacity")
     assert options["yAxis"]["data"] == ["count[0]", "count[1]"]
-    assert [1, 0, 0.5] in options["series"][0]["data"]
+    assert (1, 0, 0.5) in options["series"][0]["data"]
 
 
 def test_since_when_is_known_though_the_service_was_started_later() -> None:

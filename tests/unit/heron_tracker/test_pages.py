@@ -4,15 +4,18 @@ import asyncio
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from client_support import Asked
+from fastapi import Request
 from tracker_support import NOW, instance, snapshot, stats
 
 from heron_io.state_store.file_store import FileStore
-from heron_tracker.access import Refusal, Role, refusal, role_of_token
+from heron_tracker.access import COOKIE, LOGOUT, LOGS_IN, Refusal, Role, refusal, role_of_token
 from heron_tracker.application import as_from_a_page
 from heron_tracker.options import Options
 from heron_tracker.pages import mounting
@@ -71,6 +74,61 @@ async def _visit(asked: Asked) -> None:
         for tab in ("containers", "checkpoints", "configuration", "profile"):
             await user.open(f"/ui/topology/words/{tab}")
             await user.should_see("heronpy", retries=RETRIES)
+        await _visit_what_is_not_there(user)
+        await _log_out(user)
+
+
+STRANGE = (
+    "nobody", "x" * 3000, "..", "../../etc/passwd", "%", "%2e%2e", "a/b", "a\\b", "\0", "\n", " ",
+    "ä→☂", "\u202e", "'\"><script>alert(1)</script>", "{name}", "{{ 1 + 1 }}", "count[0]", "?#",
+)  # fmt: skip
+PATHS = (
+    "{}", "words/component/{}", "{}/containers", "words/logs?file={}", "{}/checkpoints",
+    "words/profile?instance={}", "{}/configuration", "{}/logs", "words/{}", "{}/profile",
+    "{}/component/{}",
+)  # fmt: skip
+PATHS_EACH = 2
+"""Of each name: a page takes ten milliseconds, and all of them take every kind of name in turn."""
+
+
+async def _visit_what_is_not_there(user: Any) -> None:
+    """Every page with names that make no sense: each is drawn, or there is no such page."""
+    from nicegui import app
+
+    errors: list[Exception] = []
+    app.on_exception(errors.append)
+    paths = cycle(PATHS)
+    for name in STRANGE:
+        quoted = quote(name, safe="")
+        for path in islice(paths, PATHS_EACH):
+            answer = await user.http_client.get(
+                f"/ui/topology/{path.format(*[quoted] * path.count('{}'))}"
+            )
+            assert answer.status_code in {200, 404}, (path, name)
+            assert "<script>alert" not in answer.text, (path, name)
+    for path in ("nobody", "words/component/%C3%A4%0A", "words/logs?file=..%2F..%2Fetc%2Fpasswd"):
+        await user.open(f"/ui/topology/{path}")
+        await user.should_see("heronpy", retries=RETRIES)
+        await user.should_not_see("root:x:")
+    assert errors == []
+
+
+async def _log_out(user: Any) -> None:
+    """Whoever is logged in finds the way out, nobody else."""
+    from nicegui import ui
+
+    from heron_tracker.pages.frame import frame
+
+    @ui.page("/framed")
+    def framed(request: Request) -> None:
+        setattr(request.state, LOGS_IN, True)
+        with frame(request, "x"):
+            ui.label("drawn")
+
+    for cookies, is_logged_in in (({}, False), ({COOKIE: "x"}, True)):
+        user.http_client.cookies.update(cookies)
+        assert (LOGOUT in (await user.http_client.get("/framed")).text) is is_logged_in
+        assert LOGOUT not in (await user.http_client.get("/")).text
 
 
 def test_without_nicegui_the_rest_works_and_says_how_to_get_the_pages(

@@ -47,6 +47,21 @@ def test_a_thousand_requests_ask_a_master_as_often_as_one() -> None:
     assert tracker.due(later + OPTIONS.watched_secs) == [], "nobody looks any more"
 
 
+def test_fifty_topologies_on_the_front_page_are_asked_ten_times_a_second() -> None:
+    """In all: what the page costs does not grow with them."""
+    tracker, asked = Tracker(OPTIONS), 0
+    names = [f"topology-{number}" for number in range(50)]
+    tracker.found(names, 0.0)
+    for tick in range(241):
+        now = tick * 0.25
+        for name in names:
+            tracker.watch(name, now)
+        for name in tracker.due(now):
+            asked += 1
+            tracker.answered(named(name), now, AT + now)
+    assert asked == 50 + 60 * OPTIONS.watched_per_sec_max
+
+
 def test_a_master_that_does_not_answer_is_asked_more_and_more_rarely() -> None:
     tracker, asked, now = Tracker(OPTIONS), 0, 0.0
     tracker.found(["a"], now)

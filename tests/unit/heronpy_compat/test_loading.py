@@ -10,7 +10,13 @@ from local_cluster import LocalCluster
 
 from heron_core.errors import ComponentError, HeronError, TopologyError, UsageError
 from heron_core.topology import GroupingKind
-from heronpy_compat.loading.load import load_class, load_grouping, load_topology
+from heronpy_compat.loading.load import (
+    LoadRequest,
+    load,
+    load_class,
+    load_grouping,
+    load_topology,
+)
 
 Write = Callable[[str, str], str]
 
@@ -148,8 +154,9 @@ def test_one_of_several_is_chosen_by_name(write: Write) -> None:
     text = COMPONENTS + "".join(TOPOLOGY.format(name=each) for each in ("A", "B", "C"))
     file = write("several.py", text)
     assert load_topology(file, "B").name == "B"
+    assert load(LoadRequest(file, likely_name="C")).name == "C"  # new code of the C that runs
     with pytest.raises(TopologyError) as caught:
-        load_topology(file)
+        load(LoadRequest(file, likely_name="D"))
     assert str(caught.value) == ("several.py has 3 topologies: choose one with -n A, B or C")
     with pytest.raises(TopologyError) as caught:
         load_topology(file, "D")

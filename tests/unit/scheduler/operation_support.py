@@ -6,14 +6,23 @@ from typing import Any
 
 from heron_core.errors import HeronError
 from heron_core.operations import Kind, Operation
-from heron_core.plans import PackingPlan, PhysicalPlan, packing_to_json, physical_to_json
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    PackingPlan,
+    PhysicalPlan,
+    packing_to_json,
+    physical_to_json,
+)
 from heron_core.state_tree import (
+    master_path,
     packing_path,
     physical_path,
 )
 from heron_core.stats import TopologyStats
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
+from scheduler.container.engines import Choice
+from scheduler.operation_kinds import OperationKinds
 from scheduler.operation_runner import Killed, OperationRunner
 from scheduler.operation_steps import OperationSteps, Service
 from scheduler.operations import Requests
@@ -38,6 +47,9 @@ class FakeMaster:
         }
     )  # fmt: skip
     registered: dict[int, dict[str, Any]] = field(default_factory=dict)
+    version: str = "1"
+    processed: int = 0
+    errors: dict[int, str] = field(default_factory=dict)
     checkpoints: dict[str, Any] = field(
         default_factory=lambda: {
             "completed": 3, "latest": 3, "failed": 0, "failure": "", "restored": 0,
@@ -95,7 +107,8 @@ class FakeMaster:
             "paused": {},
             "stream_managers": {},
             "master": {},
-            "errors": {},
+            "errors": self.errors,
+            "version": self.version,
             "quiet": self.quiet,
             "update": self.update,
             "checkpoints": self.checkpoints,
@@ -107,6 +120,20 @@ class FakeMaster:
 
     def on_checkpoint(self, _: Mapping[str, Any]) -> dict[str, Any]:
         return {"number": self.checkpoints["latest"] + 1}
+
+    def restarted(self, container: int, version: str, up: bool) -> None:
+        """Another process serves the container, if it comes up."""
+        if container == MASTER_CONTAINER:
+            before = (self.store.get(master_path(NAME)) or {"pid": 0})["pid"]
+            self.store.put(master_path(NAME), {"host": "h", "pid": before + 1000})
+            self.version = version
+            return
+        before = self.registered.pop(container, {"pid": container})["pid"]
+        self.processed += 1
+        if up:
+            self.registered[container] = {
+                "host": "h", "pid": before + 1000, "secs": 0.0, "version": version
+            }  # fmt: skip
 
     def end_update(self, running: PackingPlan, reason: str = "") -> None:
         """What the master does at the end of an update."""
@@ -125,6 +152,22 @@ class FakeContainers:
     """What was asked for."""
     small: str = ""
     waits: str = ""
+    engines: dict[int, Choice] = field(default_factory=dict)
+    broken: str = ""
+    """Version of an engine by which nothing comes up."""
+    starts: str = ""
+    """Version by which a container comes up whatever is chosen."""
+
+    def choose(self, container: int, choice: Choice) -> Choice:
+        before = self.engines.get(container, Choice())
+        self.engines[container] = choice
+        return before
+
+    def stop(self, container: int) -> None:
+        self.restarted.append(container)
+        engine = self.engines[container].engine
+        version = self.starts or (engine.version if engine is not None else "1")
+        self.master.restarted(container, version, up=version != self.broken)
 
     def make_room(self, plan: PackingPlan | None) -> None:
         self.room.append(plan)
@@ -177,7 +220,8 @@ class World:
             self.containers,
             lambda: self.now,
         )
-        self.runner = OperationRunner(self.requests, steps)
+        kinds = OperationKinds(steps, self.requests, lambda: self.now)
+        self.runner = OperationRunner(self.requests, kinds)
 
     def ask(self, kind: Kind, **arguments: Any) -> Callable[[], Operation]:
         number = self.requests.ask(kind, arguments)

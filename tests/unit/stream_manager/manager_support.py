@@ -23,7 +23,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import (
     ROOT_COUNTER_BITS,
     Flag,
@@ -153,7 +153,7 @@ class Manager:
     def cause(self, announcer: int, task: int, on: bool) -> list[events.Instruction]:
         """A peer names or lifts a cause."""
         head = header(Kind.CONTROL, self.core.epoch, announcer, task, 1)
-        return self.peer([head, messages.encode(messages.BackPressureCause(task, on))])
+        return self.peer([head, message_codec.encode(messages.BackPressureCause(task, on))])
 
 
 def batch(
@@ -217,7 +217,7 @@ def causes_told(instructions: Sequence[events.Instruction]) -> list[tuple[int, i
     for each in of_type(events.ToPeer, instructions):
         for _, frames in each.waiting:
             if frames[0][2] == Kind.CONTROL:
-                cause = messages.decode(frames[1])
+                cause = message_codec.decode(frames[1])
                 found.append((each.container, cause.task, cause.on))
     return found
 

@@ -9,7 +9,7 @@ from heron_core.algorithms.clocks import clock_stats, slowest
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron_core.wire import messages
+from heron_core.wire import message_codec, messages
 
 NOTHING = Resource(0.0, 0, 0)
 NAMES = ("clicks", "clicks", "counts", "counts")
@@ -83,8 +83,8 @@ def test_what_is_no_clock(wrong: Any) -> None:
 def test_what_is_one() -> None:
     many = [("a", number) for number in range(100)]
     made = clock_state(-5, ("clicks", 2, ("p", 7)), 1.5, many)
-    sent = messages.encode(messages.InstanceHeartbeat(3, {"clock": made}))
-    arrived = messages.decode(sent).metrics["clock"]
+    sent = message_codec.encode(messages.InstanceHeartbeat(3, {"clock": made}))
+    arrived = message_codec.decode(sent).metrics["clock"]
     assert is_clock_state(made)
     assert is_clock_state(arrived)
     assert clock(3, arrived).waits_for == "clicks[1] partition ('p', 7)"

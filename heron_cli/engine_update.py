@@ -1,0 +1,104 @@
+"""Another engine for a topology that runs: which one, and whether it could run the topology."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import heron_core
+from heron_cli.running_topology import RunningTopology
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import MASTER_CONTAINER, PackingPlan
+from heron_core.topology import TopologySpec, topology_to_json
+from heron_core.version import PROTOCOL, VERSION, engine_text
+from scheduler.backends.registry import LOCAL
+from scheduler.container.engines import SEARCH_PATH, Engine
+
+PREFLIGHT_SECS = 60.0
+"""For the imports of a topology."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChange:
+    """What an upgrade does, container by container."""
+
+    engine: Engine
+    now: str
+    """The versions that run now."""
+    containers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(str, self.containers))
+        return (
+            f"from heronpy {self.now} to {self.engine}: container {listed}, then the topology "
+            f"master ({MASTER_CONTAINER}), one at a time"
+        )
+
+
+def engine_change(
+    topology: RunningTopology, spec: TopologySpec, current: PackingPlan, python: str | None
+) -> EngineChange:
+    """The engine of this command, or of another Python; HeronError if it cannot take over, and
+    nothing that runs has been touched."""
+    _check_is_local(topology)
+    engine = _checked(_installed(python), spec)
+    stats = topology.client.stats()
+    versions = {each.version for each in stats.registered.values()} | {stats.version}
+    containers = tuple(sorted(each.id for each in current.containers))
+    return EngineChange(engine, " and ".join(sorted(versions)), containers)
+
+
+def _check_is_local(topology: RunningTopology) -> None:
+    scheduler = topology.scheduler or {}
+    kind, host = scheduler.get("kind"), scheduler.get("host")
+    if kind != LOCAL:
+        raise UsageError(
+            f"{topology.name} runs on {kind}, where the engine that it was submitted with lies: "
+            "`heronpy kill --savepoint`, then `heronpy submit --from-savepoint`"
+        )
+    if host != socket.gethostname():
+        raise UsageError(f"{topology.name} runs on {host}: upgrade it there")
+
+
+def _installed(python: str | None) -> Engine:
+    """Its version is not known yet."""
+    program = os.path.abspath(python) if python is not None else sys.executable
+    if not os.access(program, os.X_OK):
+        raise UsageError(f"--python {python}: no program")
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(heron_core.__file__)))
+    words = os.environ.get(SEARCH_PATH, "").split(os.pathsep)
+    searched = [os.path.abspath(each) for each in words if each]
+    return Engine(program, folder if folder in searched else "")
+
+
+def _checked(engine: Engine, spec: TopologySpec) -> Engine:
+    """With its version; HeronError if it speaks another protocol or cannot run the topology."""
+    words = [engine.python, "-P", "-m", "scheduler.container.preflight", str(PROTOCOL)]
+    environment = engine.environment(os.environ)
+    try:
+        done = subprocess.run(
+            words, input=json.dumps(topology_to_json(spec)), capture_output=True, text=True,
+            env=environment, timeout=PREFLIGHT_SECS, check=False,
+        )  # fmt: skip
+        answer = json.loads(done.stdout.strip().rpartition("\n")[2])
+        version, protocol, error = answer["version"], answer["protocol"], answer["error"]
+    except subprocess.TimeoutExpired:
+        raise HeronError(
+            f"{engine.python} has not imported {spec.name} after {PREFLIGHT_SECS:.0f} s"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise UsageError(
+            f"{engine.python} has no heronpy that can take over: {last[:200]}"
+        ) from None
+    if protocol != PROTOCOL:
+        raise HeronError(
+            f"{spec.name} runs {engine_text(VERSION, PROTOCOL)}, and {engine.python} has "
+            f"{engine_text(version, protocol)}: `heronpy kill --savepoint`, then `heronpy submit "
+            "--from-savepoint` by the new one"
+        )
+    if error:
+        raise HeronError(f"{spec.name} cannot run by {engine.python}: {error}")
+    return Engine(engine.python, engine.folder, version)

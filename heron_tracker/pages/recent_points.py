@@ -1,0 +1,33 @@
+"""The last hour of components, for the pictures of a page that stays open."""
+
+from heron_tracker.history import FINE_SECS, Point
+from heron_tracker.pages.component_view import fine
+from heron_tracker.service import Service
+from heron_tracker.snapshot import TopologySnapshot
+
+HISTORY_SECS = 3600
+
+
+class RecentPoints:
+    """Of one topology: its history is read once, then only what is new in it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._id = ""
+        self._points: dict[str, list[Point]] = {}
+
+    def of(self, snapshot: TopologySnapshot, component: str) -> list[Point]:
+        """The points of ten seconds of a component, in order."""
+        if snapshot.id != self._id:
+            self._id, self._points = snapshot.id, {}
+        now = int(self._service.calendar())
+        known = self._points.get(component, [])
+        first = known[-1].at + FINE_SECS if known else now - HISTORY_SECS
+        new = [
+            each
+            for each in fine(self._service.points(snapshot, component, first, now))
+            if not known or each.at >= first
+        ]
+        kept = [each for each in known if each.at > now - HISTORY_SECS]
+        self._points[component] = found = kept + new
+        return found

@@ -1,0 +1,105 @@
+"""Which engine each container of a topology runs by, where that is not the scheduler's own.
+
+A container is usually forked from its scheduler, and so is of the same engine. After `heronpy
+update --engine` it is started from another Python, or another folder: what stands here, in a file
+beside the topology's sockets, is looked at each time a container starts.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from heron_core.errors import ProtocolError
+
+ENGINES_FILE = "engines.json"
+SEARCH_PATH = "PYTHONPATH"
+OTHERS = -1
+"""Instead of a container: all of which nothing is said, such as those that an update adds."""
+OURS = "heron_core"
+"""A folder of a search path that holds this holds an engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine that is installed on this machine."""
+
+    python: str
+    """Its interpreter."""
+    folder: str = ""
+    """Where its packages lie if that is none of the interpreter's own folders."""
+    version: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.python}, {self.folder}" if self.folder else self.python
+        return f"heronpy {self.version} ({where})"
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a process that runs by it: `given`, with no other engine in it."""
+        words = [each for each in given.get(SEARCH_PATH, "").split(os.pathsep) if each]
+        paths = [each for each in words if not os.path.isdir(os.path.join(each, OURS))]
+        paths[:0] = [self.folder] * bool(self.folder)
+        rest = {key: value for key, value in given.items() if key != SEARCH_PATH}
+        return {**rest, SEARCH_PATH: os.pathsep.join(paths)} if paths else rest
+
+
+def engine_to_json(engine: Engine | None) -> dict[str, Any] | None:
+    """As it stands in a request; None is the scheduler's own."""
+    return None if engine is None else asdict(engine)
+
+
+def engine_from_json(value: Any) -> Engine | None:
+    """The inverse; ProtocolError for what is no engine."""
+    if value is None:
+        return None
+    try:
+        engine = Engine(**value)
+    except TypeError:
+        raise ProtocolError(f"no engine: {value!r:.100}") from None
+    if not all(isinstance(each, str) for each in asdict(engine).values()):
+        raise ProtocolError(f"no engine: {value!r:.100}")
+    return engine
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a container is to run by."""
+
+    engine: Engine | None = None
+    on_trial: bool = False
+    """Whether it may fail: then it goes back to the engine before."""
+
+
+class Engines:
+    """The choices for the containers of one scheduler."""
+
+    def __init__(self, folder: str) -> None:
+        """`folder`: that of the topology's sockets."""
+        self._path = os.path.join(folder, ENGINES_FILE)
+
+    def of(self, container: int) -> Choice:
+        """What a container is to run by."""
+        every = self._all()
+        found = every.get(str(container)) or every.get(str(OTHERS), {})
+        try:
+            engine = engine_from_json(found.get("engine"))
+        except ProtocolError:  # of somebody else's file; ours are written whole
+            return Choice()
+        return Choice(engine, bool(found.get("on_trial")))
+
+    def choose(self, container: int, choice: Choice) -> None:
+        """From its next start on."""
+        entry = {"engine": engine_to_json(choice.engine), "on_trial": choice.on_trial}
+        new = f"{self._path}.new"
+        with open(new, "w", encoding="utf-8") as file:
+            json.dump({**self._all(), str(container): entry}, file)
+        os.replace(new, self._path)
+
+    def _all(self) -> dict[str, Any]:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}

@@ -1,0 +1,80 @@
+"""A container of this machine: forked from its scheduler, and then of its own engine if it has one.
+
+The process stays the scheduler's child, with the same lifeline and status pipe, whatever engine it
+becomes: the other engine is executed in its place.
+"""
+
+import logging
+import os
+from contextlib import suppress
+
+from heron_io.processes import SupervisorLink
+from scheduler.container import executor
+from scheduler.container.engines import Choice, Engines
+from scheduler.container.executor import ContainerSpec
+
+log = logging.getLogger("container")
+
+
+def run(spec: ContainerSpec, link: SupervisorLink) -> int:
+    """The container until it ends; returns its exit code."""
+    _write_pid(spec)
+    choice = Engines(spec.sockets).of(spec.container)
+    if choice.engine is not None:
+        try:
+            _become(choice, spec, link)
+        except OSError as error:
+            # The scheduler's own engine is as good: both speak the same protocol.
+            text = f"{choice.engine} cannot be started ({error}): the scheduler's own instead"
+            link.predecessor = "; ".join(filter(None, (link.predecessor, text)))
+    return executor.run(spec, link)
+
+
+def _become(choice: Choice, spec: ContainerSpec, link: SupervisorLink) -> None:
+    """Execute the other engine in the place of this process; OSError if that cannot be."""
+    engine = choice.engine
+    assert engine is not None
+    words = [engine.python, "-P", "-m", "scheduler.container", *arguments(spec, link)]
+    words += ["--on-trial"] * choice.on_trial
+    if not os.access(engine.python, os.X_OK):
+        raise FileNotFoundError(f"no program {engine.python}")
+    os.dup2(link.lifeline, 0)
+    if link.status_pipe is not None:
+        os.dup2(link.status_pipe, 1)
+    if spec.console is not None:
+        os.set_inheritable(spec.console, True)
+    os.execve(engine.python, words, engine.environment(os.environ))
+
+
+def arguments(spec: ContainerSpec, link: SupervisorLink) -> list[str]:
+    """Of scheduler.container, for this container."""
+    words = {
+        "--store": spec.store_url,
+        "--topology": spec.topology.name,
+        "--container": str(spec.container),
+        "--logs": spec.logs,
+        "--sockets": spec.sockets,
+        "--bind-host": spec.bind_host,
+        "--predecessor": link.predecessor,
+    }
+    if spec.console is not None:
+        words["--console"] = f"/dev/fd/{spec.console}"
+    return ["--local", *(f"{key}={value}" for key, value in words.items())]
+
+
+def _pid_file(sockets: str, container: int) -> str:
+    return os.path.join(sockets, f"container-{container}.pid")
+
+
+def _write_pid(spec: ContainerSpec) -> None:
+    with suppress(OSError), open(_pid_file(spec.sockets, spec.container), "w") as file:
+        file.write(str(os.getpid()))
+
+
+def pid_of(sockets: str, container: int) -> int | None:
+    """The last process of a container; it may have ended."""
+    try:
+        with open(_pid_file(sockets, container), encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,86 @@
+"""From a request to its steps; one that is to wait for a time of day waits first."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.operations import AT, BEGUN, CHANGES, Kind, Operation
+from heron_core.plans import packing_from_json, packing_to_json
+from heron_core.state_tree import topology_path
+from heron_core.topology import topology_from_json
+from scheduler.container.engines import engine_from_json
+from scheduler.later_updates import wanted_plan
+from scheduler.operation_steps import OperationSteps, Progress, Steps
+from scheduler.operations import Requests, is_under_way
+from scheduler.upgrade_steps import Upgrade
+
+WANTED, PACKING, ENGINE = "wanted", "packing", "engine"
+"""Arguments: what an update that waits is to come to; the plan of one that does not; the engine of
+an upgrade."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationKinds:
+    """What the requests of one topology mean."""
+
+    steps: OperationSteps
+    requests: Requests
+    wall_clock: Callable[[], float] = time.time
+
+    def of(self, number: int, request: Operation) -> Steps:
+        """The steps of a request."""
+        if AT in request.arguments:
+            return self._at_its_time(number, request)
+        return self._of(request)
+
+    def _of(self, request: Operation) -> Steps:
+        steps, arguments = self.steps, request.arguments
+        match request.kind:
+            case Kind.KILL:
+                return steps.kill_with_savepoint(request)
+            case Kind.RESTART:
+                done = request.result.get("restarted", ())
+                return steps.restart(arguments["containers"], done)
+            case Kind.UPDATE:
+                plan = request.result.get(PACKING) or arguments[PACKING]
+                return steps.update(packing_from_json(plan))
+            case Kind.UPGRADE:
+                engine = engine_from_json(arguments[ENGINE])
+                assert engine is not None
+                return Upgrade(steps, engine).run(request.result)
+            case Kind.ACTIVATE | Kind.DEACTIVATE:
+                return steps.change_state(request.kind)
+            case Kind.CHECKPOINT:
+                return steps.checkpoint()
+            case Kind.CANCEL:
+                raise HeronError(f"no update of {steps.name} waits for its time")
+
+    def _at_its_time(self, number: int, request: Operation) -> Steps:
+        """What others ask for meanwhile is done meanwhile."""
+        at = float(request.arguments[AT])
+        if BEGUN not in request.result:
+            while self.wall_clock() < at:
+                yield Progress(f"waits until {shown_time(at)}")
+            while is_under_way(self.requests.all(without={number}), CHANGES):
+                yield Progress("waits until another update is done")
+            begun = {BEGUN: True, **self._planned(request)}
+            yield Progress(result=begun)
+            request = replace(request, result={**request.result, **begun})
+        return (yield from self._of(request))
+
+    def _planned(self, request: Operation) -> dict[str, Any]:
+        """What an update comes to now, for whoever takes it over."""
+        if request.kind is not Kind.UPDATE:
+            return {}
+        current = self.steps.stored_plan()
+        stored = self.steps.store.get(topology_path(self.steps.name)) or {}
+        topology = current.topology_of(topology_from_json(stored))
+        plan = wanted_plan(request.arguments[WANTED], topology, current)
+        return {PACKING: packing_to_json(plan)}
+
+
+def shown_time(at: float) -> str:
+    """Seconds since 1970, for people: local time with its offset."""
+    return time.strftime("%Y-%m-%d %H:%M:%S%z", time.localtime(at))

@@ -1,0 +1,181 @@
+"""The steps of an upgrade of the engine: the containers of a topology are replaced, one at a time.
+
+Each is begun only when the one before has shown that it works: all instances are registered, data
+flows and, where checkpoints are taken, one is complete. The topology master comes last: it is the
+judge of all others, and whatever it does, data goes on. A container that does not come back goes
+back to what it ran before, and with that the upgrade ends.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.plans import MASTER_CONTAINER, TopologyState
+from heron_core.stats import TopologyStats
+from scheduler.container.engines import OTHERS, Choice, Engine, engine_from_json, engine_to_json
+from scheduler.operation_steps import ANSWER_SECS, OperationSteps, Progress, Service, Steps
+
+FLOW_SECS = 10.0
+"""How long nothing may be processed after a container is back; a source may have nothing to say."""
+UPGRADED, REPLACING = "upgraded", "replacing"
+"""In the result: the containers that are done, and which one is under way, with what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacing:
+    """A container that is being replaced."""
+
+    container: int
+    before: Service
+    """Who served it."""
+    ran: Engine | None
+    """By what; None: the scheduler's own."""
+
+    def to_json(self) -> dict[str, Any]:
+        ran = engine_to_json(self.ran)
+        return {"container": self.container, "before": list(self.before), "ran": ran}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> "_Replacing":
+        host, pid = value["before"]
+        return _Replacing(value["container"], (host, pid), engine_from_json(value["ran"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """One upgrade of one topology."""
+
+    steps: OperationSteps
+    engine: Engine
+
+    def run(self, result: Mapping[str, Any]) -> Steps:
+        """`result`: what whoever carried it out before has done."""
+        done = list(result.get(UPGRADED, ()))
+        order = [*sorted(self.steps.running_containers()), MASTER_CONTAINER]
+        if not done and REPLACING not in result:
+            yield from self._has_checkpoint()
+        for at, container in enumerate(order, 1):
+            if container in done:
+                continue
+            begun = result.get(REPLACING)
+            if begun is not None and begun["container"] == container:
+                replacing = _Replacing.from_json(begun)
+            else:
+                replacing = yield from self._chosen(container)
+                yield Progress(result={REPLACING: replacing.to_json()})
+            yield from self._replace(replacing, f"{at} of {len(order)}", done)
+            done.append(container)
+            note = f"{_named(container)} runs heronpy {self.engine.version} ({at} of {len(order)})"
+            yield Progress(note=note, result={UPGRADED: list(done)})
+        self.steps.containers.choose(OTHERS, Choice(self.engine))
+        return {}
+
+    def _chosen(self, container: int) -> Generator[Progress, None, _Replacing]:
+        before = yield from self.steps.served(container)
+        ran = self.steps.containers.choose(container, Choice(self.engine, on_trial=True))
+        return _Replacing(container, before, ran.engine)
+
+    def _replace(self, it: _Replacing, position: str, done: list[int]) -> Steps:
+        """One container, and the proof that it works; HeronError when it is back on what it ran."""
+        containers = self.steps.containers
+        try:
+            if self.steps.service(it.container) in (it.before, None):
+                containers.stop(it.container)
+            yield Progress(f"waiting for {_named(it.container)} ({position})")
+            yield from self.steps.back(it.container, it.before)
+            self._check_version(it.container)
+            yield from self._flows(it.container)
+            yield from self._has_checkpoint()
+        except HeronError as error:
+            reason = self._reason(it.container, error)
+            yield from self._go_back(it)
+            raise HeronError(self._given_up(it.container, reason, done)) from None
+        containers.choose(it.container, Choice(self.engine))
+        return {}
+
+    def _check_version(self, container: int) -> None:
+        stats = self._stats()
+        now = None if stats is None else _version(stats, container)
+        if now not in (None, self.engine.version):
+            raise HeronError(f"it runs heronpy {now} instead: {self.engine} could not be started")
+
+    def _flows(self, container: int) -> Steps:
+        """Until something is processed, as far as there is anything to process."""
+        first, late_at = self._processed(), self.steps.clock() + FLOW_SECS
+        while (now := self._processed()) is None or first is None or now <= first:
+            first = first if first is not None else now
+            stats = self._stats()
+            if stats is not None and stats.state == TopologyState.PAUSED:
+                break
+            if self.steps.clock() > late_at:
+                text = f"nothing was processed for {FLOW_SECS:.0f} s since {_named(container)} "
+                yield Progress(note=f"{text}is back: its sources may have nothing")
+                break
+            yield Progress(f"waiting until data flows through {_named(container)}")
+        return {}
+
+    def _has_checkpoint(self) -> Steps:
+        """One that is begun and completed now, where any are taken: it goes through everybody."""
+        late_at = self.steps.clock() + self.steps.containers.back_secs
+        while (stats := self._stats()) is None or not _is_released(stats):
+            if self.steps.clock() > late_at:
+                raise HeronError("not all instances have their state")
+            yield Progress("waiting until data flows")
+        while stats.checkpoints is not None:
+            try:
+                for each in self.steps.checkpoint():
+                    waiting = each.text.removeprefix("waiting for ")
+                    yield replace(each, text=f"waiting for a checkpoint: {waiting}")
+                break
+            except HeronError:  # the next one may do better
+                if self.steps.clock() > late_at:
+                    raise
+        return {}
+
+    def _reason(self, container: int, error: HeronError) -> str:
+        """Why it is not back; what its instances say is nearer to the cause."""
+        stats = self._stats()
+        return next(iter(stats.errors.values())) if stats and stats.errors else str(error)
+
+    def _go_back(self, it: _Replacing) -> Generator[Progress, None, None]:
+        """The container runs by what it ran before; nobody can do more than wait for it."""
+        failed = self.steps.service(it.container)
+        self.steps.containers.choose(it.container, Choice(it.ran))
+        self.steps.containers.stop(it.container)
+        try:
+            yield from self.steps.back(it.container, failed)
+        except HeronError as error:
+            yield Progress(note=str(error))
+
+    def _given_up(self, container: int, reason: str, done: list[int]) -> str:
+        others = ", ".join(map(_named, done))
+        rest = f"; upgraded before: {others}" if others else ""
+        return (
+            f"{_named(container)} of {self.steps.name} does not work by {self.engine}: {reason}. "
+            f"It is back on what it ran, and the others are left as they are{rest}"
+        )
+
+    def _processed(self) -> int | None:
+        stats = self._stats()
+        if stats is None:
+            return None
+        return sum(each.executed + each.emitted for each in stats.components.values())
+
+    def _stats(self) -> TopologyStats | None:
+        return self.steps.client.try_stats(ANSWER_SECS)
+
+
+def _is_released(stats: TopologyStats) -> bool:
+    return stats.checkpoints is None or stats.checkpoints.released
+
+
+def _version(stats: TopologyStats, container: int) -> str | None:
+    if container == MASTER_CONTAINER:
+        return stats.version
+    found = stats.registered.get(container)
+    return None if found is None else found.version
+
+
+def _named(container: int) -> str:
+    return "the topology master" if container == MASTER_CONTAINER else f"container {container}"

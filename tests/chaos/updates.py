@@ -1,0 +1,277 @@
+"""Updates of a topology while its processes are killed and stopped, and in moments without that:
+other numbers of instances, and new code."""
+
+import random
+import threading
+import time
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from heron_core.plans import packing_from_json
+from heron_core.state_tree import packing_path
+from heron_core.stats import TopologyStats
+from tests.chaos.new_versions import Source, Version, concerned, next_version, text_of
+from tests.process.process_support import GONE_SECS, Master, Place, Running
+
+PARALLELISM_MAX_FACTOR = 2
+"""A component gets between one instance and so many times those of its beginning."""
+CALM_SECS = 40.0
+"""A topology that has not got over the last fault by then is not waited for any longer."""
+UPDATE_SECS = 100.0
+"""More than an update waits for its containers, its checkpoint and its instances in their turn."""
+ENDING_SECS = 20.0
+"""So near to its end a run has no update in quiet: whoever has finished ends as well."""
+LOOK_SECS = 0.2
+CALM_LOOKS = 5
+"""So many looks in a row have to find the same processes."""
+ASKER_SHARE = 0.25
+"""Of the updates that are not in quiet: how often the command is killed."""
+ASKER_SECS = (0.5, 6.0)
+"""How long after its start: before it has asked, and while the update is under way."""
+
+_never = threading.Event()
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What came of the updates of one kind."""
+
+    done: int = 0
+    given_up: int = 0
+    """Refused (the last one is under way, the topology ends), or taken back."""
+    orphaned: int = 0
+    """Whose command was killed, so that nobody was told."""
+    in_quiet: int = 0
+    """Of those that are done: how many were while nobody was harmed."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.done} ({self.in_quiet} of them in quiet), given up {self.given_up}, "
+            f"asker killed {self.orphaned}"
+        )
+
+
+@dataclass(slots=True)
+class Updated:
+    """What came of the updates of one run."""
+
+    rescales: Outcomes = field(default_factory=Outcomes)
+    changes: Outcomes = field(default_factory=Outcomes)
+    broken: Outcomes = field(default_factory=Outcomes)
+    """Changes to code that cannot begin."""
+    wrong: list[str] = field(default_factory=list)
+    """A line for each process that ended or stayed though it was to stay or end, and for code that
+    cannot begin and was taken all the same."""
+    reasons: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        refused = f"{self.broken.given_up} times ({self.broken.in_quiet} of them in quiet)"
+        return (
+            f"rescaled {self.rescales}; code changed {self.changes}; bad code refused {refused}; "
+            f"{len(self.wrong)} pids wrong"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One that was asked for."""
+
+    running: Running
+    outcomes: Outcomes
+    concerned: Set[str]
+    """The components whose instances may end."""
+    version: Version | None = None
+    """The new code; None: other numbers of instances."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its code cannot begin."""
+        return self.version is not None and self.version.broken is not None
+
+
+class Updates:
+    """The updates of one run, all of them drawn from its seed."""
+
+    def __init__(
+        self,
+        place: Place,
+        running: Running,
+        name: str,
+        tasks: Mapping[str, int],
+        seed: int,
+        source: Source | None = None,
+    ) -> None:
+        """`tasks`: of the components that may be scaled, at the beginning; none are if it is empty.
+        `source`: whose code is changed; None: it stays."""
+        self.found = Updated()
+        self._place = place
+        self._running = running
+        self._name = name
+        self._tasks = tasks
+        self._source = source
+        self._versions = {Version().name: Version()}
+        self._version = Version()
+        """The newest that is known to run."""
+        self._chance = random.Random(f"updates {seed}")
+        self._begun: Update | None = None
+        """The newest update, as long as nobody has looked at its end."""
+
+    def begin_one(self, is_quiet: bool = False) -> Update | None:
+        """Ask for an update and do not wait for it; None if one is under way."""
+        if self._begun is not None and self._begun.running.process.poll() is None:
+            return None
+        self.wait()
+        changes_code = self._source is not None and (not self._tasks or self._chance.random() < 0.5)
+        update = self._change_code() if changes_code else self._rescale()
+        # Drawn in any case, so that one seed is one sequence of updates.
+        dies, secs = self._chance.random() < ASKER_SHARE, self._chance.uniform(*ASKER_SECS)
+        if dies and not is_quiet:
+            killer = threading.Timer(secs, update.running.process.kill)
+            killer.daemon = True
+            killer.start()
+        self._begun = update
+        return update
+
+    def _rescale(self) -> Update:
+        component = self._chance.choice(sorted(self._tasks))
+        most = self._tasks[component] * PARALLELISM_MAX_FACTOR
+        words = ("--component-parallelism", f"{component}:{self._chance.randint(1, most)}")
+        asker = self._place.start("update", self._name, *words)
+        return Update(asker, self.found.rescales, {component})
+
+    def _change_code(self) -> Update:
+        assert self._source is not None
+        before = self._version = self._version_now()
+        version = next_version(self._source, before, len(self._versions), self._chance)
+        file = self._place.path / version.name
+        file.write_text(text_of(self._source, version), "utf-8")
+        self._versions[version.name] = version
+        asker = self._place.start("update", self._name, "--code", file, "--allow-non-restored")
+        outcomes = self.found.changes if version.broken is None else self.found.broken
+        return Update(asker, outcomes, concerned(self._source, before, version), version)
+
+    def _version_now(self) -> Version:
+        """By the plan in the state store; the last one that was there while that has none."""
+        store = self._place.store()
+        try:
+            found = store.get(packing_path(self._name))
+        finally:
+            store.close()
+        if found is None:
+            return self._version
+        changed = packing_from_json(found).changed
+        name = "" if changed is None else Path(changed.main_file).name
+        return self._versions.get(name, Version())  # it runs from its first file else
+
+    def wait(self) -> bool:
+        """Until the update that was begun has ended; whether it is done."""
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return False
+        try:
+            ended = begun.running.wait(UPDATE_SECS)
+        except AssertionError as error:
+            self.found.wrong.append(f"an update goes on and on: {error}")
+            begun.running.process.kill()
+            ended = begun.running.wait()
+        if ended.code < 0:
+            begun.outcomes.orphaned += 1
+        elif ended.code == 0:
+            begun.outcomes.done += 1
+        else:
+            begun.outcomes.given_up += 1
+        self.found.reasons.append((ended.out + ended.err).strip())
+        if ended.code == 0 and begun.is_broken:
+            self.found.wrong.append(f"{begun.version} cannot begin, and was taken")
+        return ended.code == 0
+
+    def in_quiet(self, until: float) -> None:
+        """One while nobody is harmed, if the topology is calm soon: whom it does not concern stays
+        the same process. `until`: when the run is near its end."""
+        self.wait()
+        until -= ENDING_SECS
+        before = self._calm(min(until, time.monotonic() + CALM_SECS))
+        if before is None or (update := self.begin_one(is_quiet=True)) is None:
+            return
+        if not self.wait() and not update.is_broken:
+            return
+        update.outcomes.in_quiet += 1
+        if self._running.process.poll() is None and time.monotonic() < until:
+            self.found.wrong += self._wrong(update, before)
+
+    def _wrong(self, update: Update, before: Mapping[str, int]) -> list[str]:
+        """A line for each process of `before` that is not what it is to be now."""
+        now = self._pids()
+        its = {title for title in before if _component(title) in update.concerned}
+        # A container that has nobody any more ends with its stream manager.
+        kept = {title: pid for title, pid in before.items() if title not in its}
+        wrong = [
+            f"{title} ended by an update in quiet, of {', '.join(sorted(update.concerned))}"
+            for title, pid in kept.items()
+            if now.get(title, pid if _component(title) is None else 0) != pid
+        ]
+        if update.version is None:
+            # Who is scaled away is the only one that may end.
+            return wrong + [
+                f"{title} is another process after it was scaled"
+                for title in its
+                if now.get(title, before[title]) != before[title]
+            ]
+        if update.version.broken is None:
+            wrong += self._not_replaced({title: before[title] for title in its})
+        elif self._version_now() != self._version:
+            wrong.append(f"{update.version} was not taken, and {self._version} is gone")
+        return wrong
+
+    def _not_replaced(self, old: Mapping[str, int]) -> list[str]:
+        """A line for each process that still runs by the old code a while after the update."""
+        deadline = time.monotonic() + GONE_SECS
+        while left := old.items() & self._pids().items():
+            if time.monotonic() > deadline:
+                return [f"{title} runs on though its code was changed" for title, _ in left]
+            _never.wait(LOOK_SECS)
+        return []
+
+    def _calm(self, until: float) -> dict[str, int] | None:
+        """The processes, when they have got over all faults; None if they do not in time."""
+        before: dict[str, int] = {}
+        looks = 0
+        with Master(self._place.store_url, self._name) as master:
+            while time.monotonic() < until and self._running.process.poll() is None:
+                now, stats = self._pids(), master.stats()
+                is_same = now == before and stats is not None and self._is_calm(stats, now)
+                looks, before = looks + 1 if is_same else 0, now
+                if looks == CALM_LOOKS:
+                    return before
+                _never.wait(LOOK_SECS)
+        return None
+
+    def _is_calm(self, stats: TopologyStats, pids: Mapping[str, int]) -> bool:
+        once, update = stats.checkpoints, stats.update
+        wanted = sum(each.instances for each in stats.components.values())
+        found = sum(" task " in title for title in pids)
+        return (
+            found == wanted
+            and stats.containers == stats.containers_expected
+            and any(title.startswith("heron: operations") for title in pids)
+            and (once is None or once.released)
+            and (update is None or not update.under_way)
+        )
+
+    def _pids(self) -> dict[str, int]:
+        found = {}
+        for each in self._running.processes():
+            with suppress(psutil.Error):
+                title = " ".join(each.cmdline()).rstrip()
+                if title.startswith("heron: "):
+                    found[title] = each.pid
+        return found
+
+
+def _component(title: str) -> str | None:
+    """Whose instance has this title; None for all other processes."""
+    return title.removeprefix("heron: ").partition("[")[0] if " task " in title else None

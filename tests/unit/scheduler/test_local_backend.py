@@ -1,0 +1,36 @@
+"""What an executor on this machine is started with."""
+
+from dataclasses import replace
+
+import pytest
+
+from heron_core.plans import MASTER_CONTAINER, ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.topology import ComponentSpec, TopologySpec
+from heron_io.processes import SupervisorLink
+from scheduler.backends.local import container_job
+from scheduler.container import executor
+from scheduler.submission import Submission
+from scheduler.user_folder import Home
+
+NOTHING = Resource(0.0, 0, 0)
+SUBMITTED = TopologySpec("words", (ComponentSpec("lines", True, "words.Lines", 1),))
+CHANGED = replace(SUBMITTED, components=(ComponentSpec("lines", True, "words_2.Lines", 1),))
+
+
+def test_an_executor_that_is_started_again_has_the_code_that_its_plan_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # After its kill -9, when `heronpy update --code` has changed what was submitted.
+    started: list[TopologySpec] = []
+
+    def run(spec: executor.ContainerSpec, link: SupervisorLink) -> int:
+        started.append(spec.topology)
+        return 0
+
+    monkeypatch.setattr(executor, "run", run)
+    instances = (InstancePlan(1, "lines", 0, NOTHING),)
+    packing = PackingPlan("words", (ContainerPlan(1, instances, NOTHING),), CHANGED)
+    submission = Submission(SUBMITTED, packing, "file:///s", Home("/home"), foreground=True)
+    for container in (MASTER_CONTAINER, 1):
+        container_job(submission, container, "/run").main(SupervisorLink(-1))
+    assert started == [SUBMITTED, CHANGED]
