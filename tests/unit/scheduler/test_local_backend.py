@@ -1,6 +1,7 @@
 """What an executor on this machine is started with."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ CHANGED = replace(SUBMITTED, components=(ComponentSpec("lines", True, "words_2.L
 
 
 def test_an_executor_that_is_started_again_has_the_code_that_its_plan_has(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # After its kill -9, when `heronpy update --code` has changed what was submitted.
     started: list[TopologySpec] = []
@@ -32,5 +33,5 @@ def test_an_executor_that_is_started_again_has_the_code_that_its_plan_has(
     packing = PackingPlan("words", (ContainerPlan(1, instances, NOTHING),), CHANGED)
     submission = Submission(SUBMITTED, packing, "file:///s", Home("/home"), foreground=True)
     for container in (MASTER_CONTAINER, 1):
-        container_job(submission, container, "/run").main(SupervisorLink(-1))
+        container_job(submission, container, str(tmp_path)).main(SupervisorLink(-1))
     assert started == [SUBMITTED, CHANGED]
