@@ -17,7 +17,6 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {}
 
 SLEEPING_TESTS: dict[str, str] = {
     "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
-    "tests/spark/endless_words.py": "a spout with a pace, so that it leaves the cores to others",
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",
