@@ -61,7 +61,7 @@ def check(settings: Settings, folder: Path) -> dict[str, int]:
         seen[each.kind].add(what)
         charged += each.kind == BALANCE and each.values[1] > 0
     for kind, name in enumerate(KINDS):
-        _is_right(name, wanted[kind], wanted[kind] - seen[kind], extra[kind])
+        _check_kind(name, wanted[kind], wanted[kind] - seen[kind], extra[kind])
     return {
         **{name: len(each) for name, each in zip(KINDS, wanted, strict=True)},
         "tolls above 0": sum(each.toll > 0 for each in wanted[TOLL]),
@@ -83,7 +83,7 @@ def _truth(settings: Settings, expressway: int) -> Truth:
     return truth(given, history_of(settings, given))
 
 
-def _is_right(what: str, wanted: set[Any], missing: set[Any], extra: list[Answer]) -> None:
+def _check_kind(what: str, wanted: set[Any], missing: set[Any], extra: list[Answer]) -> None:
     if missing or extra:
         raise BenchmarkError(
             f"{what}: {len(missing)} of {len(wanted)} are missing, such as"
