@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from heron_core.version import VERSION
+
 ROOT = Path(__file__).parents[2]
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES: list[str] = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
@@ -36,4 +38,4 @@ def test_the_licence_is_there_and_named() -> None:
 def test_the_changelog_names_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     assert "## [Unreleased]" in text
-    assert f"## [{PYPROJECT['project']['version']}]" in text
+    assert f"## [{VERSION}]" in text

@@ -48,7 +48,7 @@ def test_header_layout_is_pinned() -> None:
     # A stream manager of the last release talks to this one during a rolling upgrade.
     assert HEADER.size == 24
     assert header(Kind.DATA, 3, 5, 7, 9, 2, Flag.TRACKED | Flag.MIXED).hex() == (
-        "480201030200000003000000050000000700000009000000"
+        "480301030200000003000000050000000700000009000000"
     )
 
 
@@ -64,7 +64,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
         (b"", "0 bytes instead of 24"),
         (b"GET / HTTP/1.1\r\n\r\n......"[:24], "not of this protocol"),
         (b"H" * 25, "25 bytes instead of 24"),
-        (b"H\x03" + bytes(22), "version 3"),
+        (b"H\x02" + bytes(22), "version 2"),
     ],
 )
 def test_strangers_are_named(data: bytes, told: str) -> None:

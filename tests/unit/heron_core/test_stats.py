@@ -52,7 +52,7 @@ STATS = TopologyStats(
         number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
     ),
     containers=(1,), containers_expected=(1, 2),
-    registered={1: RegisteredStats(host="here", pid=70, secs=1.5)},
+    registered={1: RegisteredStats(host="here", pid=70, secs=1.5, version="0.1.0")},
     components={"count": COMPONENT},
     paused={
         3: PauseStats(
@@ -93,7 +93,7 @@ JSON: dict[str, Any] = {
         "waiting_for": ["count[0]"],
     },
     "containers": [1], "containers_expected": [1, 2],
-    "registered": {1: {"host": "here", "pid": 70, "secs": 1.5}},
+    "registered": {1: {"host": "here", "pid": 70, "secs": 1.5, "version": "0.1.0"}},
     "components": {
         "count": {
             "type": "bolt", "instances": 2, "up": 1, "emitted": 1, "executed": 2, "acked": 3,
