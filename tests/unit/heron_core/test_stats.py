@@ -46,6 +46,7 @@ EVENT = TopologyEvent(
     instance="count[0]",
 )  # fmt: skip
 STATS = TopologyStats(
+    version="0.1.0",
     topology="t", state="RUNNING", epoch=3, phase="running", drained=False, lost=0,
     in_flight=12, waiting_for=("count[0]",), stuck={"count[0]": 6.5}, events=(EVENT,),
     update=UpdateStats(
@@ -79,7 +80,7 @@ COUNTERS = dict.fromkeys(
     ), 0,
 )  # fmt: skip
 JSON: dict[str, Any] = {
-    "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
+    "topology": "t", "version": "0.1.0", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
     "lost_uncounted": False, "in_flight": 12, "waiting_for": ["count[0]"],
     "stuck": {"count[0]": 6.5}, "tracked": False,
     "events": [
