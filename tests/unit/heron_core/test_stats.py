@@ -80,7 +80,7 @@ COUNTERS = dict.fromkeys(
     ), 0,
 )  # fmt: skip
 JSON: dict[str, Any] = {
-    "topology": "t", "version": "0.1.0", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
+    "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
     "lost_uncounted": False, "in_flight": 12, "waiting_for": ["count[0]"],
     "stuck": {"count[0]": 6.5}, "tracked": False,
     "events": [
@@ -122,7 +122,7 @@ JSON: dict[str, Any] = {
         "task_bytes_in": {}, "task_bytes_out": {}, "peer_bytes_in": {}, "peer_bytes_out": {},
         "dropped": 2, "forwarded": 5,
     }},
-    "master": {"malformed": 0}, "errors": {4: "no module"},
+    "version": "0.1.0", "master": {"malformed": 0}, "errors": {4: "no module"},
     "instances": [
         {
             "instance": "count[0]", "task": 4, "up": False, "container": 1, "pid": None,
