@@ -121,6 +121,14 @@ class TopologySpec:
         """Names of the components that read a stream of `component`."""
         return {each.name for each in self.components if component in self.producers_of(each.name)}
 
+    def with_class(self, component: str, class_path: str) -> "TopologySpec":
+        """The same topology with another class path of a component."""
+        components = tuple(
+            replace(each, class_path=class_path) if each.name == component else each
+            for each in self.components
+        )
+        return replace(self, components=components)
+
     def with_config(self, extra: Config, below: Config | None = None) -> "TopologySpec":
         """The same topology with its config settled.
 

@@ -158,8 +158,16 @@ class InstanceCore:
 
     @property
     def _topology(self) -> TopologySpec:
-        """As it is by the plan: the code of other components may have been changed."""
-        return self._packing.topology_of(self._submitted)
+        """As it is by the plan: the code of other components may have been changed.
+
+        Ours is what this process has loaded, also if the plan has the same class in another module,
+        which only later processes have on their search path: other code comes with other tasks.
+        """
+        found = self._packing.topology_of(self._submitted)
+        if found is self._submitted:
+            return found
+        ours = self._packing.instances[self.identity.task].component
+        return found.with_class(ours, self._submitted.by_name[ours].class_path)
 
     def handle(self, event: Event, now: float) -> Out:
         """What to do about `event`, in order; `now` on the clock of the world."""

@@ -2,6 +2,7 @@
 with which keys it begins, and with which its next process does. With a real store of files."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -169,6 +170,15 @@ def test_keys_go_to_the_new_task_and_back_if_that_fails(mode: str, tmp_path: Pat
     assert bolt.counts == dict.fromkeys(KEYS, 1)
     if mode == keys.ATLEAST_ONCE:
         assert Process(Count, tmp_path, mode).counts == dict.fromkeys(KEYS, 1)
+
+
+def test_a_process_that_stays_has_the_code_that_it_has_loaded(tmp_path: Path) -> None:
+    """The file of the new code, where its class is the same, is not on its search path."""
+    bolt = counted(tmp_path)
+    elsewhere = bolt.core._submitted.with_class("tested", "later_file.Count")
+    plan = replace(TWO, changed=elsewhere)
+    assert bolt.plan(2, plan, (SOURCE,)) == [messages.Restored(SOURCE, 1, 2)]
+    assert bolt.counts == mine(0)
 
 
 def test_fewer_take_the_keys_of_those_that_are_gone(tmp_path: Path) -> None:
