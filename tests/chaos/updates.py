@@ -11,9 +11,11 @@ from pathlib import Path
 
 import psutil
 
+from heron_core.operations import Kind
 from heron_core.plans import packing_from_json
 from heron_core.state_tree import packing_path
 from heron_core.stats import TopologyStats
+from scheduler.operations import Requests, is_under_way
 from tests.chaos.new_versions import Source, Version, concerned, next_version, text_of
 from tests.process.process_support import GONE_SECS, Master, Place, Running
 
@@ -260,7 +262,16 @@ class Updates:
             and any(title.startswith("heron: operations") for title in pids)
             and (once is None or once.released)
             and (update is None or not update.under_way)
+            and not self._is_something_asked()
         )
+
+    def _is_something_asked(self) -> bool:
+        """Also what the master does not know yet, whose asker may be dead."""
+        store = self._place.store()
+        try:
+            return is_under_way(Requests(store, self._name).all(), frozenset(Kind))
+        finally:
+            store.close()
 
     def _pids(self) -> dict[str, int]:
         found = {}
