@@ -29,6 +29,17 @@ HANDSHAKE_MS = 5_000
 as many connections open."""
 
 
+HEARTBEAT_MS = 1_000
+"""Between two pings on a connection to another host."""
+HEARTBEAT_TIMEOUT_MS = 3_000
+"""A connection that answers no ping for so long is closed and made again: TCP itself notices a
+partition after its back-off, minutes later, and goes on as late after its end."""
+CONNECT_MS = 1_000
+"""For one attempt to connect; then the next one, whose first packet leaves at once."""
+RECONNECT_MS, RECONNECT_MAX_MS = 50, 500
+"""Between two attempts to connect."""
+
+
 def identity(channel: bytes, task: int, incarnation: int) -> bytes:
     """The identity of an instance's socket."""
     return _IDENTITY.pack(channel, task, incarnation)
@@ -64,6 +75,7 @@ def tcp_router(
     router.set_hwm(hwm)
     router.setsockopt(zmq.MAXMSGSIZE, bytes_max)
     router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+    _find_broken_connections(router)
     authenticator.guard(router)
     port = router.bind_to_random_port(f"tcp://{host}")
     return router, f"tcp://{host}:{port}"
@@ -90,8 +102,18 @@ def connect_dealer(
     dealer = context.socket(zmq.DEALER)
     dealer.set_hwm(hwm)
     keys.use_as_client(dealer)
+    _find_broken_connections(dealer)
+    dealer.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
+    dealer.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
+    dealer.setsockopt(zmq.RECONNECT_IVL_MAX, RECONNECT_MAX_MS)
     dealer.connect(address)
     return dealer
+
+
+def _find_broken_connections(sock: "zmq.Socket[bytes]") -> None:
+    """Half-open connections are closed within seconds."""
+    sock.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
+    sock.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
 
 
 def drain(sock: "zmq.Socket[bytes]", most: int) -> Iterator[list[bytes]]:

@@ -11,15 +11,22 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames
-from heron_core.wire.messages import ToInstance
+from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
+from heron_core.wire.messages import RegisterStreamManager, ToInstance
 from stream_manager import events
 from stream_manager.acks import Trees
+from stream_manager.link import Incoming, Numbered
 from stream_manager.options import Options
-from stream_manager.queues import InstanceQueue, PeerQueue
+from stream_manager.peer_queue import PeerQueue
+from stream_manager.queues import InstanceQueue
 
 NO_EPOCH = 1 << 32
 """Above all epochs, which have 32 bits on the wire."""
-COUNTERS = ("forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded")
+COUNTERS = (
+    "forwarded", "fenced", "dropped", "unroutable", "malformed", "lost", "superseded",
+    "resent", "repeated", "gaps",
+)  # fmt: skip
+"""The last three are of links: messages sent again, received twice, received too early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +45,15 @@ class ContainerState:
     """The instances of one container, and the way to all others."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, container: int, options: Options
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        identity: RegisterStreamManager,
+        options: Options,
     ) -> None:
         self._submitted = topology
-        self.container = container
+        self.container = container = identity.container
+        self.incarnation = identity.incarnation
         self.options = options
         self.now = 0.0
         """Time of the event that is handled, in seconds of any monotonic clock. Set by the core."""
@@ -58,8 +70,10 @@ class ContainerState:
         """Of the spouts here, by task."""
         self.former: dict[int, InstanceQueue] = {}
         """Tasks that were here before the topology was scaled: they may send until they end."""
-        self.peers: dict[int, PeerQueue] = {each: PeerQueue() for each in self._others(packing)}
+        self.peers = {each: self._peer_queue() for each in self._others(packing)}
         """container -> the queue towards its stream manager."""
+        self.incoming: dict[int, Incoming] = {}
+        """container -> what its stream manager sends us; it may do so before we know its plan."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.story = Story()
         for each in packing.container(container).instances:
@@ -89,6 +103,31 @@ class ContainerState:
         if incarnation is not None:
             out.append(events.ToLocalControl(task, incarnation, message))
 
+    def incoming_of(self, container: int) -> Incoming:
+        """What another stream manager sends us."""
+        return self.incoming.setdefault(container, Incoming())
+
+    def to_peer(self, container: int, message: Numbered | None, probe: int = 0) -> events.ToPeer:
+        """A message for another stream manager, or None for a link frame alone. It acknowledges
+        what has come from there."""
+        number = 0 if message is None else message.number
+        incoming = self.incoming_of(container)
+        flags = LinkFlag.GAP if incoming.is_gap else LinkFlag.NONE
+        acked, (sender, generation) = incoming.received, (incoming.sender, incoming.generation)
+        if incoming.refused_sender is not None:
+            flags, acked, (sender, generation) = LinkFlag.REFUSED, 0, incoming.refused_sender
+        head = LinkHeader(
+            flags, self.container, probe, incoming.echo,
+            self.peers[container].outgoing.generation, generation,
+            self.incarnation, number, sender, acked,
+        )  # fmt: skip
+        incoming.acknowledged()
+        waiting = [] if message is None else message.waiting
+        return events.ToPeer(container, number, encode_link(head), waiting)
+
+    def _peer_queue(self) -> PeerQueue:
+        return PeerQueue(self.options.link_bytes_max, self.epoch)
+
     def _others(self, packing: PackingPlan) -> set[int]:
         return {each.id for each in packing.containers} - {self.container, MASTER_CONTAINER}
 
@@ -112,8 +151,11 @@ class ContainerState:
         others = self._others(packing)
         gone_peers = frozenset(self.peers.keys() - others)
         new_peers = frozenset(others - self.peers.keys())
-        lost = [frames for each in gone_peers for _, frames in self.peers.pop(each).waiting]
-        self.peers.update((each, PeerQueue()) for each in new_peers)
+        # What was transmitted has arrived, and only its acknowledgement is under way.
+        lost = [frames for each in gone_peers for _, frames in self.peers.pop(each).waiting()]
+        for each in gone_peers:
+            self.incoming.pop(each, None)
+        self.peers.update((each, self._peer_queue()) for each in new_peers)
         removed = frozenset(self.queues.keys() - local.keys())
         for task in removed:
             queue = self.former[task] = self.queues.pop(task)
@@ -137,5 +179,7 @@ class ContainerState:
             queue.validate()
         for peer in self.peers.values():
             peer.validate()
+        for incoming in self.incoming.values():
+            incoming.validate()
         for trees in self.trees.values():
             trees.validate()

@@ -95,7 +95,7 @@ class ControlPlane:
                 # The numbers that the master shows at the end are those it counted.
                 newest = {task: self._snapshots[task]} if task in self._snapshots else {}
                 out.append(events.ToMaster(self._heartbeat_of(newest)))
-                out.append(events.ToMaster(message))
+                out.append(events.ToMaster(self._with_links(message)))
             case messages.BoltFinished(task):
                 self._finishing.discard(task)
                 out.append(events.ToMaster(message))
@@ -113,6 +113,12 @@ class ControlPlane:
                 | messages.TuplesSampled()
             ):
                 out.append(events.ToMaster(message))
+
+    def _with_links(self, report: messages.QuiescenceReport) -> messages.QuiescenceReport:
+        """Nothing is idle behind a broken connection: what waits there is not lost."""
+        now = self._state.now
+        is_stuck = any(peer.is_stuck(now) for peer in self._state.peers.values())
+        return replace(report, idle=report.idle and not is_stuck)
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
         if task not in self._snapshots:

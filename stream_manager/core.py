@@ -4,6 +4,7 @@ For each local spout it holds the ack trees, for each local instance a queue wit
 peer a queue for when its socket is full. This module composes the parts and says which of them an
 event is for:
 
+    peer_links      the numbers of messages from other stream managers; the numbering is in link
     data_plane      batches and packets of roots, by their header
     gates           aligned barriers, in a topology that takes checkpoints
     watermarks      event times, to all readers of whom they are from
@@ -32,6 +33,7 @@ from stream_manager.data_plane import DataPlane
 from stream_manager.flow_control import FlowControl
 from stream_manager.gates import Gates
 from stream_manager.options import Options
+from stream_manager.peer_links import PeerLinks
 from stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
@@ -51,7 +53,7 @@ class StreamManager:
         identity: messages.RegisterStreamManager,
         options: Options,
     ) -> None:
-        self.state = ContainerState(topology, packing, identity.container, options)
+        self.state = ContainerState(topology, packing, identity, options)
         """To be read only, from outside of the core."""
         self._pressure = BackPressure(topology, packing, identity.container, options.backpressure)
         self._flow = FlowControl(self.state, self._pressure)
@@ -64,6 +66,7 @@ class StreamManager:
             self.state, self._pressure, self._flow, self._data, self._results, self._gates,
             self._watermarks, identity,
         )  # fmt: skip
+        self._links = PeerLinks(self.state, self._flow, self._control.plans.peers_replaced)
         self._malformed_log_at = 0.0
 
     def handle(self, event: events.Event, now: float) -> Out:
@@ -77,8 +80,10 @@ class StreamManager:
             elif isinstance(event, events.InputTaken):
                 self._results.send(out)
                 self._flow.send(out)
+                self._links.acknowledge(out)
             elif isinstance(event, events.FromPeer):
-                self._data.message(event.frames, out)
+                if self._links.take(event.frames, out):
+                    self._data.message(event.frames[1:], out)
             else:
                 self._handle_control(event, out)
         except ProtocolError as error:
@@ -105,13 +110,14 @@ class StreamManager:
                 self._control.master_connected(out)
             case events.MasterReplaced():
                 self._control.find_master("replaced", out)
-            case events.PeerBlocked(container, unsent):
-                self._flow.peer_blocked(container, unsent, out)
+            case events.PeerBlocked(container, number):
+                self._flow.peer_blocked(container, number, out)
             case events.PeerWritable(container):
                 self._flow.peer_writable(container, out)
             case events.Timer():
                 self._results.rotate()
                 self._control.timer(out)
+                self._links.probe(out)
             case _:
                 assert_never(event)
 

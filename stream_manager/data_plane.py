@@ -174,6 +174,12 @@ class DataPlane:
             if head.kind in BATCHES:
                 self._lose("lost", head, frames, out)
 
+    def count_lost(self, many: Iterable[Frames]) -> None:
+        """Batches that another stream manager may not have taken before it died: each stream
+        manager that it was connected to fails the trees of its own spouts."""
+        batches = sum(header_of(frames).kind in BATCHES for frames in many)
+        self._state.counters["lost"] += batches
+
     def _fail(self, roots: Iterable[int], out: Out) -> None:
         """These roots fail at the spouts that own them."""
         by_owner: dict[int, list[int]] = {}

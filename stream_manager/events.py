@@ -24,7 +24,7 @@ class FromInstance:
 
 @dataclass(slots=True)
 class FromPeer:
-    """A data-plane message of another stream manager."""
+    """A message of another stream manager: a link frame, and usually more behind it."""
 
     frames: Frames
 
@@ -73,10 +73,10 @@ class MasterReplaced:
 
 @dataclass(frozen=True, slots=True)
 class PeerBlocked:
-    """A peer's socket took no more: these (destination, message) were not sent, in this order."""
+    """A peer's socket took no more, from the message with this number on; 0: a link frame alone."""
 
     container: int
-    unsent: list[tuple[int, Frames]]
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +126,19 @@ class ToPeer:
     full."""
 
     container: int
+    number: int
+    """Of the message on the link; 0 for a link frame alone."""
+    link: bytes
+    """The link frame."""
     waiting: list[tuple[int, Frames]]
-    """(destination, message), as in PeerBlocked"""
+    """(destination task, message) of what is merged in it"""
 
     @property
     def frames(self) -> Frames:
-        """The messages as one."""
-        return merge([frames for _, frames in self.waiting])
+        """The messages as one, behind the link frame."""
+        if not self.waiting:
+            return [self.link]
+        return [self.link, *merge([frames for _, frames in self.waiting])]
 
 
 @dataclass(frozen=True, slots=True)

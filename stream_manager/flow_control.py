@@ -92,9 +92,10 @@ class FlowControl:
         for task in tasks & self._state.queues.keys():
             self.hand_over(task, out)
         # Causes that are named or lifted above are for the peers, so these come last.
-        peers, self._peers_to_send = self._peers_to_send, set()
-        for container in peers & self._state.peers.keys():
-            self._send_to_peer(container, out)
+        while self._peers_to_send:
+            container = self._peers_to_send.pop()
+            if container in self._state.peers:
+                self._send_to_peer(container, out)
 
     # --- peers --------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class FlowControl:
         dropped.
         """
         queue = self._state.peers[container]
-        if queue.blocked:
+        if queue.blocked or not queue.outgoing.has_room:
             if self._drops and destination and queue.waiting_bytes > self._high_bytes:
                 return False
             queue.put(destination, frames)
@@ -119,22 +120,35 @@ class FlowControl:
         return True
 
     def _send_to_peer(self, container: int, out: Out) -> None:
-        queue = self._state.peers[container]
-        while not queue.blocked and (waiting := queue.take()):
-            out.append(events.ToPeer(container, waiting))
+        queue, state = self._state.peers[container], self._state
+        while not queue.blocked and (message := queue.take(state.now)):
+            out.append(state.to_peer(container, message))
+        if self._pressure.named_by(container):
+            self._check_peer(container, set(), out)
 
-    def peer_blocked(self, container: int, unsent: list[tuple[int, Frames]], out: Out) -> None:
-        """A peer's socket took no more: these messages come first when it does again."""
-        if container in self._state.peers:
-            self._state.peers[container].put_back(unsent)
-            self._check_peer(container, {task for task, _ in unsent}, out)
+    def peer_blocked(self, container: int, number: int, out: Out) -> None:
+        """A peer's socket took no more: this message comes next when it does again."""
+        if container not in self._state.peers:
+            return
+        queue = self._state.peers[container]
+        queue.refused(number)
+        self._state.incoming_of(container).refused(self._state.now)
+        self._check_peer(container, queue.destinations(), out)
 
     def peer_writable(self, container: int, out: Out) -> None:
         """A peer's socket takes messages again."""
         if container in self._state.peers:
-            burst = self._state.peers[container].burst()
-            out.extend(events.ToPeer(container, waiting) for waiting in burst)
+            state = self._state
+            burst = state.peers[container].burst(state.now)
+            out.extend(state.to_peer(container, message) for message in burst)
             self._check_peer(container, set(), out)
+
+    def peer_has_room(self, container: int, out: Out) -> None:
+        """A peer has acknowledged messages: there may be room for others, or some are to be sent
+        again. They leave with all that is sent next, merged."""
+        if self._state.peers[container].is_ready:
+            self._peers_to_send.add(container)
+        self._check_peer(container, set(), out)
 
     def _check_peer(self, container: int, newest: Set[int], out: Out) -> None:
         """After a change of a queue. Over its mark it names all tasks that it holds something for;
@@ -231,7 +245,7 @@ class FlowControl:
             assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"
         for container, peer in self._state.peers.items():
             unsent = container in self._peers_to_send
-            assert peer.blocked or unsent or not peer.waiting, f"{container} waits for nothing"
+            assert unsent or not peer.is_ready, f"{container} waits for nothing"
             named_there = self._pressure.named_by(container)
             assert not named_there or peer.waiting_bytes > self._low_bytes
             if named_there or (peer.blocked and peer.waiting_bytes > self._high_bytes):

@@ -1,27 +1,13 @@
 """Bytes that a stream manager's sockets have carried: by instance here, by other container."""
 
-from collections.abc import Callable, Iterator
-
-from heron_core.errors import ProtocolError
-from heron_core.wire.frames import Frames, Kind, header_of, size_of
-from heron_core.wire.merged import split
-
-UNKNOWN = 0
-"""Stands for the container of a peer that has not said yet who it is."""
-CONNECTIONS_MAX = 10_000
-"""That are remembered: a peer has one, and another one when it was away."""
-
-ContainerOf = Callable[[int], int | None]
+from heron_core.wire.frames import Frames, size_of
+from heron_core.wire.links import container_of_link
 
 
 class Network:
     """Counted since the process began."""
 
-    def __init__(self, container_of: ContainerOf) -> None:
-        """`container_of`: where a task is."""
-        self._container_of = container_of
-        self._peers: dict[bytes, int] = {}
-        """connection -> its container"""
+    def __init__(self) -> None:
         self._to_tasks: dict[int, int] = {}
         self._from_tasks: dict[int, int] = {}
         self._to_peers: dict[int, int] = {}
@@ -39,31 +25,10 @@ class Network:
         """A message for another stream manager."""
         self._to_peers[container] = self._to_peers.get(container, 0) + size_of(frames)
 
-    def from_peer(self, connection: bytes, frames: Frames) -> None:
-        """A message of another stream manager, of which only the connection is known."""
-        container = self._peers.get(connection)
-        if container is None:
-            container = self._known(connection, frames)
+    def from_peer(self, frames: Frames) -> None:
+        """A message of another stream manager: of container 0 if it does not say which."""
+        container = container_of_link(frames)
         self._from_peers[container] = self._from_peers.get(container, 0) + size_of(frames)
-
-    def _known(self, connection: bytes, frames: Frames) -> int:
-        """Whose connection it is, as the headers of a message say."""
-        try:
-            container = next(filter(None, self._senders(frames)), UNKNOWN)
-        except ProtocolError:
-            return UNKNOWN
-        if container != UNKNOWN:
-            if len(self._peers) >= CONNECTIONS_MAX:
-                self._peers.clear()
-            self._peers[connection] = container
-        return container
-
-    def _senders(self, frames: Frames) -> Iterator[int | None]:
-        for each in split(frames):
-            head = header_of(each)
-            # Of back-pressure the source is a container, of all else a task.
-            is_control = head.kind == Kind.CONTROL
-            yield head.source if is_control else self._container_of(head.source)
 
     def statistics(self) -> dict[str, dict[int, int]]:
         """For the heartbeat."""

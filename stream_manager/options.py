@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
+from stream_manager.link import LINK_BYTES_MAX
 
 BUFFER_BYTES_MAX = 2 * 1024 * 1024
 """What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
@@ -40,6 +41,8 @@ class Options:
     at_once_bytes: int = 1024
     """A quick instance that has less than this is handed what comes at once: at low load, a few
     small messages, no tuple waits for the report of the one before."""
+    link_bytes_max: int = LINK_BYTES_MAX
+    """What is kept for another stream manager until it has acknowledged it."""
     heartbeat_secs: float = 1.0
     master_silent_secs: float = 3.0
     """After three unanswered heartbeats the master is looked up again."""

@@ -55,8 +55,11 @@ class PlanUpdate:
         replaced = [each for each in peers if _is_replaced(each, before, plan)]
         if replaced or before is None:
             state.fence = plan.epoch
+        if before is None:
+            for queue in state.peers.values():
+                queue.outgoing.generation = plan.epoch
         self._go_back(before, plan)
-        self._peers_replaced(replaced, out)
+        self.peers_replaced(replaced, out)
         for task in state.queues:
             state.send_control(task, self.message, out)
         return removed
@@ -78,13 +81,17 @@ class PlanUpdate:
         if (plan.restore is None) is not (self._gates is None):
             raise ProtocolError("a physical plan of a topology with another reliability mode")
 
-    def _peers_replaced(self, containers: list[int], out: Out) -> None:
+    def peers_replaced(self, containers: list[int], out: Out) -> None:
         """They died with tuples and acks that nobody can name: all trees of our spouts may miss
-        some, so they fail now and are replayed, rather than after the message timeout."""
+        some, so they fail now and are replayed, rather than after the message timeout. The links
+        restart; what was not acknowledged is lost, where no restore fences it."""
         if containers:
             self._results.fail_all()
         for container in containers:
             self._state.note("peer replaced", container=container)
+            lost = self._state.peers[container].restart(self._state.epoch)
+            if self._gates is None:
+                self._data.count_lost(frames for _, frames in lost)
             self._flow.peer_replaced(container, out)
 
     def _apply_packing(self, packing: PackingPlan, out: Out) -> frozenset[int]:

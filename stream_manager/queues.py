@@ -1,4 +1,4 @@
-"""Queues towards local instances (with a window) and towards peers (blocked or not).
+"""Queues towards local instances, with a window; those towards peers are in peer_queue.
 
 A queue counts bytes and tuples. What was handed to an instance and not yet reported as processed is
 bounded, in bytes and in time; the rest waits here, where it is counted and named as a cause when it
@@ -24,19 +24,16 @@ None stands for another: bytes bound the memory and time the delay, of tuples of
 """
 
 from collections import deque
-from collections.abc import Iterator
 from itertools import accumulate, islice
 
 from heron_core.wire.frames import Frames, items_of, size_of
-from heron_core.wire.merged import MERGED_BYTES_MAX, mergeable
+from heron_core.wire.merged import mergeable
 from stream_manager.consumer_rate import ConsumerRate
 
 HANDED_SECS_MAX = 0.25
 """A slow instance is handed no more work at once: so it can be paused, and little dies with it."""
 UNKNOWN_TUPLES_MAX = 64
 """As much for an instance of which nobody knows yet how fast it is."""
-PEER_BURST = 16
-"""Merged messages tried each time a peer's socket is writable: about what its buffer takes."""
 
 
 class InstanceQueue:
@@ -172,53 +169,3 @@ class InstanceQueue:
         assert self.handed_bytes == sum(map(size_of, self.handed))
         assert self.handed_tuples == sum(map(items_of, self.handed))
         assert self.incarnation is not None or not self.handed
-
-
-class PeerQueue:
-    """What waits for another stream manager whose socket takes no more."""
-
-    def __init__(self) -> None:
-        self.blocked = False
-        """Whether the socket is to be watched until it takes messages again; nothing waits if not.
-        """
-        self.waiting: deque[tuple[int, Frames]] = deque()
-        """(destination task, one of them for a fan-out, 0 if none; message)"""
-        self.waiting_bytes = 0
-
-    def put(self, destination: int, frames: Frames) -> None:
-        """Add a message at the end."""
-        self.waiting.append((destination, frames))
-        self.waiting_bytes += size_of(frames)
-
-    @property
-    def is_full_message(self) -> bool:
-        """Whether what waits fills a merged message."""
-        return self.waiting_bytes >= MERGED_BYTES_MAX
-
-    def put_back(self, unsent: list[tuple[int, Frames]]) -> None:
-        """The socket refused these messages: they stay the first, in their order."""
-        self.blocked = True
-        self.waiting.extendleft(reversed(unsent))
-        self.waiting_bytes += sum(size_of(frames) for _, frames in unsent)
-
-    def take(self) -> list[tuple[int, Frames]]:
-        """What the next merged message carries; empty if nothing waits."""
-        number = mergeable(frames for _, frames in self.waiting) if self.waiting else 0
-        taken = [self.waiting.popleft() for _ in range(number)]
-        self.waiting_bytes -= sum(size_of(frames) for _, frames in taken)
-        return taken
-
-    def burst(self) -> Iterator[list[tuple[int, Frames]]]:
-        """The socket takes messages again: the next few; blocked as long as more wait."""
-        for _ in range(PEER_BURST):
-            if taken := self.take():
-                yield taken
-        self.blocked = bool(self.waiting)
-
-    def destinations(self) -> set[int]:
-        """The tasks for which something waits."""
-        return {task for task, _ in self.waiting} - {0}
-
-    def validate(self) -> None:
-        """AssertionError unless the bytes are those of the messages."""
-        assert self.waiting_bytes == sum(size_of(frames) for _, frames in self.waiting)

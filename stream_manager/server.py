@@ -98,7 +98,7 @@ class Server:
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         register = _registration(arguments.container, address, supervisor.predecessor)
         self.core = StreamManager(topology, packing, register, options)
-        self._network = Network(self.core.state.container_of)
+        self._network = Network()
         self._poller = zmq.Poller()
         self._master = MasterLink(
             self._context,
@@ -178,7 +178,7 @@ class Server:
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
                 frames = message[1:]
-                self._network.from_peer(message[0], frames)
+                self._network.from_peer(frames)
                 self.handle(events.FromPeer(frames))
         for message in self._master.received(ready):
             self._from_master(message)
@@ -211,14 +211,14 @@ class Server:
 
     def handle(self, event: events.Event) -> None:
         """Have the core decide about an event, and carry its instructions out in their order."""
-        unsent: dict[int, list[tuple[int, Frames]]] = {}
+        refused: dict[int, int] = {}
         for each in self._decide(event):
             if type(each) is events.ToPeer:
-                self._to_peer(each, unsent)
+                self._to_peer(each, refused)
             else:
                 self._perform[type(each)](each)
-        for container, refused in unsent.items():
-            self.handle(events.PeerBlocked(container, refused))
+        for container, number in refused.items():
+            self.handle(events.PeerBlocked(container, number))
         # Not at once: what the core decides then is newer than the rest of these instructions.
         while self._connected:
             self.handle(events.PeerWritable(self._connected.pop(0)))
@@ -255,17 +255,18 @@ class Server:
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:
         self._to_locals.send(identity(channel, task, incarnation), frames)
 
-    def _to_peer(self, each: events.ToPeer, unsent: dict[int, list[tuple[int, Frames]]]) -> None:
-        refused = unsent.get(each.container)
+    def _to_peer(self, each: events.ToPeer, refused: dict[int, int]) -> None:
+        """Send, or note the number of the first message that was refused."""
         peer = self._peers.get(each.container)
-        if refused is None and peer is not None:
+        if each.container not in refused and peer is not None:
             try:
-                peer[1].send_multipart(each.frames, zmq.NOBLOCK)
-                self._network.to_peer(each.container, each.frames)
+                frames = each.frames
+                peer[1].send_multipart(frames, zmq.NOBLOCK)
+                self._network.to_peer(each.container, frames)
                 return
             except zmq.Again:
                 pass
-        unsent.setdefault(each.container, []).extend(each.waiting)
+        refused[each.container] = refused.get(each.container) or each.number
 
     def _watch_blocked(self) -> None:
         """Poll for writability exactly the peers that have something waiting."""

@@ -22,6 +22,7 @@ from heron_core.wire.frames import (
     parse_header,
     with_consumed,
 )
+from heron_core.wire.links import LinkHeader, encode_link, parse_link
 from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, check_watermark
 from heron_io.transport import CONTROL, DATA, identity
@@ -83,7 +84,8 @@ def _step(rng: Random) -> Any:
                 frames[0] = with_consumed(frames[0], some(rng, (1, 2, 5, 65535)))
             return ("instance", task, incarnation, frames)
         case 3 | 4:
-            return ("peer", mutated_frames(rng, some(rng, some(rng, world.kinds_to_managers()))))
+            frames = mutated_frames(rng, some(rng, some(rng, world.kinds_to_managers())))
+            return ("peer", some(rng, (_link_head(rng), None)), frames)
         case 5:
             return ("control", task, incarnation, _message(rng, messages.FromInstance))
         case 6:
@@ -94,6 +96,19 @@ def _step(rng: Random) -> Any:
             return ("full", rng.randrange(2) == 0)
         case _:
             return some(rng, (("writable",), ("connected",), ("replaced",)))
+
+
+def _link_head(rng: Random) -> tuple[int, ...]:
+    """What a link frame says: mostly the next message of container 2, sometimes anything."""
+    number, acked = rng.randrange(4), rng.randrange(4)
+    sender, generation = some(rng, ((88, 1), (88, 1), (99, 2), (7, 0)))
+    acked_sender = some(rng, (0, 5))  # 5 is this stream manager's incarnation
+    flags, container = rng.randrange(4), some(rng, (2, 2, 2, 1, 77))
+    probe, echo = rng.randrange(3), rng.randrange(3)
+    return (
+        flags, container, probe, echo, generation, some(rng, (0, world.EPOCH)), sender, number,
+        acked_sender, acked,
+    )  # fmt: skip
 
 
 def _message(rng: Random, expected: Any) -> bytes:
@@ -134,13 +149,14 @@ class Fake:
 
     def _handle(self, event: events.Event) -> None:
         """As Server.handle."""
-        unsent: list[tuple[int, Frames]] = []
+        refused: list[int] = []
         for each in self.core.handle(event, self.now):
             match each:
-                case events.ToPeer(container, waiting):
+                case events.ToPeer(container, number):
                     assert container in self.core.state.peers  # a changed plan may have more
-                    if container == 2 and (self.full or unsent):
-                        unsent.extend(waiting)
+                    parse_link(each.frames)
+                    if container == 2 and self.full:
+                        refused.append(number)
                 case events.ToLocal(task, incarnation, frames):
                     identity(DATA, task, incarnation)
                     for message in split(frames):
@@ -151,8 +167,8 @@ class Fake:
                     message_codec.decode(message_codec.encode(message))
                 case events.ToMaster(message):
                     message_codec.decode(message_codec.encode(message))
-        if unsent:
-            self._handle(events.PeerBlocked(2, unsent))
+        if refused:
+            self._handle(events.PeerBlocked(2, next(filter(None, refused), 0)))
 
     @staticmethod
     def _check(frames: Frames) -> None:
@@ -174,8 +190,9 @@ class Fake:
                 pass
             case "instance", task, incarnation, frames:
                 self.handle(events.FromInstance(task, incarnation, list(frames)))
-            case "peer", frames:
-                self.handle(events.FromPeer(list(frames)))
+            case "peer", head, frames:
+                link = [] if head is None else [encode_link(LinkHeader(*head))]
+                self.handle(events.FromPeer([*link, *frames]))
             case "control", task, incarnation, data:
                 self._decoded(
                     data, lambda found: events.FromInstanceControl(task, incarnation, found)

@@ -103,6 +103,8 @@ class Cluster:
         self.store_away = False
         self.cuts: set[tuple[int, int]] = set()
         """(container, container): from the first to the second nothing arrives."""
+        self.drops: set[tuple[int, int]] = set()
+        """(container, container): from the first to the second all is lost."""
         self.former: list[Master] = []
         """Masters that do not know yet that another one has taken their place."""
         self.master: Master | None = Master(self)
@@ -210,6 +212,7 @@ class Cluster:
             self.master is not None
             and not self.former
             and not self.cuts
+            and not self.drops
             and not self.zombies
             and self.deployment.settled
             and {each.container: each.core.epoch for each in self.managers.values()}
@@ -447,3 +450,17 @@ class Cluster:
         manager = self.managers.get(first)
         if manager is not None and second in manager.links:
             manager.links[second][1].cut = on
+
+    def break_off(self, first: int, second: int) -> None:
+        """The connection from one container to another breaks, and is made again."""
+        self.note(f"break {first} -> {second}")
+        if (manager := self.managers.get(first)) is not None and second in manager.links:
+            manager.links[second][1].break_off()
+
+    def drop(self, first: int, second: int, on: bool) -> None:
+        """From one container to another all that is sent is lost, or arrives again."""
+        self.note(f"{'drop' if on else 'no more drop'} {first} -> {second}")
+        (self.drops.add if on else self.drops.discard)((first, second))
+        if (manager := self.managers.get(first)) is not None and second in manager.links:
+            manager.links[second][1].loses = on
+            manager.links[second][1].break_off()

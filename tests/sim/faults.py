@@ -24,6 +24,8 @@ MASTER_AWAY_ROUNDS_MAX = 120
 STORE_AWAY_ROUNDS_MAX = 400
 """Long enough for a new plan, and for the death of the master that made it."""
 CUT_ROUNDS_MAX = 60
+BREAKS_MAX = 5
+DROPPING_SHARE = 0.4
 STOPPED_ROUNDS_MAX = 60
 """A stopped process may wake before its successor has registered, or after everything is done."""
 LATE_SHARE = 0.4
@@ -36,6 +38,7 @@ UPDATE_AGAIN_ROUNDS = 3
 NIGHTS: tuple[tuple[str, ...], ...] = (
     (),
     ("cut",),
+    ("break",),
     ("instance",),
     ("instance", "manager"),
     ("zombie",),
@@ -44,13 +47,25 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
     ("master", "manager", "instance"),
     ("container", "cut"),
     ("store", "master", "manager"),
-    ("instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
+    ("break", "instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
     ("scale",),
+    ("scale", "break", "cut"),
     ("scale", "cut"),
     ("scale", "scale", "master", "takeover"),
     ("scale", "instance", "manager"),
     ("scale", "zombie"),
-    ("scale", "instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
+    (
+        "scale",
+        "break",
+        "instance",
+        "zombie",
+        "manager",
+        "container",
+        "cut",
+        "master",
+        "takeover",
+        "store",
+    ),
     ("replace", "scale", "cancel"),
     ("replace", "instance", "manager", "zombie", "container", "cut", "master", "takeover", "store"),
 )
@@ -58,6 +73,8 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
 
 CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     (),
+    ("break",),
+    ("break", "instance"),
     ("instance",),
     ("manager", "cut"),
     ("zombie", "instance"),
@@ -65,8 +82,20 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("container", "cut", "states"),
     ("states", "instance"),
     ("store", "master", "manager", "instance"),
-    ("instance", "zombie", "manager", "container", "cut", "master", "takeover", "store", "states"),
+    (
+        "break",
+        "instance",
+        "zombie",
+        "manager",
+        "container",
+        "cut",
+        "master",
+        "takeover",
+        "store",
+        "states",
+    ),
     ("scale",),
+    ("scale", "break", "manager"),
     ("scale", "scale", "instance"),
     ("scale", "manager", "zombie", "cut"),
     ("scale", "scale", "master", "takeover", "store"),
@@ -201,12 +230,25 @@ class Faults:
             self.cluster.take_over()
             self._later(at, MASTER_AWAY_ROUNDS_MAX, self.cluster.end_former_master)
 
-    def _cut(self, at: int) -> None:
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Two containers, in one direction or in both; empty if there is one container only."""
         containers = sorted(self.cluster.deployment.places)
         if len(containers) < 2:
-            return
+            return []
         one, other = self.chance.sample(containers, 2)
-        for pair in ((one, other), (other, one))[: self.chance.randint(1, 2)]:
+        return [(one, other), (other, one)][: self.chance.randint(1, 2)]
+
+    def _break(self, at: int) -> None:
+        """Connections between living processes break again and again, or lose all for a while."""
+        for pair in self._pairs():
+            for _ in range(self.chance.randint(0, BREAKS_MAX)):
+                self._later(at, CUT_ROUNDS_MAX, partial(self.cluster.break_off, *pair))
+            if self.chance.random() < DROPPING_SHARE and pair not in self.cluster.drops:
+                self.cluster.drop(*pair, True)
+                self._later(at, CUT_ROUNDS_MAX, partial(self.cluster.drop, *pair, False))
+
+    def _cut(self, at: int) -> None:
+        for pair in self._pairs():
             if pair not in self.cluster.cuts:
                 self.cluster.cut(*pair)
                 since = self.cluster.clock.now

@@ -1,8 +1,9 @@
 """Connections between simulated processes: each keeps its order, some delay or repeat.
 
 What zmq guarantees is kept (order within one connection, a message is whole or lost), what it does
-not guarantee is made to happen: delay, loss of what was under way when a process died, full
-sockets. A repeated message follows at once, as after a reconnect; never after a later one.
+not guarantee is made to happen: delay, loss of what was under way when a process died or when the
+connection broke between two that live, full sockets. A repeated message follows at once, as after a
+reconnect; never after a later one.
 """
 
 from collections import deque
@@ -29,6 +30,8 @@ class Channel(Generic[T]):
         self._under_way: deque[tuple[float, T]] = deque()
         self.cut = False
         """The network between the two is down: all waits, and arrives in order once it is up."""
+        self.loses = False
+        """The network drops all that is sent."""
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -38,6 +41,8 @@ class Channel(Generic[T]):
 
     def send(self, item: T) -> None:
         """Put a message on the way."""
+        if self.loses:
+            return
         if self._delay_secs:
             due = self._clock.now + self._rng.random() * self._delay_secs
             self._latest_due = max(due, self._latest_due)
@@ -64,6 +69,19 @@ class Channel(Generic[T]):
         """The sender died: what had not left it is lost, the rest arrives."""
         for _ in range(self._rng.randint(0, len(self._under_way))):
             self._under_way.pop()
+
+    def break_off(self) -> None:
+        """The connection breaks and is made again: some of what was under way is lost, in front of
+        it may be what the receiver has still to read of the old connection, behind it what leaves
+        by the new one. Of two connections the receiver reads now one, now the other."""
+        under_way = list(self._under_way)
+        first = self._rng.randint(0, len(under_way))
+        behind = self._rng.randint(first, len(under_way))
+        old, new = deque(under_way[:first]), deque(under_way[behind:])
+        self._under_way.clear()
+        while old or new:
+            is_old = bool(old) and (not new or self._rng.random() < 0.5)
+            self._under_way.append((old if is_old else new).popleft())
 
     def clear(self) -> None:
         """Nothing of it arrives."""

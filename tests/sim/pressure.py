@@ -100,9 +100,10 @@ class PressureRules:
         total = 0
         for manager in cluster.managers.values():
             for peer in manager.core.state.peers.values():
-                total += sum(_bytes_for(task, frames) for _, frames in peer.waiting)
-            for channel in manager.inbound:
-                total += sum(_bytes_for(task, each) for frames in channel for each in split(frames))
+                kept = peer.outgoing.kept()  # what a broken connection has lost is sent again
+                total += sum(_bytes_for(task, frames) for _, frames in (*peer.waiting(), *kept))
+            for frames in (each[1:] for channel in manager.inbound for each in channel if each[1:]):
+                total += sum(_bytes_for(task, each) for each in split(frames))
             queue = manager.core.state.queues.get(task)
             if queue is not None:
                 held_back = manager.core.statistics()["waiting_bytes"][task] - queue.held_bytes

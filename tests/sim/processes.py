@@ -5,7 +5,7 @@ sockets, the master's router. An instance's stands in instances.py.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,20 @@ class Line:
     down: Channel[Any]
     closed: bool = False
     """By the stream manager: what the master still says here is lost."""
+
+
+def _message(event: manager_events.Event) -> Frames:
+    """The message of the data plane that an event brings; nothing for any other event."""
+    if isinstance(event, manager_events.FromPeer):
+        return event.frames[1:]  # behind the link frame
+    return event.frames if isinstance(event, manager_events.FromInstance) else []
+
+
+def _carried(each: manager_events.ToLocal | manager_events.ToPeer) -> Sequence[Frames]:
+    """The messages that are merged in one."""
+    if isinstance(each, manager_events.ToPeer):
+        return [frames for _, frames in each.waiting]
+    return split(each.frames)
 
 
 class Manager:
@@ -149,21 +163,21 @@ class Manager:
 
     def handle(self, event: manager_events.Event) -> None:
         """Server._handle."""
-        unsent: dict[int, list[tuple[int, Frames]]] = {}
+        refused: dict[int, int] = {}
         before = dict(self.core.state.counters)
         instructions = self.core.handle(event, self.cluster.clock.now)
         self.core.validate()
         self._check_routed(event, before)
         self.cluster.rules.after(self, instructions)
-        if isinstance(event, manager_events.FromInstance | manager_events.FromPeer):
-            self._check_fence(event.frames, instructions)
+        if arrived := _message(event):
+            self._check_fence(arrived, instructions)
         for each in instructions:
             if isinstance(each, manager_events.ToPeer):
-                self._to_peer(each, unsent)
+                self._to_peer(each, refused)
             else:
                 self._perform(each)
-        for container, refused in unsent.items():
-            self.handle(manager_events.PeerBlocked(container, refused))
+        for container, number in refused.items():
+            self.handle(manager_events.PeerBlocked(container, number))
         while self._connected:
             self.handle(manager_events.PeerWritable(self._connected.pop(0)))
 
@@ -207,7 +221,7 @@ class Manager:
             frame
             for each in instructions
             if isinstance(each, manager_events.ToLocal | manager_events.ToPeer)
-            for passed_on in split(each.frames)
+            for passed_on in _carried(each)
             for frame in passed_on
         ]
         sent += [
@@ -230,9 +244,9 @@ class Manager:
         if counters["unroutable"] == before["unroutable"] or cluster.journal.undrained:
             return
         is_late = any(counters[each] > before[each] for each in ("fenced", "lost"))
-        if isinstance(event, manager_events.FromInstance | manager_events.FromPeer):
+        if arrived := _message(event):
             wanted = packing_from_json(json.loads(cluster.stored_packing)).instances
-            heads = [parse_header(message[0]) for message in split(event.frames)]
+            heads = [parse_header(message[0]) for message in split(arrived)]
             is_late |= any(
                 head.kind in (Kind.ACK, Kind.FAIL) and head.destination not in wanted
                 for head in heads
@@ -245,16 +259,14 @@ class Manager:
         if instance is not None:
             instance.inbox.send(frames)
 
-    def _to_peer(
-        self, each: manager_events.ToPeer, unsent: dict[int, list[tuple[int, Frames]]]
-    ) -> None:
+    def _to_peer(self, each: manager_events.ToPeer, refused: dict[int, int]) -> None:
         cluster, link = self.cluster, self.links.get(each.container)
-        if each.container not in unsent and link is not None:
+        if each.container not in refused and link is not None:
             full = len(link[1]) >= cluster.manners.peer_messages_max
             if not full and cluster.rng.random() >= cluster.refusing_share:
                 link[1].send(each.frames)
                 return
-        unsent.setdefault(each.container, []).extend(each.waiting)
+        refused[each.container] = refused.get(each.container) or each.number
 
     def _connect(self, addresses: Any) -> None:
         for container in self.links.keys() - addresses.keys():
@@ -265,8 +277,11 @@ class Manager:
                 continue
             if known is not None:
                 known[1].clear()
-            channel: Channel[Frames] = Channel(self.cluster.clock, self.cluster.rng)
+            channel: Channel[Frames] = Channel(
+                self.cluster.clock, self.cluster.rng, 0.0, self.cluster.manners.repeated_share
+            )
             channel.cut = (self.container, container) in self.cluster.cuts
+            channel.loses = (self.container, container) in self.cluster.drops
             self.links[container] = address, channel
             peer = self.cluster.managers.get(container)
             if peer is not None and peer.address == address:

@@ -33,6 +33,7 @@ from heron_core.wire.frames import (
     parse_header,
     u64_array,
 )
+from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
 from heron_core.wire.packets import encode_consumed
 from stream_manager import events
 from stream_manager.core import StreamManager
@@ -113,6 +114,7 @@ class Manager:
         self.core = StreamManager(topology, packing, self.identity, options)
         self.packing = packing
         self.now = 0.0
+        self._peers_number = 0
         if planned:
             self.plan(1)
 
@@ -140,9 +142,22 @@ class Manager:
         """A local instance sends."""
         return self.handle(events.FromInstance(task, incarnation, frames))
 
+    def from_peer(self, frames: Frames) -> events.FromPeer:
+        """The next message of container 2's stream manager, which acknowledges nothing."""
+        self._peers_number += 1
+        return events.FromPeer([link_frame(self._peers_number), *frames])
+
     def peer(self, frames: Frames) -> list[events.Instruction]:
         """Another stream manager sends."""
-        return self.handle(events.FromPeer(frames))
+        return self.handle(self.from_peer(frames))
+
+    def refused(self, *many: Frames) -> list[events.Instruction]:
+        """A local instance sends these to tasks of container 2, whose socket takes no more."""
+        out = []
+        for frames in many:
+            out += self.data(frames)
+        numbers = [each.number for each in of_type(events.ToPeer, out)]
+        return out + self.handle(events.PeerBlocked(2, min(numbers, default=0)))
 
     def consumed(
         self, task: int, messages_processed: int, busy_secs: float = 0.0
@@ -154,6 +169,25 @@ class Manager:
         """A peer names or lifts a cause."""
         head = header(Kind.CONTROL, self.core.epoch, announcer, task, 1)
         return self.peer([head, message_codec.encode(messages.BackPressureCause(task, on))])
+
+
+PEER_INCARNATION = 88
+
+
+def link_frame(
+    number: int,
+    acked: int = 0,
+    flags: LinkFlag = LinkFlag.NONE,
+    generation: int = 1,
+    sender: int = PEER_INCARNATION,
+    probe: int = 0,
+    echo: int = 0,
+) -> bytes:
+    """What stands in front of a message of container 2's stream manager."""
+    acked_sender = 77 if acked or flags else 0
+    return encode_link(
+        LinkHeader(flags, 2, probe, echo, generation, 1, sender, number, acked_sender, acked)
+    )
 
 
 def batch(
@@ -200,6 +234,11 @@ def ack(owner: int, *pairs: int) -> Frames:
 def of_type(kind: type, instructions: Sequence[events.Instruction]) -> list[Any]:
     """The instructions of one type."""
     return [each for each in instructions if type(each) is kind]
+
+
+def to_peer(instructions: Sequence[events.Instruction]) -> list[list[tuple[int, Frames]]]:
+    """For each message to another stream manager: (destination, message) of what it carries."""
+    return [each.waiting for each in of_type(events.ToPeer, instructions) if each.waiting]
 
 
 def pauses(instructions: Sequence[events.Instruction]) -> list[tuple[int, bool]]:

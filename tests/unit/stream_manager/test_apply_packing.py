@@ -94,7 +94,7 @@ def test_what_was_still_on_its_way_to_a_removed_task_fails() -> None:
 def test_what_waited_for_a_removed_container_fails() -> None:
     made = manager()
     made.data(init(SPOUT, ROOT, 7, ROOT + 1, 8))
-    made.handle(events.PeerBlocked(2, [(FAR, batch(FAR, roots=[ROOT]))]))
+    made.refused(batch(FAR, roots=[ROOT]))
     made.data(fanout(2, [FAR, FAR_TOO], roots=[ROOT + 1]))
     assert sorted(failed(scale(made, ALONE))) == [ROOT, ROOT + 1]
     assert made.core.blocked_peers() == []

@@ -168,7 +168,7 @@ def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager)
     assert [header_of(each).kind for each in to_peer(out)] == [Kind.DATA, Kind.BARRIER]
     assert checkpoint_of(to_peer(out)[1]) == 7
     assert [header_of(each).kind for each in delivered(out)] == [Kind.DATA]
-    out = manager.handle(events.FromPeer(encode_barrier(1, 2, 1, 7)))
+    out = manager.peer(encode_barrier(1, 2, 1, 7))
     (barrier,) = delivered(out)
     check_barrier(header_of(barrier), barrier)
     assert (header_of(barrier).destination, checkpoint_of(barrier)) == (3, 7)
@@ -178,7 +178,7 @@ def test_the_master_hears_how_long_a_gate_was_closed_for_each_checkpoint(manager
     def barrier(source: int, number: int) -> None:
         message = encode_barrier(1, source, 0 if source == 1 else 1, number)
         manager.handle(
-            events.FromInstance(1, 71, message) if source == 1 else events.FromPeer(message)
+            events.FromInstance(1, 71, message) if source == 1 else manager.from_peer(message)
         )
 
     def stored(task: int, number: int) -> int:

@@ -69,17 +69,9 @@ def test_a_successor_that_takes_all_that_waits_ends_the_cause() -> None:
     assert made.core.statistics()["causes"] == []
 
 
-def blocked(
-    made: Manager, *frames: list[bytes], destination: int = FAR
-) -> list[events.Instruction]:
-    """The socket of container 2 refused these."""
-    return made.handle(events.PeerBlocked(2, [(destination, each) for each in frames]))
-
-
 def test_a_full_link_names_all_that_it_holds() -> None:
     made = manager()
-    refused = [(FAR, batch(FAR, 250)), (FAR_TOO, batch(FAR_TOO, 250))]
-    out = made.handle(events.PeerBlocked(2, refused))
+    out = made.refused(batch(FAR, 250), batch(FAR_TOO, 250))
     assert pauses(out) == [(SPOUT, True), (NEAR, True)]
     assert made.core.causes() == {FAR, FAR_TOO}
 
@@ -92,21 +84,21 @@ def test_who_joins_a_full_link_later_is_named_too() -> None:
     )
     made.hello(SPOUT)
     made.hello(NEAR)
-    assert pauses(blocked(made, batch(FAR, HIGH_BYTES))) == [(SPOUT, True)]
+    assert pauses(made.refused(batch(FAR, HIGH_BYTES))) == [(SPOUT, True)]
     assert pauses(made.data(batch(FAR_TOO, 10), NEAR)) == [(NEAR, True)]
 
 
 def test_fan_outs_name_causes_as_well() -> None:
     # Seed 111: an ALL grouping to a slow container grew without any limit.
     made = manager()
-    blocked(made, batch(FAR, 1))
+    made.refused(batch(FAR, 1))
     out = made.data(fanout(2, [FAR, FAR_TOO], HIGH_BYTES))
     assert pauses(out) == [(SPOUT, True), (NEAR, True)]
 
 
 def test_a_drained_link_lets_everyone_go() -> None:
     made = manager()
-    blocked(made, batch(FAR, HIGH_BYTES))
+    made.refused(batch(FAR, HIGH_BYTES))
     out = made.handle(events.PeerWritable(2))
     assert pauses(out) == [(SPOUT, False), (NEAR, False)]
     assert made.core.causes() == set()
@@ -115,7 +107,7 @@ def test_a_drained_link_lets_everyone_go() -> None:
 def test_the_link_drains_but_the_task_is_still_slow() -> None:
     # Both stream managers named the task; one of them lifting it must not let the feeders go.
     made = manager()
-    blocked(made, batch(FAR, HIGH_BYTES))
+    made.refused(batch(FAR, HIGH_BYTES))
     made.cause(2, FAR, True)
     assert pauses(made.handle(events.PeerWritable(2))) == []
     assert pauses(made.cause(2, FAR, False)) == [(SPOUT, False), (NEAR, False)]

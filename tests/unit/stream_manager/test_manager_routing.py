@@ -15,6 +15,7 @@ from manager_support import (
     of_type,
     packing_of,
     results,
+    to_peer,
 )
 
 from heron_core.wire.frames import Kind, header, parse_header, u64_array
@@ -25,7 +26,7 @@ def test_batches_go_where_their_task_is() -> None:
     made = manager()
     near, far = batch(NEAR), batch(FAR)
     assert made.data(near) == [events.ToLocal(NEAR, 1, near)]
-    assert made.data(far) == [events.ToPeer(2, [(FAR, far)])]
+    assert to_peer(made.data(far)) == [[(FAR, far)]]
 
 
 def test_what_nobody_has_is_counted() -> None:
@@ -37,8 +38,9 @@ def test_what_nobody_has_is_counted() -> None:
 def test_garbage_is_counted_and_survived() -> None:
     # A stranger that got through, a cut message, a peer of another release.
     made = manager()
+    made.handle(events.FromPeer([]))
+    made.handle(events.FromPeer([b"no link frame", *batch(NEAR)]))
     for frames in (
-        [],
         [b""],
         [b"x" * 24],
         [header(77, 1, 1, 1, 1)],
@@ -46,7 +48,7 @@ def test_garbage_is_counted_and_survived() -> None:
     ):
         made.peer(frames)
     made.peer([header(Kind.ACK, 1, 9, 99, 1), b"1234567812345678"])
-    assert made.core.state.counters["malformed"] == 5
+    assert made.core.state.counters["malformed"] == 6
     assert made.core.state.counters["unroutable"] == 1
     assert made.data(batch(NEAR))
 
@@ -70,12 +72,14 @@ def test_a_full_socket_keeps_the_order() -> None:
     # The socket takes one of three, then a fourth comes, then it takes messages again.
     made = manager()
     first, second, third, fourth = (batch(FAR, size) for size in range(4))
-    made.handle(events.PeerBlocked(2, [(FAR, second), (FAR, third)]))
+    made.data(first)
+    made.refused(second, third)
     assert made.data(fourth) == []
     assert made.core.blocked_peers() == [2]
     sent = of_type(events.ToPeer, made.handle(events.PeerWritable(2)))
-    assert [each.waiting for each in sent] == [[(FAR, second), (FAR, third), (FAR, fourth)]]
-    assert made.data(first) == [events.ToPeer(2, [(FAR, first)])]
+    assert [each.number for each in sent] == [2, 3, 4]
+    assert to_peer(sent) == [[(FAR, each)] for each in (second, third, fourth)]
+    assert to_peer(made.data(first)) == [[(FAR, first)]]
 
 
 def test_leftovers_of_an_older_plan_are_dropped_and_their_roots_fail() -> None:

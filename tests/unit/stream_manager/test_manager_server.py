@@ -14,6 +14,7 @@ from heron_io.security import Keys
 from stream_manager import events, server
 
 PEER = 2
+LINK = b"link frame"
 STANDS = [b"cause stands"]
 LIFTED = [b"cause lifted"]
 
@@ -38,8 +39,9 @@ class Core:
     def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
         """A new plan: the cause is told; the new socket takes all that waits: it is lifted."""
         if isinstance(event, events.PeerWritable):
-            return [events.ToPeer(PEER, [(0, LIFTED)])]
-        return [events.ConnectPeers({PEER: "tcp://new"}), events.ToPeer(PEER, [(0, STANDS)])]
+            return [events.ToPeer(PEER, 2, LINK, [(0, LIFTED)])]
+        stands = events.ToPeer(PEER, 1, LINK, [(0, STANDS)])
+        return [events.ConnectPeers({PEER: "tcp://new"}), stands]
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_a_cause_is_named_to_a_new_peer_before_it_is_lifted(
     core: Any = Core()
     served.core = core
     served.handle(events.FromMaster("a plan"))
-    assert peer.sent == [STANDS, LIFTED]
+    assert peer.sent == [[LINK, *STANDS], [LINK, *LIFTED]]
 
 
 class BrokenCore:

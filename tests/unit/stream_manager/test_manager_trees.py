@@ -19,6 +19,7 @@ from manager_support import (
     packing_of,
     physical,
     results,
+    to_peer,
 )
 
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header, with_consumed
@@ -37,7 +38,7 @@ def test_acks_find_the_owner() -> None:
     # The tree of a far spout is not here.
     made = manager()
     told = ack(FAR, FAR << ROOT_COUNTER_BITS, 7)
-    assert made.data(told, NEAR) == [events.ToPeer(2, [(0, told)])]
+    assert to_peer(made.data(told, NEAR)) == [[(0, told)]]
 
 
 def test_trees_expire_between_t_and_a_fifth_more() -> None:
@@ -132,7 +133,7 @@ def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
     # roots were looked for in a frame that it does not have.
     made = Manager(TOPOLOGY, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", 9: "spout"}))
     odd = [header(Kind.ACK, 1, 2, 9, 1, 0, 5), array("Q", [9 << ROOT_COUNTER_BITS, 7]).tobytes()]
-    made.handle(events.PeerBlocked(2, []))
+    made.handle(events.PeerBlocked(2, 0))
     assert made.data(odd, NEAR) == []
     made.handle(
         events.FromMaster(physical(packing_of({SPOUT: "spout", NEAR: "near", FAR: "far"}), 2))

@@ -3,6 +3,7 @@
 from array import array
 
 import pytest
+from manager_support import link_frame
 
 from heron_core import config as keys
 from heron_core.plans import (
@@ -130,7 +131,8 @@ def test_an_instance_hears_of_its_pause_before_the_plan() -> None:
     plan = messages.Plan(physical_to_json(physical))
     manager.handle(events.FromMaster(plan), 0.0)
     cause = messages.BackPressureCause(2, True)
-    manager.handle(events.FromPeer(encode_control(1, 2, 2, cause)), 0.0)
+    message = [link_frame(1), *encode_control(1, 2, 2, cause)]
+    manager.handle(events.FromPeer(message), 0.0)
     out = manager.handle(REGISTERED, 0.0)
     sent = [each.message for each in out if isinstance(each, events.ToLocalControl)]
     assert sent[:2] == [messages.Pause(True), plan]
@@ -149,7 +151,7 @@ def failed_roots(manager: StreamManager) -> list[int]:
 
 def waiting_batches(manager: StreamManager) -> int:
     """How many batches wait for the peer."""
-    return len([task for task, _ in manager.state.peers[2].waiting if task])
+    return len([task for task, _ in manager.state.peers[2].waiting() if task])
 
 
 def blocked_batches(mode: str, batches: int) -> StreamManager:
@@ -161,7 +163,7 @@ def blocked_batches(mode: str, batches: int) -> StreamManager:
         backpressure_low_bytes=BATCH_BYTES,
         reliability_mode=keys.ATLEAST_ONCE,
     )
-    manager.handle(events.PeerBlocked(2, []), 0.0)
+    manager.handle(events.PeerBlocked(2, 0), 0.0)
     for number in range(1, batches + 1):
         ids = array("Q", [1 << ROOT_COUNTER_BITS | number, number]).tobytes()
         begin = [header(Kind.INIT, 0, 1, 1, 1), ids]

@@ -4,7 +4,8 @@ import pytest
 
 from heron_core.wire.frames import HEADER, Kind, header
 from heron_core.wire.merged import MERGED_BYTES_MAX
-from stream_manager.queues import PEER_BURST, InstanceQueue, PeerQueue
+from stream_manager.peer_queue import PEER_BURST, PeerQueue
+from stream_manager.queues import InstanceQueue
 
 
 def queue_of(window_bytes: int, pipelined_bytes: int = 0, at_once_bytes: int = 0) -> InstanceQueue:
@@ -114,11 +115,15 @@ def test_reports_of_more_than_was_handed_over_are_harmless() -> None:
 
 def test_refused_messages_stay_the_first() -> None:
     queue = PeerQueue()
+    queue.put(1, [b"a"])
+    queue.put(2, [b"b"])
+    assert queue.take(0.0) is not None
     queue.put(1, [b"c"])
-    queue.put_back([(1, [b"a"]), (2, [b"b"])])
+    queue.refused(1)
     assert queue.blocked
     assert queue.waiting_bytes == 3
-    assert list(queue.burst()) == [[(1, [b"a"]), (2, [b"b"]), (1, [b"c"])]]
+    sent = [each.waiting for each in queue.burst(0.0)]
+    assert sent == [[(1, [b"a"]), (2, [b"b"])], [(1, [b"c"])]]
     assert not queue.blocked
     assert queue.waiting_bytes == 0
 
@@ -126,8 +131,9 @@ def test_refused_messages_stay_the_first() -> None:
 def test_a_long_queue_stays_blocked_between_bursts() -> None:
     queue = PeerQueue()
     full = [b"x" * MERGED_BYTES_MAX]
-    queue.put_back([(0, full)] * (PEER_BURST + 1))
-    assert len(list(queue.burst())) == PEER_BURST
+    for _ in range(PEER_BURST + 1):
+        queue.put(0, full)
+    assert len(list(queue.burst(0.0))) == PEER_BURST
     assert queue.blocked
-    assert list(queue.burst()) == [[(0, full)]]
+    assert [each.waiting for each in queue.burst(0.0)] == [[(0, full)]]
     assert not queue.blocked

@@ -1,0 +1,86 @@
+"""What the links to other stream managers do with messages that arrive and with time that passes.
+
+The numbering itself is in link, the queues in front of it are in peer_queue.
+"""
+
+from collections.abc import Callable
+
+from heron_core.wire.frames import Frames, size_of
+from heron_core.wire.links import LinkFlag, LinkHeader, parse_link
+from stream_manager import events
+from stream_manager.container_state import ContainerState
+from stream_manager.flow_control import FlowControl
+from stream_manager.link import Arrival
+
+Out = list[events.Instruction]
+Replaced = Callable[[list[int], Out], None]
+COUNTED = {
+    Arrival.REPEATED: "repeated",
+    Arrival.GAP: "gaps",
+    Arrival.SUPERSEDED: "superseded",
+}
+"""Messages that are dropped, and what each is counted as."""
+
+
+class PeerLinks:
+    """The links between this stream manager and all others."""
+
+    def __init__(self, state: ContainerState, flow: FlowControl, replaced: Replaced) -> None:
+        """`replaced`: what to do about containers with another stream manager."""
+        self._state = state
+        self._flow = flow
+        self._replaced = replaced
+
+    def take(self, frames: Frames, out: Out) -> bool:
+        """Whether what is behind the link frame of a message is to be taken.
+
+        ProtocolError if the message has no link frame, or one that cannot be right.
+        """
+        state, head = self._state, parse_link(frames)
+        incoming = state.incoming_of(head.container)
+        arrival = incoming.take(head, size_of(frames), state.now)
+        if arrival in COUNTED:
+            state.counters[COUNTED[arrival]] += 1
+        if arrival is not Arrival.SUPERSEDED and head.acked_sender == state.incarnation:
+            self._acknowledged(head, out)
+        return arrival is Arrival.NEXT
+
+    def _acknowledged(self, head: LinkHeader, out: Out) -> None:
+        state = self._state
+        queue = state.peers.get(head.container)
+        if queue is None or head.acked_generation != queue.outgoing.generation:
+            return
+        outgoing = queue.outgoing
+        is_refused = bool(head.flags & LinkFlag.REFUSED)
+        # One that answers at the very address of its predecessor: no plan says that it replaced it.
+        if outgoing.peer not in (0, head.sender) or (
+            is_refused and state.epoch > outgoing.generation
+        ):
+            self._replaced([head.container], out)
+        elif not is_refused:
+            if again := outgoing.acknowledged(head, state.now):
+                self._sent_again(head.container, again, out)
+            self._flow.peer_has_room(head.container, out)
+
+    def _sent_again(self, container: int, messages: int, out: Out) -> None:
+        self._state.counters["resent"] += messages
+        self._state.note("link resent", container=container, messages=messages)
+        text = (
+            f"the connection to stream manager {container} lost messages: {messages} are sent again"
+        )
+        out.append(events.Log(text))
+
+    def acknowledge(self, out: Out) -> None:
+        """Acknowledge alone what no message has acknowledged in time."""
+        state = self._state
+        for container, incoming in state.incoming.items():
+            peer = state.peers.get(container)
+            if peer is not None and not peer.blocked and incoming.is_due(state.now):
+                out.append(state.to_peer(container, None))
+
+    def probe(self, out: Out) -> None:
+        """Ask the peers whose acknowledgements are overdue."""
+        state = self._state
+        for container, peer in state.peers.items():
+            if not peer.blocked and (number := peer.outgoing.probe(state.now)):
+                out.append(state.to_peer(container, None, number))
