@@ -135,7 +135,7 @@ DEFAULTS: Mapping[str, Any] = {
     BATCH_BYTES: 262144,
     # Heron's stream managers cut connections above 10 MB (heron_internals.yaml).
     MESSAGE_BYTES_MAX: 10 * 1024 * 1024,
-    RESTART_LIMIT: 5,
+    RESTART_LIMIT: -1,  # without end (heron_core.algorithms.backoff)
     # A process that is alive beats every second from a thread of its own; one that is stopped, or
     # whose C code holds the interpreter this long, helps nobody.
     LIVENESS_TIMEOUT_SECS: 15,
@@ -218,6 +218,11 @@ def whole_number(config: Mapping[str, Any], key: str, least: int) -> int:
     if not exact or number < least:
         raise TopologyError(f"{key} must be a whole number of at least {least}, not {value!r}")
     return number
+
+
+def restart_limit(config: Mapping[str, Any]) -> int:
+    """How often a process that keeps ending is restarted in a row; -1 for ever."""
+    return whole_number(config, RESTART_LIMIT, -1)
 
 
 def seconds(config: Mapping[str, Any], key: str) -> float:
@@ -393,8 +398,9 @@ def check(config: Mapping[str, Any]) -> None:
     for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
                 BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip
         whole_number(merged, key, 1)
-    for key in (RESTART_LIMIT, LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
+    for key in (LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)
+    restart_limit(merged)
     low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)
     whole_number(merged, METRICS_INTERVAL_MS, 10)

@@ -5,6 +5,7 @@ A status pipe is a stream of bytes from a process to whoever started it:
     0                          heartbeat: the process is alive
     1                          reload: the plan has changed, read it where it is kept
     2, length (4 bytes), JSON  message: the plan has changed, and this is it
+    3                          up: the process does what it is for
     any other byte             text that says why the process ends
 
 A process that is killed leaves the pipe at any byte: a message that is not complete is no message.
@@ -22,6 +23,7 @@ from heron_core.errors import ProtocolError
 HEARTBEAT = b"\0"
 RELOAD = b"\1"
 MESSAGE = b"\2"
+UP = b"\3"
 PACKING = "packing"
 """Key of a message: the packing plan by which a stream manager works now."""
 MESSAGE_LENGTH = struct.Struct("!I")
@@ -35,9 +37,9 @@ MESSAGE_BYTES_MAX = 16 << 20
 """A packing plan of a hundred thousand instances; whoever says more has lost its senses."""
 
 _HEADER_BYTES = len(MESSAGE) + MESSAGE_LENGTH.size
-_CONTROL_BYTES = HEARTBEAT + RELOAD + MESSAGE
+_CONTROL_BYTES = HEARTBEAT + RELOAD + MESSAGE + UP
 _TO_SPACES = bytes.maketrans(_CONTROL_BYTES, b" " * len(_CONTROL_BYTES))
-_PIECE = re.compile(b"\0+|\1+|\2|[^\0\1\2]+")
+_PIECE = re.compile(b"\0+|\1+|\2|\3+|[^\0\1\2\3]+")
 
 
 def encode_reason(text: str) -> bytes:
@@ -68,6 +70,8 @@ class StatusReader:
     _unread: bytes = b""
     """The beginning of a message whose rest is on its way."""
     _reason: bytes = b""
+    is_up: bool = False
+    """Whether it has said that it does what it is for."""
 
     @property
     def reason(self) -> str:
@@ -93,6 +97,8 @@ class StatusReader:
                 at = end
             elif piece.group().startswith(RELOAD):
                 notices.append(PlanNotice(None))
+            elif piece.group().startswith(UP):
+                self.is_up = True
             elif not piece.group().startswith(HEARTBEAT):
                 self._reason = (self._reason + piece.group())[-REASON_BYTES_MAX:]
         return notices

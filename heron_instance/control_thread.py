@@ -142,6 +142,8 @@ class ControlThread(threading.Thread):
         if self._link is not None:
             self._heartbeat_at = now + self._heartbeat_secs
             self._link.heartbeat()
+            if not self._core.is_waiting:
+                self._link.came_up()
 
     def _connected(self, event: list[bytes]) -> None:
         """A connection stands: the first one, or one to a new stream manager."""

@@ -84,7 +84,9 @@ class Server:
         packing: PackingPlan,
         arguments: InstanceArguments,
         predecessor: str = "",
+        outlook: str = "",
     ) -> None:
+        """`outlook`: when the next process of the task would start if this one cannot begin."""
         who = Identity(arguments.task, incarnation_number(), os.getpid(), predecessor)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._data = _connect(self._context, DATA, who, arguments.socket_path)
@@ -108,8 +110,9 @@ class Server:
         try:
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
-            _tell_of_failure(control, control_context, who.task, error)
+            _tell_of_failure(control, control_context, _failure(who.task, error, outlook))
             raise
+        self._outlook = outlook
         self._watchdog = self._core.control.watchdog
         self._control_thread = ControlThread(self._core, control_context, control, self._wake)
         self._saving = self._begin_saving()
@@ -201,7 +204,8 @@ class Server:
             self._main_loop()
         except Exception as error:
             if self._core.is_waiting:
-                self._control_thread.send(_failure(self._core.identity.task, error))
+                failure = _failure(self._core.identity.task, error, self._outlook)
+                self._control_thread.send(failure)
             raise
 
     def _save_last(self) -> None:
@@ -291,19 +295,18 @@ def _connect(
 def _tell_of_failure(
     control: "zmq.Socket[bytes]",
     context: "zmq.Context[zmq.Socket[bytes]]",
-    task: int,
-    error: BaseException,
+    failure: messages.InstanceFailed,
 ) -> None:
     """The user's class cannot be loaded or initialised: the topology master is to know why."""
-    control.send(message_codec.encode(_failure(task, error)))
+    control.send(message_codec.encode(failure))
     control.close(linger=CLOSE_LINGER_MS)
     context.term()
 
 
-def _failure(task: int, error: BaseException) -> messages.InstanceFailed:
+def _failure(task: int, error: BaseException, outlook: str) -> messages.InstanceFailed:
     text = " ".join(str(error).split())[:ERROR_CHARACTERS]
     reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
-    return messages.InstanceFailed(task, reason)
+    return messages.InstanceFailed(task, f"{reason} ({outlook})" if outlook else reason)
 
 
 def run(
@@ -317,6 +320,6 @@ def run(
     heartbeat_secs = liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT
     # The user's class may take long to load and to initialise.
     stop_heartbeats = start_heartbeat_thread(link, heartbeat_secs)
-    server = Server(topology, packing, arguments, link.predecessor)
+    server = Server(topology, packing, arguments, link.predecessor, link.outlook)
     stop_heartbeats()
     return server.run(link, heartbeat_secs)

@@ -26,6 +26,7 @@ from heron_core.supervision import (
     HEARTBEAT,
     HEARTBEAT_SECS,
     RELOAD,
+    UP,
     encode_message,
     encode_reason,
 )
@@ -46,7 +47,11 @@ class SupervisorLink:
     predecessor: str = ""
     """How the process ended that this one replaces (heron_core.exit_codes.describe_end); empty for
     the first one."""
+    outlook: str = ""
+    """How often processes before this one have ended in a row, and when the next one would start
+    (heron_core.algorithms.backoff); empty for the first ones."""
     next_heartbeat_at: float = 0.0
+    _is_up: bool = False
     _unsent: bytes = b""
     """The rest of a message that the pipe had no room for."""
 
@@ -62,6 +67,12 @@ class SupervisorLink:
         if now >= self.next_heartbeat_at:
             self.next_heartbeat_at = now + HEARTBEAT_SECS
             self._write(HEARTBEAT)
+
+    def came_up(self) -> None:
+        """Say that this process does what it is for; does nothing if it has said so."""
+        if not self._is_up:
+            self._is_up = True
+            self._write(UP)
 
     def request_reload(self) -> None:
         """Say that the plan has changed."""

@@ -96,6 +96,7 @@ class ServerLoop:
             return False
         self._timer_was_at = now
         if self._link is not None:
+            self._link.came_up()
             self._link.heartbeat()
         return True
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.backoff import UNLIMITED
 from heron_core.config import log_format
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
@@ -33,8 +34,6 @@ from scheduler.submission import Submission
 from scheduler.update_plans import read_packings
 
 log = logging.getLogger("scheduler")
-
-JOB_RESTARTS = 10
 
 
 def start(submission: Submission, backend: Supervised) -> Child:
@@ -107,11 +106,12 @@ def _supervise(submission: Submission, backend: Supervised, lifeline: int, socke
     return Supervisor(
         _jobs(submission, backend, sockets),
         SupervisorLink(lifeline),
-        JOB_RESTARTS,
+        UNLIMITED,
         silent_secs,
         lambda _: _jobs_of_both_plans(submission, backend, sockets),
         # Of an executor that was killed; a driver's processes have a life of their own.
         kills_orphans=backend.kind == LocalBackend.kind,
+        was_up=submission.was_up,
     ).run()
 
 
@@ -132,6 +132,6 @@ def _jobs_of_both_plans(
         packings = read_packings(store, submission.topology.name)
     jobs: dict[str, ProcessSpec] = {}
     for packing in (packings.current, packings.wanted):
-        for job in _jobs(replace(submission, packing=packing), backend, sockets):
+        for job in _jobs(replace(submission, packing=packing, was_up=True), backend, sockets):
             jobs.setdefault(job.name, job)
     return list(jobs.values())

@@ -224,6 +224,7 @@ def runner_job(
         path = os.path.join(submission.home.logs(name), "operations.log")
         log_to(path, "operations", log_format=log_format(submission.topology.config))
         start_heartbeat_thread(link)
+        link.came_up()
         try:
             with _opened(store_url) as store, MasterClient(store, name) as client:
                 containers = ChildContainers(

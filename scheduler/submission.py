@@ -26,6 +26,9 @@ class Submission:
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
     savepoint: Savepoint | None = None
     """With which state it begins."""
+    was_up: bool = False
+    """Whether the topology runs already, and containers are added to it, or its scheduler is
+    another one: a process that cannot start does not end it then."""
     waits_for_room: bool = False
     """`submit` goes on waiting where the cluster has no room."""
 

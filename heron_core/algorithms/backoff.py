@@ -1,31 +1,86 @@
-"""When is a process that ended started again? At once the first time, then ever later, then never.
+"""When is a process that ended started again? At once the first time, then ever later, without end.
 
-Pure: the executor tells when processes started and ended, the policy answers.
+Pure: the executor tells when processes started and ended, the policy answers. As Flink's default
+(exponential delay, jitter, no limit): what a process needs may be away for an hour, and the
+topology goes on when it is back. Two things end that: a limit that the user has set, and a process
+that has never been up, because whoever starts a topology that cannot run is to be told at once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+UNLIMITED = -1
+"""As a limit: a process is restarted for ever."""
+START_LIMIT = 5
+"""Restarts of a process that has never been up: four seconds, in which a file that is just being
+written, or a port that is just being freed, becomes what it has to be."""
 FIRST_PAUSE_SECS = 0.2
-PAUSE_SECS_MAX = 10.0
-"""Heron waits 10 s before every restart (heron_executor.py); here only a hopeless case does."""
+PAUSE_SECS_MAX = 30.0
+"""Flink waits a minute at most, and starts a job with it; here it is one process."""
 STABLE_SECS = 10.0
-"""A process that ran this long starts with a clean slate when it ends."""
+"""A process that ran this long, and as long as it was waited for, is restarted at once again."""
+JITTER = 0.1
+"""Flink's: so much of a pause, so that not all instances ask a database at one moment."""
+DOUBLINGS_MAX = 40
+"""Beyond this a pause has long been the longest; 2.0 to the power of 1,100 is no float."""
+
+
+def middle() -> float:
+    """A chance that adds no jitter."""
+    return 0.5
 
 
 @dataclass(slots=True)
 class RestartPolicy:
-    """The restarts of one process; `limit` in a row without a stable run are enough."""
+    """The restarts of one process; more than `limit` in a row without a stable run are too many."""
 
     limit: int
+    chance: Callable[[], float] = middle
+    """A number from 0 to 1, for the jitter."""
+    is_up: bool = False
+    """Whether a process has ever been up: then it is known that it can run."""
     failures: int = 0
+    """Ends in a row without a stable run."""
+    _paused_secs: float = 0.0
+    """Before the run that is under way."""
 
     def pause_secs(self, ran_secs: float) -> float | None:
         """Seconds to wait before the next start, after a run of `ran_secs`; None: give up."""
-        if ran_secs >= STABLE_SECS:
-            self.failures = 0
+        self.ran(ran_secs)
         self.failures += 1
-        if self.failures > self.limit:
+        if self.failures > self.limit_now:
             return None
-        if self.failures == 1:
-            return 0.0
-        return min(PAUSE_SECS_MAX, FIRST_PAUSE_SECS * 2.0 ** (self.failures - 2))
+        jitter = 1.0 + JITTER * (2.0 * self.chance() - 1.0)
+        self._paused_secs = _pause_secs(self.failures) * jitter
+        return self._paused_secs
+
+    def ran(self, secs: float) -> None:
+        """A run has lasted so long."""
+        if secs >= STABLE_SECS:
+            self.is_up = True
+        if secs >= max(STABLE_SECS, self._paused_secs):
+            self.failures = 0
+
+    @property
+    def limit_now(self) -> float:
+        """So many failures in a row are allowed."""
+        if self.limit != UNLIMITED:
+            return self.limit
+        return float("inf") if self.is_up else START_LIMIT
+
+    @property
+    def outlook(self) -> str:
+        """For people: how often the process was restarted in a row, and when the next one starts if
+        it ends at once; empty for the first restart."""
+        if self.failures < 2:
+            return ""
+        times = f"restarted {self.failures} times in a row"
+        if self.failures + 1 > self.limit_now:
+            return f"{times}, for the last time"
+        return f"{times}, next try in {_pause_secs(self.failures + 1):.1f} s"
+
+
+def _pause_secs(failures: int) -> float:
+    if failures < 2:
+        return 0.0
+    return min(PAUSE_SECS_MAX, FIRST_PAUSE_SECS * 2.0 ** min(failures - 2, DOUBLINGS_MAX))

@@ -62,6 +62,7 @@ def container_job(
         sockets,
         submission.console,
         bind_host,
+        was_up=submission.was_up,
     )
     return ProcessSpec(
         f"container {container}",

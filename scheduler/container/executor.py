@@ -56,6 +56,8 @@ class ContainerSpec:
     bind_host: str = "127.0.0.1"
     predecessor: str = ""
     """How the executor ended that this one replaces; empty for the first one."""
+    was_up: bool = False
+    """Whether the topology has run before: then a process that cannot start does not end it."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
 
@@ -72,11 +74,13 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     supervisor = Supervisor(
         specs=process_specs(spec),
         link=link,
-        restart_limit=keys.whole_number(config, keys.RESTART_LIMIT, 0),
+        restart_limit=keys.restart_limit(config),
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
         read_specs=lambda message: changed_specs(spec, message, link),
         kills_orphans=True,
+        was_up=spec.was_up or bool(spec.predecessor),
     )
+    link.came_up()
     outcome = supervisor.run()
     logging.info("container %d ends: %s", spec.container, outcome.reason)
     link.report(outcome.reason)

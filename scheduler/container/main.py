@@ -21,7 +21,7 @@ from setproctitle import setproctitle
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
-from heron_core.state_tree import keys_path, packing_path, topology_path
+from heron_core.state_tree import keys_path, packing_path, physical_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
@@ -42,6 +42,8 @@ class StoredTopology:
     topology: TopologySpec
     packing: PackingPlan
     keys: Keys
+    was_up: bool
+    """Whether its stream managers have all been there before."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -74,6 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sockets,
         _console(given.console),
         given.bind_host,
+        was_up=stored.was_up,
         relocate=partial(on_this_machine, given),
     )
     try:
@@ -173,11 +176,12 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
             raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
         packing = read_packings(store, name).of(container)
         found = topology_from_json(topology)
+        was_up = store.get(physical_path(name)) is not None
     finally:
         store.close()
     if container != MASTER_CONTAINER:  # the master looks at its plans itself
         found = packing.topology_of(found)
-    return StoredTopology(found, packing, Keys.from_json(keys))
+    return StoredTopology(found, packing, Keys.from_json(keys), was_up)
 
 
 def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:

@@ -7,6 +7,7 @@ this warm process within milliseconds, with everything imported.
 
 import logging
 import os
+import random
 import select
 import selectors
 import signal
@@ -45,6 +46,7 @@ class _Process:
     selector: selectors.BaseSelector
     """Which polls the status pipe."""
     status: StatusReader = field(default_factory=StatusReader)
+    has_come_up: bool = False
 
     def close(self) -> None:
         # By name: siblings have inherited the pipe, so that closing it here does not end it.
@@ -65,12 +67,16 @@ class Supervisor:
         read_specs: Callable[[PlanMessage | None], Sequence[ProcessSpec]] | None = None,
         *,
         kills_orphans: bool = False,
+        was_up: bool = False,
     ) -> None:
         """`link` is that to our own supervisor. `read_specs` is called when a child says that the
         plan has changed, with what it says about it: the processes that are wanted from now on.
         What it raises as HeronError is logged, and it is called again a moment later. With
-        `kills_orphans` what a child has started ends with it."""
-        self._core = SupervisorCore(specs, restart_limit, silent_secs)
+        `kills_orphans` what a child has started ends with it. `was_up`: the processes have run
+        before, under another supervisor."""
+        self._core = SupervisorCore(
+            specs, restart_limit, silent_secs, was_up=was_up, chance=random.random
+        )
         self._link = link
         self._read_specs = read_specs
         self._waker = Waker()
@@ -133,8 +139,8 @@ class Supervisor:
 
     def _perform(self, instruction: events.Instruction) -> None:
         match instruction:
-            case events.Start(spec, predecessor):
-                self._start(spec, predecessor)
+            case events.Start(spec, predecessor, outlook):
+                self._start(spec, predecessor, outlook)
             case events.Terminate(name):
                 self._signal(name, signal.SIGTERM)
             case events.Kill(name):
@@ -187,6 +193,9 @@ class Supervisor:
         except ProtocolError as error:
             self._handle(events.ProtocolBroken(name, str(error)))
             return
+        if process.status.is_up and not process.has_come_up:
+            process.has_come_up = True
+            self._handle(events.CameUp(name))
         for notice in notices:
             self._handle(events.PlanChanged(notice.message))
 
@@ -200,7 +209,7 @@ class Supervisor:
         else:
             self._handle(events.SpecsChanged(specs))
 
-    def _start(self, spec: ProcessSpec, predecessor: str) -> None:
+    def _start(self, spec: ProcessSpec, predecessor: str, outlook: str) -> None:
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
         ours, theirs = os.pipe2(os.O_NONBLOCK)
@@ -210,7 +219,7 @@ class Supervisor:
             # A sibling's lifeline must end with our parent, not with us.
             for number in (*siblings, ours, self._link.lifeline):
                 os.close(number)
-            return spec.main(SupervisorLink(lifeline, theirs, predecessor))
+            return spec.main(SupervisorLink(lifeline, theirs, predecessor, outlook))
 
         child = fork_child(spec.title, main, killed_with_parent=spec.killed_with_parent)
         os.close(theirs)

@@ -10,13 +10,14 @@ time is killed.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
 from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.plans import MIB
 from heron_core.story import Story
 from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
 from scheduler.container.supervisor_events import (
+    CameUp,
     Ended,
     Event,
     Exit,
@@ -61,6 +62,11 @@ class SupervisorCore:
     restart_limit: int
     silent_secs: float
     """A process that says nothing for so long is stuck or stopped: it is killed and replaced."""
+    was_up: bool = False
+    """Whether all of them have run before, under another supervisor: then none that cannot start
+    ends the topology."""
+    chance: Callable[[], float] = middle
+    """A number from 0 to 1, for the jitter of pauses."""
     outcome: Outcome | None = None
     _processes: dict[str, ProcessState] = field(default_factory=dict)
     _reload_at: float = NEVER
@@ -118,7 +124,7 @@ class SupervisorCore:
         for name, each in self._processes.items():
             assert name == each.spec.name
             assert each.alive == (each.phase in (Phase.RUNNING, Phase.STOPPING)), name
-            assert each.policy.failures <= self.restart_limit + 1, name
+            assert each.policy.failures <= each.policy.limit_now + 1, name
             terminated = self._is_stopping(each) or each.kill_reason or self.outcome is not None
             assert terminated or each.kill_at == NEVER, name
         pids = [each.pid for each in self._processes.values() if each.alive]
@@ -145,6 +151,10 @@ class SupervisorCore:
 
     def _on_heartbeat(self, event: Heartbeat, now: float, out: Out) -> None:
         self._processes[event.name].heard_at = now
+
+    def _on_came_up(self, event: CameUp, now: float, out: Out) -> None:
+        """From now on it is known that it can run, and only a limit ends its restarts."""
+        self._processes[event.name].policy.is_up = True
 
     def _on_plan_changed(self, event: PlanChanged, now: float, out: Out) -> None:
         """Followed by the next timer: one that is said twice is followed once."""
@@ -198,6 +208,10 @@ class SupervisorCore:
             self._stop(Outcome(ExitCode.GAVE_UP, text), now, out)
         else:
             process.start_at = now + pause_secs
+            if pause_secs:
+                times = f"it has ended {process.policy.failures} times in a row"
+                text = f"{process.spec.name}: {times}, next try in {pause_secs:.1f} s"
+                out.append(Log(text, warning=True))
             self._start_due(now, out)
 
     # --- which processes are wanted -------------------------------------------------------------
@@ -225,8 +239,15 @@ class SupervisorCore:
         """Wanted ones without an entry; one that still ends under the same name has to be gone."""
         for spec in self.specs:
             if spec.name not in self._processes:
-                state = ProcessState(spec, RestartPolicy(self.restart_limit))
-                self._processes[spec.name] = state
+                policy = RestartPolicy(self.restart_limit, self.chance, self._is_known)
+                self._processes[spec.name] = ProcessState(spec, policy)
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the topology has run: a process that is added to it then may be in need of what
+        is away, and an update that brings one that cannot start takes itself back."""
+        known = (each.policy.is_up for each in self._processes.values())
+        return self.was_up or any(known)
 
     def _remove(self, process: ProcessState, now: float, out: Out) -> None:
         name = process.spec.name
@@ -279,7 +300,7 @@ class SupervisorCore:
         for process in self._processes.values():
             if process.phase is Phase.WAITING and process.start_at <= now:
                 process.enter(Phase.STARTING)
-                out.append(Start(process.spec, process.last_end))
+                out.append(Start(process.spec, process.last_end, process.policy.outlook))
 
     # --- the end --------------------------------------------------------------------------------
 
@@ -317,6 +338,7 @@ class SupervisorCore:
 _HANDLERS: Mapping[type, Callable[..., None]] = {
     Started: SupervisorCore._on_started,
     Heartbeat: SupervisorCore._on_heartbeat,
+    CameUp: SupervisorCore._on_came_up,
     PlanChanged: SupervisorCore._on_plan_changed,
     ProtocolBroken: SupervisorCore._on_protocol_broken,
     MemoryMeasured: SupervisorCore._on_memory_measured,

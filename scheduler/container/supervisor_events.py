@@ -55,6 +55,13 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
+class CameUp:
+    """A process has said that it does what it is for."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanChanged:
     """A process says that the plan has changed."""
 
@@ -115,8 +122,8 @@ class Timer:
 
 
 Event = (
-    Started | Heartbeat | PlanChanged | ProtocolBroken | MemoryMeasured | SpecsChanged
-    | SpecsUnknown | Ended | Stop | Timer
+    Started | Heartbeat | CameUp | PlanChanged | ProtocolBroken | MemoryMeasured
+    | SpecsChanged | SpecsUnknown | Ended | Stop | Timer
 )  # fmt: skip
 
 # Instructions
@@ -129,6 +136,8 @@ class Start:
     spec: ProcessSpec
     predecessor: str = ""
     """How the process ended that it replaces; empty for the first one."""
+    outlook: str = ""
+    """How often it was restarted in a row, and when it would be again; empty for few times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Settings:
             _serializer(component, merged.get(SERIALIZER)),
             keys.seconds(merged, SUBPROCESS_TIMEOUT_SECS if asked else WORKER_TIMEOUT_SECS),
             keys.whole_number(merged, PENDING_MAX, 1),
-            keys.whole_number(merged, keys.RESTART_LIMIT, 0),
+            keys.restart_limit(merged),
             keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS),
             keys.tick_interval_secs(merged),
         )

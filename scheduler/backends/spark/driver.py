@@ -8,6 +8,7 @@ good ends the topology. When the scheduler ends the driver, the containers end i
 
 import logging
 import os
+import random
 import shutil
 import signal
 import tempfile
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
-from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.algorithms.backoff import UNLIMITED, RestartPolicy
 from heron_core.config import log_format
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
@@ -60,7 +61,6 @@ log = logging.getLogger("spark")
 CONTAINERS_GRACE_SECS = CONTAINER_GRACE_SECS + 1.0
 POLL_SECS = 0.5
 REGISTERING_POLL_SECS = 0.1
-GANG_RESTARTS = 10
 END, RESTART = {"end": True}, {"restart": True}
 """What a task is message."""
 SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
@@ -98,7 +98,7 @@ class Driver:
     _state_watch: StateWatch = field(init=False)
     _jobs: Jobs = field(init=False)
     _waker: Waker = field(default_factory=Waker)
-    _policy: RestartPolicy = field(default_factory=lambda: RestartPolicy(GANG_RESTARTS))
+    _policy: RestartPolicy = field(default_factory=lambda: RestartPolicy(UNLIMITED, random.random))
     """Of a gang."""
     _slots_each: int = 1
     """Containers that an executor has room for."""
@@ -119,6 +119,7 @@ class Driver:
         config = self.spec.submission.topology.config
         log_to(path, "spark", log_format=log_format(config))
         start_heartbeat_thread(self.link)
+        self.link.came_up()  # one that cannot begin says so by its exit code
         signal.signal(signal.SIGTERM, self._terminated)
         folder = tempfile.mkdtemp(prefix="spark-", dir=self.spec.sockets)
         tempfile.tempdir = folder  # pyspark's own files go with it, however this ends

@@ -179,7 +179,7 @@ class YarnBackend:
             this_python(),
             self._options.python,
             keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
-            keys.whole_number(config, keys.RESTART_LIMIT, 0),
+            keys.restart_limit(config),
             folder,
             tuple(topmost(submission.topology.search_paths)),
             resources,

@@ -15,7 +15,7 @@ is published asks them to (yarn.requests), and they have GRACE_SECS before YARN 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.exit_codes import ExitCode
 from heron_core.story import Story
 from scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
@@ -64,6 +64,8 @@ class Core:
     restart_limit: int
     warm: int = 0
     """So many containers wait, besides those of the plan."""
+    chance: Callable[[], float] = middle
+    """A number from 0 to 1, for the jitter of pauses."""
     slots: dict[int, Slot] = field(default_factory=dict)
     _master: RestartPolicy = field(init=False)
     _master_since: float | None = None
@@ -76,7 +78,7 @@ class Core:
     _story: Story = field(default_factory=Story)
 
     def __post_init__(self) -> None:
-        self._master = RestartPolicy(self.restart_limit)
+        self._master = RestartPolicy(self.restart_limit, self.chance)
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
@@ -140,6 +142,7 @@ class Core:
         if slot.phase is Phase.ASKED:
             back.append(TakeBack(slot.number))
         slot.phase, slot.grant, slot.since = Phase.RUNNING, grant, now
+        slot.policy.is_up = True
         slot.held = grant.size
         line = f"container {slot.number} still runs: {grant.id} on {grant.host}"
         return [*back, Log(line)]
@@ -265,7 +268,7 @@ class Core:
     def _wanted(self, number: int, ask: Ask) -> list[Instruction]:
         slot = self.slots.get(number)
         if slot is None:
-            slot = Slot(number, ask, RestartPolicy(self.restart_limit))
+            slot = Slot(number, ask, RestartPolicy(self.restart_limit, self.chance))
             self.slots[number] = slot
             return self._ask(slot) if self._registered else []
         slot.wanted = True

@@ -9,6 +9,7 @@ on, and the next attempt that YARN starts takes them over.
 import json
 import logging
 import os
+import random
 import signal
 import socket
 import sys
@@ -71,7 +72,7 @@ class Master:
     def __init__(self, spec: ApplicationSpec, store: StateStore, rm: ResourceManager) -> None:
         self._spec, self._store, self._rm = spec, store, rm
         self._name = spec.topology
-        self._core = Core(spec.restart_limit, spec.warm)
+        self._core = Core(spec.restart_limit, spec.warm, random.random)
         self._before: Mapping[str, Any] | None = None
         """The scheduler's node when this attempt began."""
         self._waker = Waker()

@@ -61,4 +61,4 @@ class Slot:
         """AssertionError if it holds what it cannot."""
         assert (self.grant is not None) == (self.phase in WITH_CONTAINER), self
         assert self.grant is None or self.grant.number == self.number, self
-        assert self.policy.failures <= self.policy.limit + 1, self
+        assert self.policy.failures <= self.policy.limit_now + 1, self

@@ -10,6 +10,7 @@ from heron_core.supervision import (
     MESSAGE_LENGTH,
     REASON_BYTES_MAX,
     RELOAD,
+    UP,
     PlanNotice,
     StatusReader,
     encode_message,
@@ -49,9 +50,18 @@ def test_heartbeats_do_not_get_into_the_reason() -> None:
     assert reader.reason == "no database"
 
 
+def test_that_it_is_up_does_not_get_into_the_reason() -> None:
+    reader = StatusReader()
+    reader.feed(b"no database")
+    assert not reader.is_up
+    assert reader.feed(HEARTBEAT + UP) == []
+    assert reader.is_up
+    assert reader.reason == "no database"
+
+
 def test_a_reason_is_one_line_without_the_protocols_own_bytes() -> None:
     reader = StatusReader()
-    assert reader.feed(encode_reason("a\0b\1c\2d\n  e")) == []
+    assert reader.feed(encode_reason("a\0b\1c\2d\n  \3e")) == []
     assert reader.reason == "a b c d e"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from heron_core.algorithms.backoff import PAUSE_SECS_MAX, START_LIMIT, UNLIMITED
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MIB
 from heron_core.story import STEPS_MAX
@@ -16,6 +17,7 @@ from scheduler.container.supervisor_core import (
     SupervisorCore,
 )
 from scheduler.container.supervisor_events import (
+    CameUp,
     Ended,
     Event,
     Exit,
@@ -154,6 +156,74 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
             "only ended 3 times in a row: the last time it was killed by signal 11 (SIGSEGV)",
         )
     )
+
+
+def unlimited(*specs: ProcessSpec, was_up: bool = False) -> Machine:
+    """A supervisor for whose restarts the user has set no limit."""
+    machine = Machine(SupervisorCore(specs, UNLIMITED, SILENT_SECS, was_up))
+    machine.does(Timer())
+    return machine
+
+
+def ends(machine: Machine, name: str, times: int) -> list[Instruction]:
+    """A process ends as soon as it runs, so often; what was done about the last end."""
+    done: list[Instruction] = []
+    for _ in range(times):
+        while machine.phases[name] is not Phase.RUNNING:
+            machine.does(Heartbeat("manager"))
+            machine.does(Timer(), machine.core.timeout_secs(machine.now))
+        done = machine.does(Ended(name, 7, "no database"))
+    return done
+
+
+def test_a_database_that_is_away_for_an_hour_ends_nothing() -> None:
+    machine = unlimited(spec("manager"), spec("bolt"))
+    machine.does(CameUp("bolt"))
+    began = machine.now
+    ends(machine, "bolt", 130)
+    assert machine.now - began > 3600.0
+    assert machine.core.outcome is None
+    assert "bolt: it has ended 130 times in a row, next try in 30.0 s" in machine.logged
+    machine.passes(PAUSE_SECS_MAX, "manager")
+    assert machine.phases["bolt"] is Phase.RUNNING
+
+
+def test_a_restart_says_how_often_and_when_the_next_try_is() -> None:
+    machine = unlimited(spec("manager"), spec("bolt"))
+    machine.does(CameUp("bolt"))
+    ends(machine, "bolt", 4)
+    assert starts(machine.does(Timer(), 0.1)) == []
+    (start,) = machine.does(Timer(), 0.8)
+    assert isinstance(start, Start)
+    assert start.predecessor == "ended with exit code 7: no database"
+    assert start.outlook == "restarted 4 times in a row, next try in 1.6 s"
+
+
+def test_one_that_has_never_been_up_is_told_of_at_once() -> None:
+    """Its class cannot be imported: whoever has started the topology waits for an answer."""
+    machine = unlimited(spec("manager"), spec("bolt"))
+    machine.does(CameUp("manager"))
+    began = machine.now
+    assert ends(machine, "bolt", START_LIMIT + 1) == [Terminate("manager")]
+    assert machine.now - began < 5.0
+    assert machine.core.outcome == Outcome(
+        ExitCode.GAVE_UP, "bolt ended 6 times in a row: no database"
+    )
+
+
+def test_one_that_cannot_start_in_a_container_that_is_replaced_is_waited_for() -> None:
+    """Its host is lost while the database is away: the topology has run before."""
+    machine = unlimited(spec("manager"), spec("bolt"), was_up=True)
+    ends(machine, "bolt", 20)
+    assert machine.core.outcome is None
+
+
+def test_one_that_is_added_while_others_run_and_cannot_start_ends_nothing() -> None:
+    machine = unlimited(spec("manager"))
+    machine.does(CameUp("manager"))
+    machine.does(SpecsChanged([spec("manager"), spec("new")]))
+    ends(machine, "new", 20)
+    assert machine.core.outcome is None
 
 
 def test_a_stable_run_wipes_the_slate() -> None:
