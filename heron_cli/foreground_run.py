@@ -4,18 +4,17 @@ import os
 import select
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
 from heron_cli.live_view import Screen, Stopwatch, screen
-from heron_cli.run_result import Ending, shortfall_line, waiting_text, without_outcome
+from heron_cli.run_result import Ending, kept_line, shortfall_line, waiting_text, without_outcome
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import INCOMPLETE
-from heron_core.plans import PackingPlan, TopologyState
+from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
-from heron_core.topology import TopologySpec
 from heron_io.disk_space import shortage
 from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
@@ -26,9 +25,7 @@ from scheduler.container.grace import INSTANCE_GRACE_SECS
 from scheduler.daemon import start
 from scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
 from scheduler.registration import forget, register
-from scheduler.savepoints import Savepoint
 from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 LOOK_SECS = 0.1
 """Between two looks at whether it is over; this asks nobody but the state store."""
@@ -67,34 +64,18 @@ class ForegroundRun:
     _handlers: dict[int, Any] = field(default_factory=dict)
 
     @staticmethod
-    def start(
-        topology: TopologySpec,
-        packing: PackingPlan,
-        url: str,
-        folders: tuple[str, ...],
-        backend: Backend,
-        savepoint: Savepoint | None = None,
-    ) -> "ForegroundRun":
+    def start(submission: Submission, backend: Backend) -> "ForegroundRun":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
         console, theirs = os.pipe2(os.O_NONBLOCK)
-        launch = Submission(
-            topology,
-            packing,
-            url,
-            Home.of_user(),
-            foreground=True,
-            console=theirs,
-            remove_at_end=folders,
-            savepoint=savepoint,
-        )
+        launch = replace(submission, console=theirs)
         register(launch, backend)
         clock = Stopwatch()
         assert isinstance(backend, Supervised)
         scheduler = start(launch, backend)
         os.close(theirs)
         # Only now: the fork came from a process without threads and sockets.
-        store = open_store(url)
-        client = MasterClient(store, topology.name)
+        store = open_store(launch.store_url)
+        client = MasterClient(store, launch.topology.name)
         return ForegroundRun(launch, scheduler, console, store, client, screen(), clock)
 
     def until_end(self, seconds: float | None, until_done: bool) -> int:
@@ -127,9 +108,9 @@ class ForegroundRun:
 
     @property
     def _restore_failure(self) -> str:
-        """Why no instance can begin with the savepoint that the run is given."""
+        """Why no instance can begin with the state that the run is given."""
         checkpoints = self.stats.checkpoints if self.stats is not None else None
-        if self.launch.savepoint is None or checkpoints is None:
+        if not self.launch.has_state or checkpoints is None:
             return ""
         return checkpoints.restore_failure
 
@@ -225,8 +206,10 @@ class ForegroundRun:
             self.screen.note(
                 "\n".join(ending.lines(self.screen.width, not self.screen.shows_all_events))
             )
+            if kept := kept_line(ending.stats, outcome.get("state", "")):
+                self.screen.note(kept)
         if self._restore_failure:
-            raise HeronError(f"{name} cannot begin with its savepoint: {self._restore_failure}")
+            raise HeronError(f"{name} cannot begin with its state: {self._restore_failure}")
         if outcome.get("state") == TopologyState.FAILED:
             raise HeronError(f"{name} failed: {outcome['reason']}")
         if self._lost:

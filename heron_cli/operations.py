@@ -122,7 +122,7 @@ def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "")
     if _is_here(topology):
         wait_until(lambda: not is_alive(scheduler), GONE_SECS)
     if scheduler is not None and store.get(scheduler_path(name)) == scheduler:
-        forget(store, name)
+        forget(store, name, is_over=True)
 
 
 def _await_savepoint(

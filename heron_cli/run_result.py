@@ -58,6 +58,17 @@ def shortfall_line(stats: TopologyStats) -> str:
     return f"INCOMPLETE: {'; '.join(found)}" if found else ""
 
 
+def kept_line(stats: TopologyStats, state: str) -> str:
+    """What the next run begins with, of one that ended in `state`; empty if that is nothing."""
+    checkpoints = stats.checkpoints
+    if checkpoints is None or not checkpoints.completed or state == TopologyState.ENDED:
+        return ""
+    return (
+        f"{stats.topology} keeps checkpoint {checkpoints.completed}: the same command resumes from"
+        " it, --fresh starts anew"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a run ended, for its last lines."""

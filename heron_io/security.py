@@ -35,21 +35,24 @@ class Keys:
 
     public: str
     secret: str
+    run: str = ""
+    """The run whose states this one goes on with; empty: its own."""
 
     @staticmethod
-    def new() -> "Keys":
+    def new(run: str = "") -> "Keys":
         """A new pair."""
         public, secret = zmq.curve_keypair()
-        return Keys(public.decode("ascii"), secret.decode("ascii"))
+        return Keys(public.decode("ascii"), secret.decode("ascii"), run)
 
     def to_json(self) -> dict[str, str]:
         """As it stands in the state store."""
-        return {"public": self.public, "secret": self.secret}
+        run = {"run": self.run} if self.run else {}
+        return {"public": self.public, "secret": self.secret, **run}
 
     @staticmethod
     def from_json(data: dict[str, str]) -> "Keys":
         """The inverse of `to_json`."""
-        return Keys(data["public"], data["secret"])
+        return Keys(data["public"], data["secret"], data.get("run", ""))
 
     def use_as_client(self, sock: "zmq.Socket[bytes]") -> None:
         """Let a socket connect to servers of the same topology."""

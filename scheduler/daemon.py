@@ -1,8 +1,9 @@
 """The scheduler process of a topology: runs a back end's jobs, and starts again those that end.
 
 In the foreground the scheduler ends with the command line that started it (its lifeline);
-detached, it lives on. Whatever ends it, it ends its jobs, removes the topology's state and sockets,
-and leaves logs and an outcome file.
+detached, it lives on. Whatever ends it, it ends its jobs, removes the topology's nodes and sockets,
+and leaves logs, an outcome file, and what the next run of its name resumes from, unless it has
+ended or a person has killed it.
 """
 
 import logging
@@ -16,6 +17,7 @@ from heron_core import config as keys
 from heron_core.algorithms.backoff import UNLIMITED
 from heron_core.config import log_format
 from heron_core.exit_codes import ExitCode
+from heron_core.plans import TopologyState
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
 from heron_io.processes import Child, SupervisorLink, fork_child, started_at
@@ -28,7 +30,7 @@ from scheduler.operation_runner import runner_job
 from scheduler.operation_steps import BACK_SECS
 from scheduler.outcomes import write_outcome
 from scheduler.own_nodes import Announcement, is_of
-from scheduler.registration import bring_states, forget_submission, scheduler_node
+from scheduler.registration import bring_states, end_states, forget_submission, scheduler_node
 from scheduler.socket_folders import sockets_folder
 from scheduler.submission import Submission
 from scheduler.update_plans import read_packings
@@ -77,11 +79,13 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
         outcome = Outcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
-        write_outcome(submission, outcome)
+        state = write_outcome(submission, outcome)
+        is_over = state == TopologyState.ENDED or outcome.code == ExitCode.KILLED
         if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
-            forget_submission(submission, partial(is_of, _own_node(backend, sockets)))
-        else:
-            shutil.rmtree(submission.home.states(name), ignore_errors=True)
+            is_ours = partial(is_of, _own_node(backend, sockets))
+            forget_submission(submission, is_ours, is_over=is_over)
+        elif is_over:
+            end_states(submission)
         for each in submission.remove_at_end:
             shutil.rmtree(each, ignore_errors=True)
     log.info("the scheduler ends: %s", outcome.reason)

@@ -43,24 +43,19 @@ def time_text() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
-def write_outcome(submission: Submission, outcome: Outcome) -> None:
-    """Leave how the run ended; a full disk must not keep the rest from being cleaned up."""
+def write_outcome(submission: Submission, outcome: Outcome) -> str:
+    """Leave how the run ended, and return it, a TopologyState; a full disk must not keep the rest
+    from being cleaned up."""
     known, packing = _known(submission)
     state, reason = STATES_OF_CODES.get(outcome.code), outcome.reason
     if state is None and known.get("state") == TopologyState.ENDED:
         # Its work was done before somebody ended the processes.
         state, reason = TopologyState.ENDED, known.get("reason", "")
+    state = state or TopologyState.KILLED
+    ending = {"state": state, "reason": reason, "ended_at": time_text()}
     facts = {**_facts(known), **_sizes(packing)}
-    _write(
-        submission.home,
-        submission.topology.name,
-        {
-            "state": state or TopologyState.KILLED,
-            "reason": reason,
-            "ended_at": time_text(),
-            **facts,
-        },
-    )
+    _write(submission.home, submission.topology.name, {**ending, **facts})
+    return state
 
 
 def write_lost_outcome(home: Home, name: str, state: Mapping[str, Any], packing: Any) -> None:

@@ -1,14 +1,17 @@
 """A topology's nodes in the state store: written, read, removed."""
 
 import logging
+import os
 import shutil
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
-from heron_core.plans import TopologyState, packing_to_json
+from heron_core.plans import TopologyState, packing_from_json, packing_to_json
+from heron_core.state.description import description_of
 from heron_core.state_tree import (
     checkpoints_path,
     code_archive_path,
@@ -22,12 +25,16 @@ from heron_core.state_tree import (
     scheduler_path,
     topology_path,
 )
-from heron_core.topology import topology_to_json
+from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
+from heron_core.typed_json import to_json
+from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.processes import started_at, user_name
+from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
+from scheduler.kept_states import ANEW, describe_own, kept_by, leave
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
 from scheduler.savepoints import store_url
@@ -36,6 +43,51 @@ from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
 log = logging.getLogger("scheduler")
+
+
+def resumed(submission: Submission) -> Submission:
+    """The submission with what a run of its name has left, for `register`; HeronError in one line
+    if it cannot begin with that."""
+    topology, packing = submission.topology, submission.packing
+    with open_store(submission.store_url) as store:
+        _remove_stale(store, topology.name)
+        if store.get(topology_path(topology.name)) is not None:
+            return submission  # one that runs: to register says so
+        node = store.get(checkpoints_path(topology.name)) or {}
+    try:
+        files = _files_of(topology, submission.home)
+        files.numbers(topology.name)
+    except HeronError as error:
+        if node.get("completed"):
+            raise type(error)(f"{error}; {ANEW}") from error
+        return submission  # who takes checkpoints may reach what we do not, and says so if not
+    kept = kept_by(topology, packing, files, node)
+    if kept is None:
+        return submission
+    return replace(submission, kept=kept, keys=Keys.new(kept.run))
+
+
+def anew(submission: Submission) -> str:
+    """The same with --fresh: what is left of former runs, in words; empty if that is nothing.
+    `bring_states` removes it, or leaves it to others in a store of the user's own."""
+    name = submission.topology.name
+    try:
+        files = _files_of(submission.topology, submission.home)
+        newest, runs = max(files.numbers(name), default=0), files.runs(name)
+    except HeronError as error:
+        return f"what former runs of {name} have left stays where it is: {error}"
+    if not newest and not runs:
+        return ""
+    folder = files.checkpoint(name, newest).path
+    if not submission.topology.config.get(keys.CHECKPOINT_STORE):
+        return f"{name} starts anew: what former runs have left in {os.path.dirname(folder)} goes"
+    if not newest:
+        return f"{name} starts anew: the states that former runs have left go"
+    return f"{name} starts anew and leaves {folder}: --from-savepoint {folder} begins with it"
+
+
+def _files_of(topology: TopologySpec, home: Home) -> CheckpointFiles:
+    return open_checkpoint_store(store_url(topology, home.logs(topology.name)))
 
 
 def register(submission: Submission, backend: Backend) -> None:
@@ -70,34 +122,63 @@ def _first_state(submission: Submission) -> dict[str, Any]:
 
 
 def bring_states(submission: Submission) -> None:
-    """Put the savepoint that it begins with into the checkpoint store of a registered topology,
-    whose folder is empty by now; HeronError if that cannot be done.
+    """Put the states with which it begins where its instances look for them; HeronError if that
+    cannot be done. One that begins anew does not find those of former runs.
 
     In a store of the user's own may be checkpoints of former topologies of this name: theirs keep
-    their numbers, and ours come behind. What their instances have saved by themselves is of no
-    use any more.
+    their numbers, and ours come behind.
     """
-    topology, savepoint = submission.topology, submission.savepoint
+    topology, name = submission.topology, submission.topology.name
     config = keys.with_defaults(topology.config)
+    if submission.kept is None and not config.get(keys.CHECKPOINT_STORE):
+        shutil.rmtree(submission.home.states(name), ignore_errors=True)
     if not (keys.takes_checkpoints(config) or keys.saves_states(config)):
         return
     try:
-        store = open_checkpoint_store(store_url(topology, submission.home.logs(topology.name)))
-        store.forget_own(topology.name)
-        latest = max(store.numbers(topology.name), default=0)
+        node = _brought(submission, _files_of(topology, submission.home))
     except HeronError:
-        if savepoint is not None:
+        if submission.savepoint is not None or submission.kept is not None:
             raise
         return  # who takes checkpoints may reach what we do not, and says so if not
-    node: dict[str, Any] = {"latest": latest, "completed": []}
-    if savepoint is not None:
-        # Behind its own number too: sinks have named what they wrote by the numbers before it.
-        number = max(latest, savepoint.description.checkpoint) + 1
-        size_bytes = savepoint.write(store, topology.name, number)
-        node = savepoint.node(number, size_bytes)
-    if node["latest"] and keys.takes_checkpoints(config):
-        with open_store(submission.store_url) as nodes:
-            nodes.put(checkpoints_path(topology.name), node)
+    with open_store(submission.store_url) as nodes:
+        if node["latest"] and keys.takes_checkpoints(config):
+            nodes.put(checkpoints_path(name), node)
+        else:
+            nodes.delete(checkpoints_path(name))
+
+
+def _brought(submission: Submission, files: CheckpointFiles) -> dict[str, Any]:
+    """What the state store is to say of the checkpoints, whose states are there now."""
+    topology, packing, kept = submission.topology, submission.packing, submission.kept
+    name = topology.name
+    if kept is None:
+        leave(name, files)
+    elif kept.node is not None and kept.savepoint is None:
+        _discard_others(name, files, kept.checkpoint)
+        return dict(kept.node)
+    latest = max(files.numbers(name), default=0)
+    savepoint = submission.savepoint if kept is None else kept.savepoint
+    if savepoint is None:
+        return {"latest": latest, "completed": []}
+    # Behind its own number too: sinks have named what they wrote by the numbers before it.
+    number = max(latest, savepoint.description.checkpoint) + 1
+    size_bytes = savepoint.write(files, name, number)
+    described = description_of(topology, packing, number, savepoint.description.at)
+    described = replace(described, at_end=savepoint.description.at_end)
+    files.checkpoint(name, number).describe(to_json(described))
+    return savepoint.node(number, size_bytes)
+
+
+def _discard_others(name: str, files: CheckpointFiles, number: int) -> None:
+    """Of the same run: nobody goes back behind the one that it resumes from, and they would stay
+    for ever. What is in the way of that is no reason to keep the topology from its start."""
+    over = files.over(name)
+    for other in files.numbers(name):
+        if over < other != number:
+            try:
+                files.discard(name, other)
+            except HeronError as error:
+                log.warning("%s", error)
 
 
 def _taken(name: str, node: dict[str, Any]) -> NameInUse:
@@ -144,35 +225,41 @@ def _remove_stale(store: StateStore, name: str) -> None:
 
 
 def forget_submission(
-    submission: Submission, is_ours: Callable[[Any], bool] = lambda node: True
+    submission: Submission,
+    is_ours: Callable[[Any], bool] = lambda node: True,
+    *,
+    is_over: bool = False,
 ) -> None:
     """Remove the topology's nodes, if the state store can be reached, unless its scheduler's node
-    is another one's."""
+    is another one's. `is_over`: as `forget` has it."""
     name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
             node = store.get(scheduler_path(name))
             if node is None or is_ours(node):
-                forget(store, name)
+                forget(store, name, is_over=is_over)
     except HeronError as error:
         log.warning("the topology's state could not be removed: %s", error)
 
 
-def forget(store: StateStore, name: str) -> None:
+def forget(store: StateStore, name: str, *, is_over: bool = False) -> None:
     """Remove all nodes of a topology; its existence ends last.
 
-    The sockets of a scheduler that was killed here go as well, nobody else knows where they are.
+    What its next run resumes from stays, unless it `is_over`: a person has killed it; one that has
+    ended by itself is over as well. The sockets of a scheduler that was killed here go, nobody else
+    knows where they are.
     """
     node = store.get(scheduler_path(name))
+    state = store.get(execution_path(name)) or {}
     if isinstance(node, dict) and node.get("host") == socket.gethostname():
         if not is_alive(node):
-            state = store.get(execution_path(name)) or {}
             write_lost_outcome(Home.of_user(), name, state, store.get(packing_path(name)))
         remove_sockets(node.get("sockets"))
+    is_over = is_over or state.get("state") == TopologyState.ENDED
+    _end_states(store, name, is_over)
     for path in (
         master_path,
         physical_path,
-        checkpoints_path,
         packing_path,
         keys_path,
         restart_requests_path,
@@ -182,9 +269,39 @@ def forget(store: StateStore, name: str) -> None:
         store.delete(path(name))
     _forget_code(store, name)
     store.delete(topology_path(name))
-    shutil.rmtree(Home.of_user().states(name), ignore_errors=True)
     # Last: whoever asks for something after this sees that the topology has ended.
     Requests(store, name).remove_all()
+
+
+def _end_states(store: StateStore, name: str, is_over: bool) -> None:
+    """Whether or not there is a next run, it finds what is true. A store that is away now is
+    looked at again by that."""
+    home = Home.of_user()
+    stored, packing = store.get(topology_path(name)), store.get(packing_path(name))
+    if is_over:
+        store.delete(checkpoints_path(name))
+        shutil.rmtree(home.states(name), ignore_errors=True)
+    try:
+        if stored is None or packing is None:
+            return
+        plan = packing_from_json(packing)
+        topology = plan.topology_of(topology_from_json(stored))
+        if not is_over:
+            describe_own(topology, plan, _files_of(topology, home))
+        elif topology.config.get(keys.CHECKPOINT_STORE):
+            leave(name, _files_of(topology, home))
+    except HeronError as error:
+        log.warning("%s: what its next run begins with is not written down: %s", name, error)
+
+
+def end_states(submission: Submission) -> None:
+    """The same of one that is over, whose state store goes as a whole."""
+    shutil.rmtree(submission.home.states(submission.topology.name), ignore_errors=True)
+    try:
+        if submission.topology.config.get(keys.CHECKPOINT_STORE):
+            leave(submission.topology.name, _files_of(submission.topology, submission.home))
+    except HeronError as error:
+        log.warning("its next run will resume from its last checkpoint: %s", error)
 
 
 def _forget_code(store: StateStore, name: str) -> None:

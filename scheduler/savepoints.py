@@ -41,8 +41,9 @@ def store_url(topology: TopologySpec, beside_logs: str) -> str:
 
 
 def run_of(pair: Keys) -> str:
-    """A name for one run of a topology, the same for all its processes."""
-    return hashlib.sha256(pair.public.encode()).hexdigest()[:16]
+    """A name for one run of a topology, the same for all its processes, and for a run that resumes
+    from what it has left."""
+    return pair.run or hashlib.sha256(pair.public.encode()).hexdigest()[:16]
 
 
 def absolute_url(given: str) -> str:

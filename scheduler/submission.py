@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_io.security import Keys
+from scheduler.kept_states import Kept
 from scheduler.savepoints import Savepoint
 from scheduler.user_folder import Home
 
@@ -26,11 +27,18 @@ class Submission:
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
     savepoint: Savepoint | None = None
     """With which state it begins."""
+    kept: Kept | None = None
+    """What a run of its name has left and it resumes from."""
     was_up: bool = False
     """Whether the topology runs already, and containers are added to it, or its scheduler is
     another one: a process that cannot start does not end it then."""
     waits_for_room: bool = False
     """`submit` goes on waiting where the cluster has no room."""
+
+    @property
+    def has_state(self) -> bool:
+        """Whether it begins with the state of a checkpoint."""
+        return self.savepoint is not None or (self.kept is not None and self.kept.checkpoint > 0)
 
     def ready_secs(self, usual_secs: float) -> float:
         """How long all instances may take to be up, where the back end's time is `usual_secs`."""

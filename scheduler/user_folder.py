@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -58,8 +59,16 @@ class Home:
         return os.path.join(self.path, "zookeepers")
 
     def clean_logs(self, name: str) -> None:
-        """A new run begins with empty logs."""
-        shutil.rmtree(self.topology(name), ignore_errors=True)
+        """A new run begins with empty logs; states are another matter (scheduler.kept_states)."""
+        shutil.rmtree(self.logs(name), ignore_errors=True)
+        with suppress(FileNotFoundError):
+            for each in os.scandir(self.topology(name)):
+                if each.path == self.states(name):
+                    continue
+                if each.is_dir(follow_symlinks=False):
+                    shutil.rmtree(each.path, ignore_errors=True)
+                else:
+                    os.unlink(each.path)
         os.makedirs(self.logs(name), mode=0o700, exist_ok=True)
 
 

@@ -200,7 +200,7 @@ class Checkpoints:
             pending.size_bytes,
             pending.at_end,
         )
-        described = DescribeCheckpoint(newest.number, newest.at)
+        described = DescribeCheckpoint(newest.number, newest.at, newest.at_end)
         return [described, self._retain([newest, *self.completed])]
 
     def _retain(self, completed: list[Completed]) -> Step:

@@ -106,6 +106,8 @@ class DescribeCheckpoint:
     checkpoint: int
     at: float
     """When it was triggered, in seconds since 1970."""
+    at_end: str = ""
+    """The phase of the end in which it was taken; empty before that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heron_core.errors import NameInUse, OtherProtocol, ProtocolError, StateStoreError
@@ -392,7 +392,8 @@ class Server:
 
     def _describe_checkpoint(self, each: events.DescribeCheckpoint) -> None:
         name, packing = self._topology.name, self._core.packing
-        described = description_of(self._topology, packing, each.checkpoint, each.at)
+        plain = description_of(self._topology, packing, each.checkpoint, each.at)
+        described = replace(plain, at_end=each.at_end)
         store = open_checkpoint_store(self._checkpoint_store_url)
         try:
             store.checkpoint(name, each.checkpoint).describe(to_json(described))

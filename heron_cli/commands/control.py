@@ -135,9 +135,11 @@ def end(
     wait_secs: float,
     config_path: str | None = None,
     savepoint: str = "",
+    *,
+    is_over: bool = True,
 ) -> None:
     """End a topology after a drain of at most `wait_secs`, or after a savepoint into that folder,
-    and remove its nodes."""
+    and remove its nodes. `is_over`: its next run starts anew (only where a cluster runs it)."""
     cluster = self_running(topology, config_path)
     if cluster is not None and savepoint:
         containers = ClusterContainers(cluster, topology.name, topology.store)
@@ -161,4 +163,4 @@ def end(
         return
     elif savepoint:
         raise gone(topology.name)
-    forget(topology.store, topology.name)
+    forget(topology.store, topology.name, is_over=is_over)

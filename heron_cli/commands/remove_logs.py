@@ -34,6 +34,8 @@ LOG_PATH_KEY = LOG_KEYS["path"]
 def remove_logs_command(target: Target, pattern: str | None, everything: bool, force: bool) -> None:
     """Remove the logs of the topology NAME and how its last run ended, and say which files.
 
+    States stay that its next run resumes from: `run` and `submit` --fresh remove them.
+
     Those of all its processes, and the Python logs (pystorm_NAME_…) in the folder that `log` of
     the environment in config.json names. Nothing is asked; a running topology's logs are only
     touched with --force.
@@ -54,7 +56,7 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
         )
     if not runs and folder == Home.of_user().logs(name):
         folder = os.path.dirname(folder)
-    files = [*_files(folder), *_python_logs(target, name)]
+    files = [*_files(folder, Home.of_user().states(name)), *_python_logs(target, name)]
     outcome = Home.of_user().outcome_file(name)
     found = [each for each in files if _is_wanted(each, outcome, wanted, pattern, everything)]
     for each in found:
@@ -77,8 +79,9 @@ def _runs(target: Target, name: str) -> bool:
         return is_alive(store.get(scheduler_path(name)))
 
 
-def _files(folder: str) -> Iterator[str]:
-    for path, _, files in os.walk(folder):
+def _files(folder: str, states: str) -> Iterator[str]:
+    for path, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if os.path.join(path, each) != states]
         yield from (os.path.join(path, file) for file in sorted(files))
 
 

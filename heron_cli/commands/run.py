@@ -114,6 +114,7 @@ def run_command(
 
         return ending_code(*run_here(spec, spark.options(seconds or None)))
     packing = spark.packing(spec)
+    from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
     savepoint = saved.read(spec, packing, Home.of_user(), spark.is_local)
@@ -123,7 +124,16 @@ def run_command(
             from heron_cli.run_ui import service_beside
 
             stack.enter_context(service_beside(url))
-        run = ForegroundRun.start(spec, packing, url, folders, spark.backend(spec.name), savepoint)
+        launch = Submission(
+            spec,
+            packing,
+            url,
+            Home.of_user(),
+            foreground=True,
+            remove_at_end=folders,
+            savepoint=savepoint,
+        )
+        run = ForegroundRun.start(saved.begin(launch), spark.backend(spec.name))
         return run.until_end(seconds or None, until_done)
 
 

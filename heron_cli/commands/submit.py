@@ -1,6 +1,7 @@
 """`heronpy submit`: a topology in the background; it survives the shell."""
 
 import os
+import signal
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -208,6 +209,8 @@ def _submit(
     submission = replace(submission, waits_for_room=waits_for_room, savepoint=savepoint)
     if kill_secs is not None:
         _kill_old(spec.name, url, kill_secs, where.cluster)
+    if not where.spark.compiles:
+        submission = saved.begin(submission)
     what, logs = backend.describe(submission), backend.logs(submission)
     _start(submission, backend, where.cluster)
     number = len(submission.packing.instances)
@@ -241,7 +244,9 @@ def _above(cluster: "Cluster | None", source: Source) -> Source:
     return replace(source, environment=replace(environment, options=options))
 
 
-def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") -> None:
+def _kill_old(
+    name: str, url: str, wait_secs: float, cluster: "Cluster | None", *, is_over: bool = True
+) -> None:
     from heron_cli.commands.control import end
     from heron_cli.running_topology import running, running_names
     from heron_io.state_store.opening import open_store
@@ -250,7 +255,8 @@ def _kill_old(name: str, url: str, wait_secs: float, cluster: "Cluster | None") 
         runs = name in running_names(store)
     if runs:
         with running(name, url) as topology:
-            end(topology, wait_secs, None if cluster is None else os.path.dirname(cluster.file))
+            folder = None if cluster is None else os.path.dirname(cluster.file)
+            end(topology, wait_secs, folder, is_over=is_over)
         click.echo(f"{name} is killed")
 
 
@@ -274,12 +280,16 @@ def _start(submission: "Submission", backend: "Backend", cluster: "Cluster | Non
         try:
             _wait_until_ready(submission, submission.ready_secs(backend.ready_secs), scheduler)
         except NotRestored:
-            _kill_old(name, submission.store_url, 0.0, cluster)
+            if scheduler is not None:
+                os.kill(scheduler, signal.SIGTERM)
+                os.waitpid(scheduler, 0)
+            else:
+                _kill_old(name, submission.store_url, 0.0, cluster, is_over=False)
             raise
 
 
 class NotRestored(HeronError):
-    """The topology cannot begin with its savepoint: it is ended again."""
+    """The topology cannot begin with its state: it is ended again, and the state is kept."""
 
 
 def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: int | None) -> None:
@@ -312,8 +322,8 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
 
 
 def _check_restored(submission: "Submission", checkpoints: CheckpointStats) -> None:
-    """NotRestored if no instance can begin with the savepoint that the topology is given."""
-    if submission.savepoint is not None and checkpoints.restore_failure:
+    """NotRestored if no instance can begin with the state that the topology is given."""
+    if submission.has_state and checkpoints.restore_failure:
         raise NotRestored(
             f"{submission.topology.name} is not started: {checkpoints.restore_failure}"
         )

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,7 @@ from heron_core.topology import TopologySpec
 
 if TYPE_CHECKING:
     from scheduler.savepoints import Savepoint
+    from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
 _options = stacked(
@@ -29,6 +30,11 @@ _options = stacked(
         is_flag=True,
         help="With --from-savepoint: drop the state of components that are no more.",
     ),
+    click.option(
+        "--fresh",
+        is_flag=True,
+        help="Start anew, without the states that a run of this name has left.",
+    ),
 )
 
 
@@ -38,6 +44,7 @@ class SavepointOptions:
 
     from_savepoint: str | None = None
     allow_non_restored: bool = False
+    fresh: bool = False
 
     def read(
         self, topology: TopologySpec, packing: PackingPlan, home: "Home", is_here: bool
@@ -48,6 +55,8 @@ class SavepointOptions:
             if self.allow_non_restored:
                 raise UsageError("--allow-non-restored has a meaning only with --from-savepoint")
             return None
+        if self.fresh:
+            raise UsageError("--fresh begins without state, and --from-savepoint with one: choose")
         from scheduler.savepoints import absolute_url, read_savepoint
 
         url = absolute_url(self.from_savepoint)
@@ -67,10 +76,31 @@ class SavepointOptions:
             click.echo(note, err=True)
         return savepoint
 
+    def begin(self, submission: "Submission") -> "Submission":
+        """The submission with the state that it begins with, which is told in a line: a savepoint,
+        what a run of its name has left, or none. HeronError if it cannot begin with that."""
+        from scheduler.registration import anew, resumed
+
+        name = submission.topology.name
+        if self.fresh or submission.savepoint is not None:
+            note = anew(submission)
+        else:
+            submission = resumed(submission)
+            note = f"{name} resumes from {submission.kept}; --fresh starts anew"
+            note = note if submission.kept is not None else ""
+        if note:
+            click.echo(note, err=True)
+        return submission
+
     def refuse(self, engine: str) -> None:
         """UsageError if a savepoint is named for an engine that takes none."""
         if self.from_savepoint is not None:
             raise UsageError(f"--from-savepoint is for the native engine, not for {engine}")
+        if self.fresh:
+            raise UsageError(
+                f"--fresh is for the native engine; {engine} goes on where its --checkpoint is: "
+                "name a new folder"
+            )
 
 
 def with_savepoint_options(function: Function) -> Function:
@@ -79,6 +109,7 @@ def with_savepoint_options(function: Function) -> Function:
     @functools.wraps(function)
     def command(**given: Any) -> Any:
         saved = SavepointOptions(given.pop("from_savepoint"), given.pop("allow_non_restored"))
+        saved = replace(saved, fresh=given.pop("fresh"))
         return function(saved=saved, **given)
 
     return _options(command)

@@ -61,6 +61,8 @@ class Description:
     components: Mapping[str, SavedComponent]
     backend: str = MEMORY
     key_groups: int = KEY_GROUPS
+    at_end: str = ""
+    """The phase of the end in which it was taken; empty before that."""
     is_savepoint: bool = False
     """Whether the folder has all its files itself."""
     format: int = FORMAT

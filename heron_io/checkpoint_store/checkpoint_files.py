@@ -2,6 +2,7 @@
 
     TOPOLOGY/CHECKPOINT/…             the states of one (state_folder.py)
     TOPOLOGY/own/RUN/TASK/…           the same of states that an instance has saved by itself
+    TOPOLOGY/over                     the highest number of runs that have ended, or were killed
     TOPOLOGY/shared/TASK/NAME         a file of several checkpoints, named after its content
 
 A file is complete when it appears at its path, where the file system can rename; elsewhere it
@@ -16,6 +17,8 @@ from heron_io.checkpoint_store.state_folder import FILES, FileAccess, StateFolde
 SHARED = "shared"
 OWN = "own"
 """Of a topology: the folder of what its instances save by themselves, without a checkpoint."""
+OVER = "over"
+"""Of a topology: up to which number its checkpoints are of runs that are over."""
 
 
 class CheckpointFiles:
@@ -47,6 +50,40 @@ class CheckpointFiles:
         except Exception as error:
             raise wrong(f"{path} cannot be looked at", error) from error
         return sorted(int(each) for each in found if each.isdigit())
+
+    def own(self, topology: str, run: str) -> StateFolder:
+        """The folder above what the instances of one run have saved by themselves."""
+        return StateFolder(self._access, f"{self._folder}/{topology}/{OWN}/{run}", "")
+
+    def runs(self, topology: str) -> list[str]:
+        """The runs whose instances have saved something by themselves."""
+        path = f"{self._folder}/{topology}/{OWN}"
+        try:
+            found = sorted(self._access.names(path))
+            return [run for run in found if self._has_tasks(f"{path}/{run}")]
+        except Exception as error:
+            raise wrong(f"{path} cannot be looked at", error) from error
+
+    def _has_tasks(self, path: str) -> bool:
+        return any(each.isdigit() for each in self._access.names(path))
+
+    def over(self, topology: str) -> int:
+        """The highest number of runs that are over: no run resumes from a checkpoint up to it."""
+        path = f"{self._folder}/{topology}/{OVER}"
+        try:
+            return int(self._access.read(path))
+        except FileNotFoundError:
+            return 0
+        except Exception as error:
+            raise wrong(f"{path} cannot be read", error) from error
+
+    def mark_over(self, topology: str, number: int) -> None:
+        """The runs with the checkpoints up to this one are over."""
+        path = f"{self._folder}/{topology}/{OVER}"
+        try:
+            self._access.write(path, (str(number).encode(),))
+        except Exception as error:
+            raise wrong(f"{path} cannot be written", error) from error
 
     def forget_own(self, topology: str) -> None:
         """Remove what instances of a topology have saved by themselves."""

@@ -110,6 +110,26 @@ class StateFolder:
                 stored.check(name)
         return state
 
+    def check_presence(self, tasks: Iterable[int]) -> None:
+        """CheckpointStoreError if the state of one of the tasks is not here."""
+        for task in tasks:
+            path = f"{self.path}/{task}"
+            try:
+                is_here = self.access.size(path) is not None
+            except Exception as error:
+                raise wrong(f"{path} cannot be looked at", error) from error
+            if not is_here:
+                raise CheckpointStoreError(f"the state of task {task} is missing: {path}")
+
+    @property
+    def is_described(self) -> bool:
+        """Whether it was said what is in here, which comes last of all."""
+        path = f"{self.path}/{DESCRIPTION}"
+        try:
+            return self.access.size(path) is not None
+        except Exception as error:
+            raise wrong(f"{path} cannot be looked at", error) from error
+
     def files_of(self, task: int | str) -> dict[str, int] | None:
         """name -> size of the files of a state; None if it has none."""
         path = f"{self.path}/{task}{FILES}"

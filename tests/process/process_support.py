@@ -270,10 +270,11 @@ class Place:
         # os.walk takes it that folders vanish meanwhile.
         for folder, folders, files in os.walk(state):
             for each in (Path(folder, name) for name in (*folders, *files)):
-                if each != state / ".lock":
+                # What the next run of the same name resumes from stays on purpose.
+                if each != state / ".lock" and "statefulcheckpoints" not in each.parts:
                     yield f"in the state store: {each.relative_to(state)}"
         for each in (self.home / "topologies").glob("*/*"):
-            if each.name not in ("logs", "outcome.json"):
+            if each.name not in ("logs", "outcome.json", "checkpoints"):
                 yield f"beside the logs: {each.name}"
 
     def nothing_is_left(self, secs: float = 0.0) -> None:

@@ -46,7 +46,7 @@ def test_what_follows(
 
 @pytest.mark.parametrize(
     ("ran_secs", "attempt", "expected"),
-    [(0.1, 0, 0.0), (0.1, 1, 0.2), (0.1, 2, 0.4), (0.1, 20, 10.0), (10.0, 20, 0.0)],
+    [(0.1, 0, 0.0), (0.1, 1, 0.2), (0.1, 2, 0.4), (0.1, 20, 30.0), (10.0, 20, 0.0)],
 )
 def test_pauses(ran_secs: float, attempt: int, expected: float) -> None:
     """As everywhere: at once the first time, then ever later; at once again after a stable run."""

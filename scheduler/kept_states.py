@@ -1,0 +1,181 @@
+"""What a run that did not end by itself leaves for the next one of its name: its states.
+
+In EFFECTIVELY_ONCE that is its newest completed checkpoint, in ATLEAST_ONCE what its instances have
+saved last. The next `run` or `submit` resumes from it, unless it is told to start anew. A run that
+has ended, or that a person has killed, leaves nothing to resume: what is in a store of the user's
+own stays there, and a mark says up to which number it is of runs that are over.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import PackingPlan
+from heron_core.state.description import (
+    Description,
+    contents_of,
+    description_from_json,
+    description_of,
+)
+from heron_core.state.restore_plan import plan_restore
+from heron_core.topology import TopologySpec
+from heron_core.typed_json import to_json
+from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
+from heron_io.checkpoint_store.state_folder import StateFolder
+from scheduler.savepoints import Savepoint
+
+Node = Mapping[str, Any]
+"""What the state store says of the checkpoints of a topology: latest, completed."""
+ANEW = "--fresh starts anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a run has left."""
+
+    where: str
+    """The folder that has it."""
+    checkpoint: int = 0
+    """0: states that instances have saved by themselves."""
+    at: float = 0.0
+    """When it was triggered, in seconds since 1970."""
+    node: Node | None = None
+    """What the state store is to say, if all tasks are as they were."""
+    savepoint: Savepoint | None = None
+    """How its states are divided among other tasks; None: all tasks are as they were."""
+    run: str = ""
+    """Of states that instances have saved by themselves: of which run."""
+
+    def __str__(self) -> str:
+        if not self.checkpoint:
+            return "the states that its components saved last"
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.at))
+        return f"checkpoint {self.checkpoint} of {at}"
+
+
+def kept_by(
+    topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node
+) -> Kept | None:
+    """With what a topology resumes, None if there is nothing. `node`: what the state store says of
+    its checkpoints. HeronError in one line if there is something that it cannot begin with."""
+    config, name = keys.with_defaults(topology.config), topology.name
+    newest = _newest(name, files, node)
+    runs = files.runs(name)
+    takes, saves = keys.takes_checkpoints(config), keys.saves_states(config)
+    if newest and not takes:
+        raise _other_mode(topology, f"checkpoint {newest}", keys.EFFECTIVELY_ONCE)
+    if runs and not saves:
+        raise _other_mode(topology, "states that its components have saved", keys.ATLEAST_ONCE)
+    try:
+        if newest:
+            return _checkpoint(topology, packing, files, node, newest)
+        return _own_states(topology, packing, files, runs[-1]) if runs else None
+    except HeronError as error:
+        raise type(error)(f"{error}; {ANEW}") from error
+
+
+def _other_mode(topology: TopologySpec, what: str, mode: str) -> UsageError:
+    name, key = topology.name, keys.RELIABILITY_MODE
+    now = keys.reliability(keys.with_defaults(topology.config))
+    return UsageError(
+        f"a run of {name} has left {what}, which {now} does not use: -o {key}={mode} resumes from "
+        f"it, {ANEW}"
+    )
+
+
+def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
+    """The number of the newest checkpoint that is complete; 0 if no run has left one."""
+    over = files.over(name)
+    completed = max((int(each["number"]) for each in node.get("completed", ())), default=0)
+    # The state store may be another one, or was emptied: what is described is complete, too.
+    numbers = (n for n in reversed(files.numbers(name)) if n > over)
+    described = next((n for n in numbers if files.checkpoint(name, n).is_described), 0)
+    return max(described, completed if completed > over else 0)
+
+
+def _checkpoint(
+    topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node, number: int
+) -> Kept:
+    """Never an older one: sinks have committed what this one has."""
+    name = topology.name
+    folder = files.checkpoint(name, number)
+    description = description_from_json(folder.description(), folder.path)
+    entry: Node = next((e for e in node.get("completed", ()) if e["number"] == number), {})
+    completed = {
+        "number": number,
+        "at": description.at,
+        "secs": 0.0,
+        "size_bytes": int(entry.get("size_bytes", 0)),
+        "at_end": description.at_end,
+    }
+    latest = max(number, int(node.get("latest", 0)), *files.numbers(name))
+    kept = Kept(folder.path, number, description.at, {"latest": latest, "completed": [completed]})
+    if _is_same(description, topology, packing):
+        folder.check_presence(packing.instances)
+        return kept
+    return replace(kept, savepoint=_divided(description, folder, topology, packing))
+
+
+def _is_same(description: Description, topology: TopologySpec, packing: PackingPlan) -> bool:
+    tasks = {name: each.tasks for name, each in description.components.items()}
+    plain = description_of(topology, packing, description.checkpoint, description.at)
+    return (
+        tasks == {name: each.tasks for name, each in plain.components.items()}
+        and description.backend == plain.backend
+        and description.key_groups == plain.key_groups
+    )
+
+
+def _divided(
+    description: Description, folder: StateFolder, topology: TopologySpec, packing: PackingPlan
+) -> Savepoint:
+    contents = {
+        task: contents_of(folder.check(task), f"{folder.path}/{task}")
+        for each in description.components.values()
+        for task in each.tasks
+    }
+    backend = keys.state_backend(keys.with_defaults(topology.config))
+    plan = plan_restore(folder.path, description, contents, packing, backend, False)
+    return Savepoint(folder, description, plan)
+
+
+def _own_states(
+    topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, run: str
+) -> Kept:
+    """They are those of tasks, which have to be of the same components now."""
+    folder = files.own(topology.name, run)
+    description = description_from_json(folder.description(), folder.path)
+    tasks = dict(packing.tasks_of)
+    changed = [
+        name
+        for name, each in description.components.items()
+        if tuple(tasks.get(name, ())) != each.tasks
+    ]
+    if changed:
+        names = ", ".join(changed)
+        raise HeronError(
+            f"{folder.path} has what the components of {topology.name} have saved, and it is by "
+            f"tasks, which are others now for {names}: give all components the parallelism that "
+            "they had"
+        )
+    return Kept(folder.path, run=run)
+
+
+def describe_own(topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles) -> None:
+    """Say whose the states are that instances have saved by themselves, for the next run."""
+    if not keys.saves_states(keys.with_defaults(topology.config)):
+        return
+    for run in files.runs(topology.name):
+        described = description_of(topology, packing, 0, time.time())
+        files.own(topology.name, run).describe(to_json(described))
+
+
+def leave(name: str, files: CheckpointFiles) -> None:
+    """What is in a store is of runs that are over: no later run resumes from it."""
+    files.forget_own(name)
+    newest = max(files.numbers(name), default=0)
+    if newest > files.over(name):
+        files.mark_over(name, newest)

@@ -1,0 +1,96 @@
+"""What ends without having ended goes on where it was: by the same command, or by itself."""
+
+import json
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
+from tests.process.test_exact_counts import counted, emitted
+
+EXACT = TOPOLOGIES / "exact.py"
+LINES = "".join(f"line {number}\n" for number in range(500))
+
+
+def arguments(place: Place, *more: object) -> tuple[object, ...]:
+    """Of run and submit: the exact counts, in this place."""
+    (place.path / "lines.txt").write_text(LINES)
+    folders = ("-o", f"exact.folder={place.path}", "-o", f"file.folder={place.path / 'out'}")
+    return (EXACT, "-N", place.name, *folders, *more)
+
+
+def completed(place: Place, more_than: int = 0) -> Callable[[], int | None]:
+    """The number of the newest checkpoint, if it is one after that."""
+
+    def look() -> int | None:
+        with Master(place.store_url, place.name) as master:
+            stats = master.stats()
+        number = 0 if stats is None or stats.checkpoints is None else stats.checkpoints.completed
+        return number if number > more_than else None
+
+    return look
+
+
+def check_exact(place: Place) -> None:
+    """Every number and every line counts once."""
+    assert sum(emitted(place.path).values()) > 0
+    assert counted(place.path) == emitted(place.path)
+    in_windows = json.loads((place.path / "in_windows").read_text())
+    assert {int(key): 2 * number for key, number in in_windows.items()} == emitted(place.path)
+    parts = sorted((place.path / "out").glob("part-*"))
+    assert "".join(each.read_text() for each in parts) == LINES
+
+
+def resumed_line(err: str) -> str:
+    """The line that says from what a run resumes."""
+    (line,) = (each for each in err.splitlines() if " resumes from " in each)
+    return line
+
+
+def end(place: Place) -> None:
+    """Let the topology come to its end."""
+    (place.path / "enough").touch()
+
+
+def test_ctrl_c_then_the_same_run_resumes_exactly(place: Place) -> None:
+    """Somebody stops it for the night: the next run ends it, and leaves nothing."""
+    first = place.start("run", *arguments(place))
+    first.until(completed(place), "a checkpoint is complete")
+    stopped = first.end()
+    assert f"{place.name} keeps checkpoint " in stopped.err
+    end(place)
+    second = place.heronpy("run", *arguments(place)).succeeded()
+    line = resumed_line(second.err)
+    assert line.startswith(f"{place.name} resumes from checkpoint ")
+    assert line.endswith("; --fresh starts anew")
+    check_exact(place)
+    assert not (place.home / "topologies" / place.name / "checkpoints").exists()
+    assert not list((place.home / "state").rglob(f"{place.name}*"))
+    place.nothing_is_left()
+
+
+def test_a_reboot_then_the_same_submit_is_exact(place: Place) -> None:
+    """Everything is killed at one moment, as by a power cut; the same command brings it back."""
+    place.heronpy("submit", *arguments(place)).succeeded()
+    until(completed(place), "a checkpoint is complete")
+    power_cut(place)
+    again = place.heronpy("submit", *arguments(place)).succeeded()
+    assert resumed_line(again.err)
+    end(place)
+    until(lambda: (place.path / "in_windows").exists(), "it ends")
+    until(lambda: not place.left_behind(), "nothing is left")
+    check_exact(place)
+
+
+def power_cut(place: Place) -> None:
+    """Kill all processes at once."""
+    victims = place.processes()
+    for stop in (signal.SIGSTOP, signal.SIGKILL):
+        for each in victims:
+            with suppress(psutil.Error):
+                each.send_signal(stop)
+    psutil.wait_procs(victims)
+    assert not place.processes()
