@@ -4,11 +4,10 @@ import json
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
-from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
+from tests.process.process_support import TOPOLOGIES, Master, Place, until
 from tests.process.test_exact_counts import counted, emitted
 
 EXACT = TOPOLOGIES / "exact.py"
@@ -80,7 +79,7 @@ def test_a_reboot_then_the_same_submit_is_exact(place: Place) -> None:
     again = place.heronpy("submit", *arguments(place)).succeeded()
     assert resumed_line(again.err)
     end(place)
-    until(lambda: (place.path / "in_windows").exists(), "it ends")
+    until((place.path / "in_windows").exists, "it ends")
     until(lambda: not place.left_behind(), "nothing is left")
     check_exact(place)
 
