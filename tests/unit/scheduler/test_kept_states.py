@@ -10,13 +10,18 @@ import pytest
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan, TopologyState
+from heron_core.state.codec import StateCodec
+from heron_core.state.current_key import CurrentKey
 from heron_core.state.description import description_of
 from heron_core.state.file_snapshot import as_bytes
+from heron_core.state.memory import MemoryBackend
+from heron_core.state.named_states import NamedStates
 from heron_core.state_tree import checkpoints_path, execution_path, topology_path
-from heron_core.topology import TopologySpec
+from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.state_store.opening import open_store
+from heronpy_compat.api.state.component_state import ComponentState
 from scheduler.backends.local import LocalBackend
 from scheduler.kept_states import describe_own, kept_by, leave
 from scheduler.packing import pack
@@ -24,7 +29,24 @@ from scheduler.registration import anew, bring_states, forget, register, resumed
 from scheduler.savepoints import run_of
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
-from tests.unit.scheduler.test_savepoints import state, topology
+
+EFFECTIVELY_ONCE = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
+
+
+def topology(config: dict[str, Any] | None = None, **parallelism: int) -> TopologySpec:
+    """Its first component is the spout."""
+    components = tuple(
+        ComponentSpec(name, number == 0, f"module.{name}", count)
+        for number, (name, count) in enumerate(parallelism.items())
+    )
+    return TopologySpec("words", components, EFFECTIVELY_ONCE if config is None else config)
+
+
+def state(component: str) -> ComponentState:
+    """An empty one."""
+    named = NamedStates(MemoryBackend(StateCodec(component)), CurrentKey(component), lambda: 0.0)
+    return ComponentState(named)
+
 
 SHAPE = {"lines": 1, "count": 2}
 EXACT = topology(**SHAPE)
