@@ -1,6 +1,7 @@
 """What a run leaves for the next one of its name, and what that makes of it."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from scheduler.user_folder import Home
 EFFECTIVELY_ONCE = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
 
 
-def topology(config: dict[str, Any] | None = None, **parallelism: int) -> TopologySpec:
+def topology(config: Mapping[str, Any] | None = None, **parallelism: int) -> TopologySpec:
     """Its first component is the spout."""
     components = tuple(
         ComponentSpec(name, number == 0, f"module.{name}", count)
@@ -48,9 +49,8 @@ def state(component: str) -> ComponentState:
     return ComponentState(named)
 
 
-SHAPE = {"lines": 1, "count": 2}
-EXACT = topology(**SHAPE)
-AT_LEAST_ONCE = topology({keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}, **SHAPE)
+EXACT = topology(lines=1, count=2)
+AT_LEAST_ONCE = topology({keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}, lines=1, count=2)
 NODE = {"latest": 9, "completed": [{"number": 7, "at": 1e9, "secs": 1.0, "size_bytes": 3}]}
 
 
@@ -162,7 +162,7 @@ def test_a_mode_that_does_not_use_what_is_kept_is_refused(
 ) -> None:
     """Somebody tries it with another -o: what it has counted must not be gone without a word."""
     checkpoint(files, 7)
-    made = topology({keys.RELIABILITY_MODE: mode}, **SHAPE)
+    made = topology({keys.RELIABILITY_MODE: mode}, lines=1, count=2)
     with pytest.raises(HeronError, match=f"has left {left}, which {mode} does not use: -o "):
         kept_by(made, pack(made), files, NODE)
 
@@ -187,9 +187,9 @@ def test_what_instances_have_saved_is_for_the_same_tasks(files: LocalFiles) -> N
 class World:
     """Runs of one topology, without processes."""
 
-    def __init__(self, path: Path, config: dict[str, Any]) -> None:
+    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
         self.home = Home(str(path))
-        self.topology = topology({**EXACT.config, **config}, **SHAPE)
+        self.topology = topology({**EXACT.config, **config}, lines=1, count=2)
         where = str(config.get(keys.CHECKPOINT_STORE, self.home.states("words")))
         self.files = LocalFiles(where)
 
