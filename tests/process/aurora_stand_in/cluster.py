@@ -29,6 +29,7 @@ GRACE_SECS = 5.0
 """After each way to end an instance (HttpLifecycleConfig)."""
 PAUSE_SECS = 0.1
 """Before an instance starts again; Aurora waits longer."""
+PLACE = Path(os.environ["AURORA_STAND_IN"])
 KEPT_FROM_INSTANCES = ("PYTHONPATH", "HERONPY_HOME")
 """Variables of the submitting shell that no worker has."""
 
@@ -85,7 +86,7 @@ class Instance:
             if not self._wanted.is_set():
                 return False
             self._process = subprocess.Popen(
-                ["bash", "-c", line],
+                [*_words_of_host(self.number), "bash", "-c", line],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -95,6 +96,11 @@ class Instance:
             )
             self.status = "RUNNING"
         return self._process.wait() == 0
+
+    def abandon(self) -> None:
+        """Its machine does not answer: it may live on, and is not started again."""
+        self._wanted.clear()
+        self._over.set()
 
     def stop(self) -> None:
         """End it for good."""
@@ -146,6 +152,14 @@ def _ends(process: "subprocess.Popen[bytes]") -> bool:
     return process.poll() is not None
 
 
+def _words_of_host(number: int) -> list[str]:
+    """What stands before the command line of an instance, so that it begins on another host."""
+    path = PLACE / "settings.json"
+    known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    words: list[str] = known.get("hosts", {}).get(str(number), [])
+    return words
+
+
 def _free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -185,6 +199,12 @@ class Cluster:
             each.start()
         for each in threads:
             each.join()
+
+    def replace(self, numbers: list[int]) -> None:
+        """Start instances elsewhere, because nothing is heard of their machines any more."""
+        for number in numbers:
+            self.instances[number].abandon()
+        self.add(numbers)
 
     def status(self, numbers: list[int]) -> list[dict[str, Any]]:
         """What is known of all instances."""

@@ -1,0 +1,418 @@
+"""What can happen to hosts, and is over after a while: one function for each.
+
+A function draws whom and how long from its seed, undoes what it did, and returns when the network
+is whole. What goes on then is measured by its caller.
+"""
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import psutil
+
+from tests.hosts.ensemble import Ensemble
+from tests.hosts.laboratory import HostsPlace, Laboratory
+from tests.hosts.network import Host
+from tests.process.process_support import until
+
+MASTER = 0
+RESETS = 5
+RESET_SECS = 0.3
+SHORT_DROP_SECS = 5.0
+PARTITION_SECS = (20.0, 60.0)
+"""Longer than TCP tries again without a pause of seconds."""
+LOSS_SHARE = "0.3"
+TROUBLE_SECS = 10.0
+FROZEN_SECS = (2.0, 8.0)
+REPLACED_SECS = 10.0
+"""From a host's fall to the start of another one, and from that to its return."""
+QUORUM_SECS = 8.0
+MASTER_RESET_SECS = 2.0
+FLOW_SECS_MAX = 3.0
+"""Until data flows again in a network that is whole."""
+REPLACED_FLOW_SECS_MAX = 10.0
+"""The same where a host was replaced: a container has to begin on another."""
+_never = threading.Event()
+
+
+@dataclass(slots=True)
+class Trouble:
+    """A running topology, and the chance by which it is harmed."""
+
+    lab: Laboratory
+    place: HostsPlace
+    chance: random.Random
+    done: list[str] = field(default_factory=list)
+    """What was done to whom."""
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """Of its state store."""
+        return self.lab.ensemble
+
+    @property
+    def master(self) -> Host:
+        """The host of the topology master."""
+        return self.place.host_of[MASTER]
+
+    def container(self) -> int:
+        """Any container but the topology master's."""
+        return self.chance.choice([each for each in self.place.host_of if each != MASTER])
+
+    def host(self) -> Host:
+        """The host of a container."""
+        return self.place.host_of[self.container()]
+
+    def pair(self) -> tuple[Host, Host]:
+        """The hosts of two containers, whose stream managers are peers."""
+        numbers = [each for each in self.place.host_of if each != MASTER]
+        one, other = self.chance.sample(numbers, 2)
+        return self.place.host_of[one], self.place.host_of[other]
+
+    def others(self, host: Host) -> list[Host]:
+        """All hosts of the topology and of its state store, but one."""
+        stores = [each.host for each in self.ensemble.servers]
+        return [each for each in (*self.place.running_hosts, *stores) if each != host]
+
+    def rest(self, secs: float) -> None:
+        """So long it lasts."""
+        _never.wait(secs)
+
+    def note(self, text: str) -> None:
+        """For the report."""
+        self.done.append(text)
+
+
+@contextmanager
+def rules(*changed: Host) -> Iterator[None]:
+    """Rules that are made meanwhile on these hosts are gone afterwards."""
+    try:
+        yield
+    finally:
+        for each in changed:
+            each.heal()
+
+
+def cut(one: Host, *others: Host, target: str = "DROP") -> None:
+    """Nothing comes through in either direction."""
+    for other in others:
+        one.rule("-s", other.address, "-j", target)
+        other.rule("-s", one.address, "-j", target)
+
+
+def refuse(one: Host, other: Host) -> None:
+    """Whatever TCP sends is answered by a reset."""
+    for receiver, sender in ((one, other), (other, one)):
+        words = ("-p", "tcp", "-s", sender.address, "-j", "REJECT", "--reject-with", "tcp-reset")
+        receiver.rule(*words)
+
+
+def isolated(trouble: Trouble, host: Host, secs: float) -> None:
+    """A host without network."""
+    others = trouble.others(host)
+    trouble.note(f"{host.name} is cut off for {secs:.1f} s")
+    with rules(host, *others):
+        cut(host, *others)
+        trouble.rest(secs)
+
+
+# --- one function for each ------------------------------------------------------------------------
+
+
+def nothing(trouble: Trouble) -> None:
+    """A quiet day."""
+    trouble.rest(RESET_SECS)
+
+
+def reset(trouble: Trouble) -> None:
+    """A firewall refuses what two stream managers send each other, five times."""
+    one, other = trouble.pair()
+    trouble.note(f"{one.name} and {other.name} are refused to each other {RESETS} times")
+    for _ in range(RESETS):
+        with rules(one, other):
+            refuse(one, other)
+            trouble.rest(RESET_SECS)
+        trouble.rest(trouble.chance.uniform(0.2, 1.0))
+
+
+def reset_sockets(trouble: Trouble) -> None:
+    """The same by the kernel, in the middle of whatever is being sent."""
+    one, other = trouble.pair()
+    trouble.note(f"connections of {one.name} and {other.name} are reset {RESETS} times")
+    for _ in range(RESETS):
+        one.reset_connections([other])
+        trouble.rest(trouble.chance.uniform(0.2, 1.0))
+
+
+def reset_host(trouble: Trouble) -> None:
+    """All connections of one host, those with ZooKeeper too."""
+    host = trouble.host()
+    trouble.note(f"all connections of {host.name} are reset {RESETS} times")
+    for _ in range(RESETS):
+        host.reset_connections(trouble.others(host))
+        trouble.rest(trouble.chance.uniform(0.2, 1.0))
+
+
+def drop(trouble: Trouble) -> None:
+    """Packets between two hosts are dropped for some seconds."""
+    one, other = trouble.pair()
+    trouble.note(f"{one.name} and {other.name} do not reach each other")
+    with rules(one, other):
+        cut(one, other)
+        trouble.rest(SHORT_DROP_SECS)
+
+
+def partition(trouble: Trouble) -> None:
+    """A host is cut off from all others for longer than liveness takes."""
+    isolated(trouble, trouble.host(), trouble.chance.uniform(*PARTITION_SECS))
+
+
+def peers_partition(trouble: Trouble) -> None:
+    """Two stream managers are, and the master sees both."""
+    one, other = trouble.pair()
+    secs = trouble.chance.uniform(*PARTITION_SECS)
+    trouble.note(f"{one.name} and {other.name} do not reach each other for {secs:.1f} s")
+    with rules(one, other):
+        cut(one, other)
+        trouble.rest(secs)
+
+
+def one_way(trouble: Trouble) -> None:
+    """Packets arrive in one direction only."""
+    one, other = trouble.pair()
+    trouble.note(f"nothing comes from {other.name} to {one.name}")
+    with rules(one):
+        one.rule("-s", other.address, "-j", "DROP")
+        trouble.rest(SHORT_DROP_SECS)
+
+
+def asymmetric(trouble: Trouble) -> None:
+    """First one direction fails, then the other, and each loses packets while it works."""
+    one, other = trouble.pair()
+    trouble.note(f"{one.name} and {other.name} by turns do not hear each other")
+    lossy = ("-m", "statistic", "--mode", "random", "--probability", LOSS_SHARE, "-j", "DROP")
+    for deaf, sender in ((one, other), (other, one)):
+        with rules(one, other):
+            deaf.rule("-s", sender.address, "-j", "DROP")
+            sender.rule("-s", deaf.address, *lossy)
+            trouble.rest(SHORT_DROP_SECS)
+
+
+def loss(trouble: Trouble) -> None:
+    """A host's cable loses packets, in both directions."""
+    host = trouble.host()
+    trouble.note(f"{host.name} loses packets")
+    lossy = ("-m", "statistic", "--mode", "random", "--probability", LOSS_SHARE, "-j", "DROP")
+    others = trouble.others(host)
+    with rules(host, *others):
+        host.rule(*lossy)
+        for each in others:
+            each.rule("-s", host.address, *lossy)
+        trouble.rest(TROUBLE_SECS)
+
+
+def flap(trouble: Trouble) -> None:
+    """A cable that works every other second."""
+    host = trouble.host()
+    trouble.note(f"{host.name} is cut off every other second")
+    for _ in range(int(TROUBLE_SECS / 2)):
+        isolated(trouble, host, 1.0)
+        trouble.rest(1.0)
+
+
+def frozen(trouble: Trouble) -> None:
+    """A virtual machine is moved, or its disk hangs."""
+    host, secs = trouble.host(), trouble.chance.uniform(*FROZEN_SECS)
+    trouble.note(f"{host.name} is frozen for {secs:.1f} s")
+    host.freeze()
+    try:
+        trouble.rest(secs)
+    finally:
+        host.thaw()
+
+
+def killed(trouble: Trouble) -> None:
+    """All processes of a host die, and are started again there."""
+    host = trouble.host()
+    trouble.note(f"all processes of {host.name} are killed")
+    host.kill()
+
+
+def host_lost(trouble: Trouble) -> None:
+    """A host loses power: nobody is told, and another host takes over."""
+    number = trouble.container()
+    host = trouble.place.host_of[number]
+    others = trouble.others(host)
+    with rules(host, *others):
+        cut(host, *others)
+        old = trouble.place.replace(number)
+        old.kill()
+    trouble.note(f"{old.name} is gone, {trouble.place.host_of[number].name} replaces it")
+
+
+def host_replaced(trouble: Trouble) -> None:
+    """A host hangs, is replaced, and wakes up beside its successor."""
+    number = trouble.container()
+    old = trouble.place.host_of[number]
+    old.freeze()
+    try:
+        trouble.place.replace(number)
+        trouble.note(f"{old.name} hangs, {trouble.place.host_of[number].name} replaces it")
+        trouble.rest(REPLACED_SECS)
+    finally:
+        old.thaw()
+    until(lambda: not old.pids(), f"the processes of {old.name} end, which were replaced")
+
+
+def master_cut(trouble: Trouble) -> None:
+    """The topology master does not reach ZooKeeper, and the stream managers do."""
+    stores = [each.host for each in trouble.ensemble.servers]
+    trouble.note(f"{trouble.master.name} does not reach ZooKeeper")
+    with rules(trouble.master, *stores):
+        cut(trouble.master, *stores)
+        trouble.rest(TROUBLE_SECS)
+
+
+def master_reset(trouble: Trouble) -> None:
+    """The connections of stream managers with the master are reset every two seconds."""
+    trouble.note(f"connections with {trouble.master.name} are reset")
+    end = time.monotonic() + 2 * TROUBLE_SECS
+    peers = [each for each in trouble.place.running_hosts if each != trouble.master]
+    while time.monotonic() < end:
+        trouble.master.reset_connections(peers)
+        trouble.rest(MASTER_RESET_SECS)
+
+
+def zookeeper_leader(trouble: Trouble) -> None:
+    """The leader of the ensemble is cut off from everybody."""
+    leader = trouble.ensemble.leader()
+    isolated(trouble, leader.host, TROUBLE_SECS)
+    trouble.ensemble.wait()
+
+
+def zookeeper_quorum(trouble: Trouble) -> None:
+    """Two of three servers die, and come back later."""
+    dying = trouble.chance.sample(trouble.ensemble.servers, 2)
+    trouble.note(f"{' and '.join(each.host.name for each in dying)} are killed")
+    for each in dying:
+        each.signal(signal.SIGKILL)
+    try:
+        trouble.rest(QUORUM_SECS)
+    finally:
+        for each in dying:
+            each.start()
+        trouble.ensemble.wait()
+
+
+def zookeeper_frozen(trouble: Trouble) -> None:
+    """All servers hang, and keep their connections."""
+    trouble.note("ZooKeeper hangs")
+    for each in trouble.ensemble.servers:
+        each.signal(signal.SIGSTOP)
+    try:
+        trouble.rest(TROUBLE_SECS)
+    finally:
+        for each in trouble.ensemble.servers:
+            each.signal(signal.SIGCONT)
+        trouble.ensemble.wait()
+
+
+def zookeeper_emptied(trouble: Trouble) -> None:
+    """All servers lose their disks."""
+    trouble.note("ZooKeeper loses all that it had")
+    for each in trouble.ensemble.servers:
+        each.signal(signal.SIGKILL)
+        each.forget()
+    trouble.ensemble.start()
+
+
+def store_away(trouble: Trouble) -> None:
+    """The folder of checkpoints is not there, just when a host has to restore its state."""
+    folder, host = trouble.place.checkpoints, trouble.host()
+    away = folder.with_name("away")
+    trouble.note(f"checkpoints are away, and {host.name} is killed")
+    folder.rename(away)
+    folder.touch()  # else whoever writes would make another one
+    try:
+        host.kill()
+        trouble.rest(SHORT_DROP_SECS)
+    finally:
+        folder.unlink()
+        away.rename(folder)
+
+
+def killed_in_partition(trouble: Trouble) -> None:
+    """A process dies on a host that is cut off."""
+    host = trouble.host()
+    others = trouble.others(host)
+    title = trouble.chance.choice(("heron: stream manager", "heron: container", "heron: counts",
+                                   "heron: count"))  # fmt: skip
+    with rules(host, *others):
+        cut(host, *others)
+        trouble.rest(SHORT_DROP_SECS / 2)
+        trouble.note(f"{host.name} is cut off, and {kill_one(host, title)} is killed there")
+        trouble.rest(SHORT_DROP_SECS)
+
+
+def kill_one(host: Host, title: str) -> str:
+    """Kill -9 of a process whose title begins so; its title."""
+    for pid in host.pids():
+        with suppress(psutil.Error):
+            process = psutil.Process(pid)
+            words = " ".join(process.cmdline()).strip()
+            if words.startswith(title):
+                process.kill()
+                return words
+    return "nobody"
+
+
+def random_mix(trouble: Trouble) -> None:
+    """One after the other."""
+    chosen = trouble.chance.sample([each for each in FAULTS.values() if each.is_mixed], 4)
+    for each in chosen:
+        each.happen(trouble)
+        trouble.rest(trouble.chance.uniform(0.5, 3.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault by name."""
+
+    happen: Callable[[Trouble], None]
+    secs: float
+    """The longest that it lasts."""
+    flow_secs_max: float = FLOW_SECS_MAX
+    is_mixed: bool = True
+    """Whether it is one of those of which random mixes are made."""
+
+
+FAULTS: dict[str, Fault] = {
+    "none": Fault(nothing, RESET_SECS, is_mixed=False),
+    "reset": Fault(reset, 2 * RESETS),
+    "reset-sockets": Fault(reset_sockets, 2 * RESETS),
+    "reset-host": Fault(reset_host, 2 * RESETS),
+    "drop": Fault(drop, SHORT_DROP_SECS),
+    "partition": Fault(partition, PARTITION_SECS[1], is_mixed=False),
+    "peers-partition": Fault(peers_partition, PARTITION_SECS[1], is_mixed=False),
+    "one-way": Fault(one_way, SHORT_DROP_SECS),
+    "asymmetric": Fault(asymmetric, 2 * SHORT_DROP_SECS),
+    "loss": Fault(loss, TROUBLE_SECS),
+    "flap": Fault(flap, TROUBLE_SECS),
+    "frozen": Fault(frozen, FROZEN_SECS[1]),
+    "killed": Fault(killed, 0.0, REPLACED_FLOW_SECS_MAX),
+    "host-lost": Fault(host_lost, 1.0, REPLACED_FLOW_SECS_MAX),
+    "host-replaced": Fault(host_replaced, REPLACED_SECS + 5.0, REPLACED_FLOW_SECS_MAX),
+    "master-cut": Fault(master_cut, TROUBLE_SECS),
+    "master-reset": Fault(master_reset, 2 * TROUBLE_SECS),
+    "zookeeper-leader": Fault(zookeeper_leader, TROUBLE_SECS + 5.0),
+    "zookeeper-quorum": Fault(zookeeper_quorum, QUORUM_SECS + 5.0),
+    "zookeeper-frozen": Fault(zookeeper_frozen, TROUBLE_SECS + 5.0),
+    "zookeeper-emptied": Fault(zookeeper_emptied, 10.0, is_mixed=False),
+    "store-away": Fault(store_away, SHORT_DROP_SECS, REPLACED_FLOW_SECS_MAX),
+    "killed-in-partition": Fault(killed_in_partition, 2 * SHORT_DROP_SECS, REPLACED_FLOW_SECS_MAX),
+    "random": Fault(random_mix, 60.0, REPLACED_FLOW_SECS_MAX, is_mixed=False),
+}

@@ -1,0 +1,205 @@
+"""One run: a topology over several hosts, faults one after the other, and what became of it."""
+
+import json
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heron_core.plans import TopologyState
+from heron_core.state_tree import execution_path
+from tests.hosts.faults import FAULTS, Trouble
+from tests.hosts.flows import FLOWS, SHAPE, START_SECS, TASKS, Flow, Load
+from tests.hosts.laboratory import CONTAINERS, HostsPlace, Laboratory
+from tests.process.process_support import GONE_SECS, until
+
+IDS_PER_SEC = 300
+"""Two shared cores have time left for the recoveries."""
+READY_SECS = 60.0
+"""Until the first ids are through; four seconds on an idle machine."""
+END_SECS = 90.0
+"""From the last id to the topology's end; a message timeout of 30 s may lie in between."""
+CALM_SECS = 3.0
+"""Between two faults."""
+FLOW_GIVEN_UP_SECS = 60.0
+"""It is told how long it took, even where that was too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Which faults in which mode, from which seed, and how much is emitted."""
+
+    faults: tuple[str, ...]
+    mode: str
+    seed: int
+    ids: int | None = None
+    secs: float | None = None
+
+    @property
+    def load_secs(self) -> float:
+        """How long ids are emitted: by default as long as all of it lasts."""
+        lasting = sum(FAULTS[each].secs + FAULTS[each].flow_secs_max for each in self.faults)
+        return self.secs or lasting + CALM_SECS * (1 + len(self.faults)) + START_SECS
+
+    @property
+    def load(self) -> Load:
+        """What is emitted, from now on."""
+        return Load.of(self.ids or int(self.load_secs * IDS_PER_SEC), self.load_secs)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of one fault."""
+
+    fault: str
+    flow_secs: float | None
+    """Until data flowed again; None: not within a minute."""
+
+    @property
+    def wrong(self) -> str:
+        """Why that is too long; empty if it is not."""
+        limit = FAULTS[self.fault].flow_secs_max
+        if self.flow_secs is None:
+            return f"{self.fault}: nothing flowed {FLOW_GIVEN_UP_SECS:g} s after it was over"
+        if self.flow_secs > limit:
+            return f"{self.fault}: flowed {self.flow_secs:.1f} s after it was over, not {limit:g} s"
+        return ""
+
+    def __str__(self) -> str:
+        secs = "never" if self.flow_secs is None else f"{self.flow_secs:.1f} s"
+        return f"{self.fault} flows again {secs}"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run came to."""
+
+    wishes: Wishes
+    measured: list[Measured] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    secs: float = 0.0
+    folder: str = ""
+    """Where the logs are of a run that was not good."""
+
+    @property
+    def good(self) -> bool:
+        """Whether everything was as it is to be."""
+        return not self.wrong
+
+    def __str__(self) -> str:
+        measured = "; ".join(map(str, self.measured))
+        return (
+            f"{'ok' if self.good else 'FAILED'}: {self.wishes.mode} seed {self.wishes.seed}: "
+            f"{measured or ', '.join(self.wishes.faults)} ({self.secs:.0f} s)"
+        )
+
+    def history(self) -> str:
+        """All that happened, and what is wrong, one a line."""
+        logs = [f"logs: {self.folder}"] if self.folder else []
+        return "\n    ".join([str(self), *self.done, *self.wrong[:20], *logs])
+
+
+def run(lab: Laboratory, wishes: Wishes) -> Report:
+    """One run; when it is not good its folder is kept and told."""
+    begin = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="heron-hosts-"))
+    place = HostsPlace(folder, lab)
+    report = Report(wishes)
+    try:
+        _run(lab, place, report)
+    except (AssertionError, OSError) as error:
+        report.wrong.append(str(error))
+    finally:
+        _clean_up(lab, place, report)
+    report.secs = time.monotonic() - begin
+    return report
+
+
+def _run(lab: Laboratory, place: HostsPlace, report: Report) -> None:
+    wishes = report.wishes
+    trouble = Trouble(lab, place, random.Random(wishes.seed), report.done)
+    load = wishes.load
+    flow = FLOWS[wishes.mode](place.path, load)
+    _submit(place, flow)
+    until(lambda: flow.progress() >= flow.needed, "the first ids are through", READY_SECS)
+    for name in wishes.faults:
+        trouble.rest(trouble.chance.uniform(0.5, CALM_SECS))
+        FAULTS[name].happen(trouble)
+        report.measured.append(_flows_again(name, flow))
+        if load.left_secs < 0:
+            report.wrong.append(f"{name}: the last id was emitted before it flowed again")
+    report.wrong += filter(None, (each.wrong for each in report.measured))
+    _await_end(place, load)
+    report.wrong += flow.differences()
+
+
+def _submit(place: HostsPlace, flow: Flow) -> None:
+    place.environment |= {"EXACT_TASKS": json.dumps(TASKS), "SURVIVING_SHAPE": SHAPE}
+    place.checkpoints.mkdir()
+    words = ("-n", flow.topology, "-N", place.name, "--cluster", "west", "-w", CONTAINERS)
+    store = ("-o", f"topology.checkpoint.store=file://{place.checkpoints}")
+    place.heronpy("submit", flow.file, *words, *store, *flow.options, secs=READY_SECS).succeeded()
+
+
+def _flows_again(name: str, flow: Flow) -> Measured:
+    """How long it takes from now on, where the network is whole."""
+    whole, before = time.monotonic(), flow.progress()
+    try:
+        until(lambda: flow.progress() >= before + flow.needed, "it flows", FLOW_GIVEN_UP_SECS)
+    except AssertionError:
+        return Measured(name, None)
+    return Measured(name, time.monotonic() - whole)
+
+
+def _await_end(place: HostsPlace, load: Load) -> None:
+    """Until its work is done, and nothing was lost by its own account."""
+    over = (TopologyState.ENDED, TopologyState.FAILED)
+    path = execution_path(place.name)
+
+    def state() -> dict[str, str] | None:
+        found = place.node(path) or {}
+        return found if found.get("state") in over else None
+
+    found = until(state, "the topology ends", max(load.left_secs, 0.0) + END_SECS)
+    assert found["state"] == TopologyState.ENDED, f"it is {found['state']}: {found['reason']}"
+    assert not found.get("reason"), f"it ended, and says: {found['reason']}"
+
+
+def _clean_up(lab: Laboratory, place: HostsPlace, report: Report) -> None:
+    """Nothing runs after this; a run that was not good leaves its logs."""
+    lab.network.heal()
+    if report.good:
+        try:
+            place.heronpy("kill", place.name, "--cluster", "west").succeeded()
+            place.nothing_is_left(GONE_SECS)
+        except AssertionError as error:
+            report.wrong.append(f"at the end: {error}")
+    place.close()
+    for each in lab.workers:
+        each.kill()
+    if report.good:
+        shutil.rmtree(place.path)
+    else:
+        with suppress(OSError):
+            shutil.rmtree(place.path / "archives")
+        report.folder = str(place.path)
+
+
+def table(reports: Sequence[Report]) -> str:
+    """The measured times, by fault and mode."""
+    rows: dict[tuple[str, str], list[float]] = {}
+    for report in reports:
+        for each in report.measured:
+            secs = float("inf") if each.flow_secs is None else each.flow_secs
+            rows.setdefault((each.fault, report.wishes.mode), []).append(secs)
+    lines = [f"{'fault':<22}{'mode':<20}{'runs':>5}{'flows again after, s':>24}{'limit':>7}"]
+    for (fault, mode), found in rows.items():
+        span = f"{min(found):.1f} to {max(found):.1f}"
+        limit = FAULTS[fault].flow_secs_max
+        lines.append(f"{fault:<22}{mode:<20}{len(found):>5}{span:>24}{limit:>7g}")
+    return "\n".join(lines)
