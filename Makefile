@@ -15,7 +15,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-extras lint check fast-tests chaos bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-hosts test-hosts-all test-extras lint check fast-tests chaos bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -37,6 +37,14 @@ test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven
 test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
 	@$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python -m pytest tests/browser
+
+test-hosts: $(TESTED) ## A topology over six hosts (network namespaces, as root) whose hosts and network fail
+	@$(BIN)/python -m tests.hosts.needs
+	$(BIN)/python -m pytest tests/hosts
+
+test-hosts-all: $(TESTED) ## The same with each kind of fault in runs of its own, in both modes (an hour)
+	@$(BIN)/python -m tests.hosts.needs
+	$(BIN)/python -m tests.hosts --all --seed 1 --seed 2 --seed 3
 
 test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
 	$(BIN)/python -m pytest tests/extras

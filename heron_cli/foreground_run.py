@@ -9,7 +9,14 @@ from types import FrameType
 from typing import Any
 
 from heron_cli.live_view import Screen, Stopwatch, screen
-from heron_cli.run_result import Ending, kept_line, shortfall_line, waiting_text, without_outcome
+from heron_cli.run_result import (
+    Ending,
+    failure_line,
+    kept_line,
+    shortfall_line,
+    waiting_text,
+    without_outcome,
+)
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.plans import TopologyState
@@ -99,7 +106,7 @@ class ForegroundRun:
 
     @property
     def _done(self) -> bool:
-        return bool(self.stats and self.stats.state == TopologyState.ENDED)
+        return bool(self.stats and self.stats.state in TopologyState.OVER)
 
     def _is_over(self, seconds: float | None, until_done: bool) -> bool:
         timed_out = seconds is not None and self.clock.secs >= seconds
@@ -132,7 +139,7 @@ class ForegroundRun:
             state = self.store.get(execution_path(self.launch.topology.name)) or {}
         except StateStoreError:  # the run goes on without it, and so do we
             return False
-        return state.get("state") == TopologyState.ENDED and not self._done
+        return state.get("state") in TopologyState.OVER and not self._done
 
     def _show_lines(self, wait_secs: float) -> None:
         """Lines that components printed, waiting a moment for the first."""
@@ -210,7 +217,8 @@ class ForegroundRun:
                 self.screen.note(kept)
         if self._restore_failure:
             raise HeronError(f"{name} cannot begin with its state: {self._restore_failure}")
-        if outcome.get("state") == TopologyState.FAILED:
+        lost = failure_line(ending.stats) if ending is not None else ""
+        if outcome.get("state") == TopologyState.FAILED and not lost:
             raise HeronError(f"{name} failed: {outcome['reason']}")
         if self._lost:
             logs = self.launch.home.logs(name)
@@ -218,7 +226,7 @@ class ForegroundRun:
         if outcome.get("state") == TopologyState.KILLED:
             how = "Ctrl-C" if self._interrupts else f"-t, after {self.clock.secs:.1f} s"
             change_outcome(self.launch.home, name, reason=f"stopped by {how}")
-        incomplete = shortfall_line(ending.stats) if ending is not None else ""
+        incomplete = lost or (shortfall_line(ending.stats) if ending is not None else "")
         if incomplete:
             self.screen.alarm(incomplete)
         return code or (INCOMPLETE if incomplete else 0)

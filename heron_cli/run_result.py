@@ -44,7 +44,7 @@ def counted_whole(number: int, noun: str) -> str:
 
 
 def _discarded(stats: TopologyStats) -> int:
-    is_over = stats.drained or stats.state == TopologyState.ENDED
+    is_over = stats.drained or stats.state in TopologyState.OVER
     return 0 if is_over else stats.in_flight or 0
 
 
@@ -67,6 +67,15 @@ def kept_line(stats: TopologyStats, state: str) -> str:
         f"{stats.topology} keeps checkpoint {checkpoints.completed}: the same command resumes from"
         " it, --fresh starts anew"
     )
+
+
+def failure_line(stats: TopologyStats) -> str:
+    """The line at the end of a topology whose results may be wrong though they have to be exact;
+    empty for any other."""
+    if stats.checkpoints is None or not stats.lost:
+        return ""
+    lost = counted_whole(stats.lost, "delivery")
+    return f"FAILED: {lost} sent and never processed, so the results are not exact"
 
 
 @dataclass(frozen=True, slots=True)

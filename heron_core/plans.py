@@ -121,7 +121,10 @@ class TopologyState:
     KILLED = "KILLED"
     ENDED = "ENDED"
     FAILED = "FAILED"
-    """A process of it kept ending, or its cluster gave it up."""
+    """A process of it kept ending, its cluster gave it up, or it lost what it may not lose."""
+
+    OVER = (ENDED, FAILED)
+    """Those in which its master leaves a topology of which nothing goes on."""
 
 
 def initial_state(config: Mapping[str, Any]) -> str:

@@ -205,7 +205,7 @@ class OperationSteps:
     def kill(self, wait_secs: float, requester: str) -> Steps:
         """End everything, after a drain of at most `wait_secs`."""
         state = (self.store.get(execution_path(self.name)) or {}).get("state")
-        if wait_secs and state not in (TopologyState.ENDED, TopologyState.FAILED):
+        if wait_secs and state not in TopologyState.OVER:
             yield from drain(self.client, wait_secs, self.clock)
         self.containers.end(f"killed by {requester}")
         return {}

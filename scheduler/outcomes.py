@@ -48,9 +48,11 @@ def write_outcome(submission: Submission, outcome: Outcome) -> str:
     from being cleaned up."""
     known, packing = _known(submission)
     state, reason = STATES_OF_CODES.get(outcome.code), outcome.reason
-    if state is None and known.get("state") == TopologyState.ENDED:
-        # Its work was done before somebody ended the processes.
-        state, reason = TopologyState.ENDED, known.get("reason", "")
+    last = known.get("state")
+    has_failed = state == TopologyState.ENDED and last == TopologyState.FAILED
+    if has_failed or (state is None and last in TopologyState.OVER):
+        # Its work was done before somebody ended the processes, and its master knows how well.
+        state, reason = last, known.get("reason", "")
     state = state or TopologyState.KILLED
     ending = {"state": state, "reason": reason, "ended_at": time_text()}
     facts = {**_facts(known), **_sizes(packing)}
@@ -78,7 +80,7 @@ def write_killed_outcome(
         number = sum(len(each["instances"]) for each in containers)
         sizes = {"containers": len(containers), "instances": number}
     outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
-    if state.get("state") in (TopologyState.ENDED, TopologyState.FAILED):
+    if state.get("state") in TopologyState.OVER:
         outcome.update({key: state[key] for key in outcome if key in state})
     _write(home, name, {**outcome, **_facts(state), **sizes})
 

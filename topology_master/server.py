@@ -408,7 +408,7 @@ class Server:
             log.warning("%s", error)
 
     def _store_state(self, each: events.StoreState) -> None:
-        if each.state == TopologyState.ENDED:
+        if each.state in TopologyState.OVER:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
             self._execution["ended_at"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         self._execution = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from heron_core.algorithms.clocks import slowest
-from heron_core.plans import TopologyState, instance_name
+from heron_core.plans import instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from heron_core.version import VERSION
 from topology_master.lifecycle import Lifecycle
@@ -30,7 +30,7 @@ def topology_stats(
     components = measurements.components(fresh)
     return TopologyStats(
         topology=life.topology.name,
-        state=TopologyState.ENDED if phase is Phase.ENDED else life.state,
+        state=life.last_state if phase is Phase.ENDED else life.state,
         epoch=life.plan.epoch,
         phase=phase.value,
         drained=detector.drained,
@@ -66,7 +66,8 @@ def _lost(life: Lifecycle, options: Options) -> int:
     detector's difference says nothing any more: what that one had counted is gone with it."""
     losses, detector = life.measurements.losses, life.termination.detector
     if options.checkpoints:
-        return 0  # what a process had taken along is processed again
+        # What a process had taken along is processed again, and counted anew by all.
+        return detector.lost
     if options.tracked or losses.instances:
         return losses.deliveries
     return max(losses.deliveries, detector.lost)

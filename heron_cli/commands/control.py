@@ -147,8 +147,7 @@ def end(
         follow(steps.savepoint(savepoint))
         wait_secs = 0.0
     if cluster is not None:
-        over = (TopologyState.ENDED, TopologyState.FAILED)
-        if wait_secs and topology.state.get("state") not in over:
+        if wait_secs and topology.state.get("state") not in TopologyState.OVER:
             follow(drain(topology.client, wait_secs))
         cluster.end(topology.name)
         write_killed_outcome(

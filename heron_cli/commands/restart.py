@@ -54,7 +54,7 @@ def _restart_on(
     chosen = known if container is None else [container]
     before = {each: steps.service(each) for each in chosen}
     cluster.restart(topology.name, container)
-    if topology.state.get("state") != TopologyState.ENDED:
+    if topology.state.get("state") not in TopologyState.OVER:
         for each in chosen:
             follow(steps.back(each, before[each]))
 

@@ -39,7 +39,7 @@ _never = threading.Event()
 
 def call(*words: str) -> str:
     """A program's output; AssertionError with what it complained of."""
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}"
     return done.stdout
 
@@ -172,7 +172,7 @@ class Host:
         for pid in _pids_in(self.namespace):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        subprocess.run(["ip", "netns", "delete", self.namespace], capture_output=True)
+        subprocess.run(["ip", "netns", "delete", self.namespace], check=False, capture_output=True)
         if self._group.is_dir():
             until(self._group_is_gone, f"the group of {self.name} is removed")
 
@@ -186,7 +186,9 @@ class Host:
 
 def _pids_in(namespace: str) -> list[int]:
     """The processes in a network, but for this one."""
-    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
+    found = subprocess.run(
+        ["ip", "netns", "pids", namespace], check=False, capture_output=True, text=True
+    )
     return [pid for pid in map(int, found.stdout.split()) if pid != os.getpid()]
 
 
@@ -228,7 +230,7 @@ def remove_leftovers() -> None:
     for name in sorted(set(names)):
         if (ours := _OURS.fullmatch(name)) and not os.path.exists(f"/proc/{ours[1]}"):
             Host(name.rpartition("-")[2], 0, int(ours[1])).remove()
-    for each in Path("/tmp").glob(f"{PREFIX}hosts-*-data"):  # noqa: S108
+    for each in Path("/tmp").glob(f"{PREFIX}hosts-*-data"):
         if not os.path.exists(f"/proc/{each.name.split('-')[2]}"):
             shutil.rmtree(each, ignore_errors=True)
 

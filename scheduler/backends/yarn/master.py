@@ -15,11 +15,12 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from glob import glob
 from typing import Any
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
@@ -118,7 +119,16 @@ class Master:
         end = self._child.wait(HEARTBEAT_SECS)
         if end is not None:
             self._child = None
-            self._handle(events.MasterEnded(end.code, end.reason))
+            self._handle(self._how_it_ended(end.code, end.reason))
+
+    def _how_it_ended(self, code: int, reason: str) -> events.MasterEnded:
+        """Its work is done, and it has stored whether that came to what it should."""
+        if code == ExitCode.ENDED:
+            with suppress(StateStoreError):
+                state = self._store.get(execution_path(self._name)) or {}
+                if state.get("state") == TopologyState.FAILED:
+                    return events.MasterEnded(ExitCode.GAVE_UP, state["reason"])
+        return events.MasterEnded(code, reason)
 
     def _heartbeat(self) -> None:
         try:

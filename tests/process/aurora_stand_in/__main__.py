@@ -2,8 +2,8 @@
 
 apache.aurora.client.cli (jobs.py, options.py, __init__.py) of Aurora 0.21. AURORA_STAND_IN is the
 folder with what would be Aurora's own; in it `settings.json` may say: clusters (known ones), roles
-(whom we may act for), quota_cpu (for each role), fail_first (how many calls fail before one works), hosts (number of an instance ->
-words before its command line, by which it begins on that host).
+(whom we may act for), quota_cpu (for each role), fail_first (how many calls fail before one works),
+hosts (an instance's number -> words before its command line, by which it begins on that host).
 """
 
 import argparse

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from test_checkpoint_line import NINTH
 from view_support import STATS, component
 
 from heron_cli.commands.run import ending_code
-from heron_cli.run_result import Ending, shortfall_line, waiting_text, without_outcome
+from heron_cli.run_result import Ending, failure_line, shortfall_line, waiting_text, without_outcome
 from heron_cli.stats_text import processed
 from heron_core.exit_codes import INCOMPLETE
 
@@ -47,6 +48,16 @@ def test_at_most_once_a_killed_process_has_a_cost() -> None:
         "INCOMPLETE: up to 1,234 deliveries lost; what the queues of a stream manager held that "
         "ended is lost"
     )
+
+
+def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
+    """What goes back to a checkpoint loses nothing, so nobody expects it."""
+    lost = replace(GOOD, lost=11, state="FAILED", checkpoints=NINTH)
+    assert failure_line(lost) == (
+        "FAILED: 11 deliveries sent and never processed, so the results are not exact"
+    )
+    assert failure_line(replace(lost, lost=0)) == ""
+    assert failure_line(replace(lost, checkpoints=None)) == ""
 
 
 def test_a_stop_says_what_it_discards() -> None:
