@@ -19,6 +19,8 @@ from tests.hosts.network import Host, remove_leftovers
 from tests.process.process_support import until
 
 SEEDS = 1_000_000
+PATIENCE = 4.0
+"""Times as long as it is to take: other tests may have the cores. TCP, left alone, takes longer."""
 SHORT = ("none", "frozen", "killed", "host-lost", "zookeeper-leader", "zookeeper-quorum")
 """Those that a deployment meets first, as far as they are survived; see KNOWN."""
 
@@ -30,7 +32,7 @@ def test_nothing_is_lost_whatever_happens_to_hosts(mode: str, lab: Laboratory) -
     # Not from the module's generator, which pytest-randomly seeds for each test.
     seed = int(os.environ.get("HOSTS_SEED") or random.SystemRandom().randrange(SEEDS))
     faults = tuple(each for each in SHORT if (each, mode) not in KNOWN)
-    report = run(lab, Wishes(faults, mode, seed))
+    report = run(lab, Wishes(faults, mode, seed, patience=PATIENCE))
     print(report)
     assert report.good, f"HOSTS_SEED={seed}\n{report.history()}"
 
