@@ -1,6 +1,5 @@
 """A real ZooKeeper ensemble of three, each server on a host of its own."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -62,7 +61,7 @@ class Server:
     def signal(self, number: signal.Signals) -> None:
         """Stop it, let it go on, or kill it."""
         assert self._process is not None
-        os.kill(self._process.pid, number)
+        self._process.send_signal(number)
         if number == signal.SIGKILL:
             self._process.wait()
 
@@ -104,6 +103,11 @@ class Ensemble:
         for each in self.servers:
             each.start()
         self.wait()
+
+    def stop(self) -> None:
+        """End all."""
+        for each in self.servers:
+            each.signal(signal.SIGKILL)
 
     def wait(self) -> None:
         """Until all serve, one of them as leader."""

@@ -48,7 +48,10 @@ def laboratory() -> Iterator[Laboratory]:
             made = Laboratory(network, Ensemble(hosts, folder / "zookeeper"), folder / "cache")
             with made.client.entered():
                 made.ensemble.start()
-                yield made
+                try:
+                    yield made
+                finally:
+                    made.ensemble.stop()
 
 
 class HostsPlace(AuroraPlace):
