@@ -18,6 +18,7 @@ from heron_core.wire import messages
 from topology_master import decisions, events
 from topology_master.checkpoints import Step
 from topology_master.effectively_once import EffectivelyOnce
+from topology_master.ending import end_of
 from topology_master.incidents import LOST_QUEUES, Incidents
 from topology_master.measurements import Measurements
 from topology_master.membership import Membership, RegisteredStreamManager
@@ -68,7 +69,7 @@ class Lifecycle:
         self.termination = Termination(topology, self.plan.packing, options, uncounted)
         self.rescale = Rescale(options, packing, self.plan.packing, update, self.plan.moved)
         self.effectively_once = effectively_once
-        self._is_tracked = options.tracked
+        self._options = options
         self._withheld = False
         """The plan was switched and is not in the state store yet: no stream manager may have it,
         because a master that took over now would not know what the ended instances counted, or
@@ -412,25 +413,9 @@ class Lifecycle:
                 case Finish(tasks):
                     self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
                 case Ended(lost):
-                    self._end(lost, now, out)
-
-    def _end(self, lost: int, now: float, out: Out) -> None:
-        # Once an instance was replaced after a crash, the difference of the counts says nothing:
-        # events tell what it took along. Where all go back to a checkpoint they count anew then;
-        # and where tuples are tracked, what was lost was replayed.
-        is_exact = self.effectively_once or not self.measurements.losses.instances
-        is_counted = lost and is_exact and not self._is_tracked
-        reason = f"{lost} deliveries were sent and never processed" if is_counted else ""
-        what = "failed" if self.last_state == TopologyState.FAILED else "ended"
-        self.incidents.record(now, EventKind.STATE, f"the topology has {what}", reason)
-        out.append(events.StoreState(self.last_state, reason))
-
-    @property
-    def last_state(self) -> str:
-        """What it is once nothing goes on any more: where every result has to be exact, a delivery
-        that was lost is no end but a failure."""
-        is_wrong = self.effectively_once is not None and self.termination.detector.lost
-        return TopologyState.FAILED if is_wrong else TopologyState.ENDED
+                    end = end_of(lost, self._options, self.measurements.losses.instances)
+                    self.incidents.record(now, EventKind.STATE, end.what, end.reason)
+                    out.append(events.StoreState(end.state, end.reason))
 
     def instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
         """A process cannot begin: an update for which all wait comes to nothing."""

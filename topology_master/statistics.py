@@ -6,6 +6,7 @@ from heron_core.algorithms.clocks import slowest
 from heron_core.plans import instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from heron_core.version import VERSION
+from topology_master.ending import last_state
 from topology_master.lifecycle import Lifecycle
 from topology_master.membership import RegisteredStreamManager
 from topology_master.options import Options
@@ -30,7 +31,7 @@ def topology_stats(
     components = measurements.components(fresh)
     return TopologyStats(
         topology=life.topology.name,
-        state=life.last_state if phase is Phase.ENDED else life.state,
+        state=last_state(detector.lost, options) if phase is Phase.ENDED else life.state,
         epoch=life.plan.epoch,
         phase=phase.value,
         drained=detector.drained,

@@ -1,0 +1,65 @@
+"""The end of a topology in which something was lost: where all has to be exact it is a failure."""
+
+from test_checkpoints import TASKS, Made, all_input_is_processed, drain
+from test_master_core import FIRST, LAST
+
+from heron_core.plans import TopologyState
+from heron_core.wire import messages
+
+
+def lose(made: Made, missing: int) -> None:
+    """Nothing moves any more, and so many deliveries never arrived."""
+    for _ in range(4):
+        made.wait(1.0)
+        number, epoch = made.core.probe_round, made.core.epoch
+        made.receive(
+            *(
+                messages.QuiescenceReport(
+                    task, number, 5, 5 - missing * (task == LAST), True, epoch
+                )
+                for task in TASKS
+            )
+        )
+
+
+def come_to_the_end(made: Made, missing: int) -> None:
+    """After a loss before the last bolt has finished."""
+    made.complete(2)
+    made.wait(0.1)
+    for bolt in (FIRST, LAST):
+        drain(made)
+        made.receive(messages.BoltFinished(bolt))
+    lose(made, missing)
+    made.complete(3)
+    made.wait(0.1)
+    lose(made, missing)
+
+
+def test_a_delivery_that_was_lost_is_a_failure_where_all_has_to_be_exact() -> None:
+    """A connection took eleven tuples along, and nobody saw it: the counts do."""
+    made = all_input_is_processed()
+    come_to_the_end(made, missing=11)
+    reason = "11 deliveries were sent and never processed"
+    assert (made.execution["state"], made.execution["reason"]) == (TopologyState.FAILED, reason)
+    stats = made.core.stats(None, made.now)
+    assert (stats.state, stats.lost) == (TopologyState.FAILED, 11)
+    assert made.events[-1] == f"the topology has failed: {reason}"
+
+
+def test_the_same_end_without_a_loss_is_no_failure() -> None:
+    made = all_input_is_processed()
+    come_to_the_end(made, missing=0)
+    assert (made.execution["state"], made.execution["reason"]) == (TopologyState.ENDED, "")
+    assert made.core.stats(None, made.now).lost == 0
+    assert made.events[-1] == "the topology has ended"
+
+
+def test_a_loss_before_a_restore_is_none_for_all_count_anew() -> None:
+    """What a killed process had taken along is processed again."""
+    made = all_input_is_processed()
+    made.complete(2)
+    made.wait(0.1)
+    lose(made, missing=11)
+    assert made.core.stats(None, made.now).lost == 11
+    made.receive(messages.Restored(LAST, 55, 0))
+    assert made.core.stats(None, made.now).lost == 0
