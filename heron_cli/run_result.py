@@ -75,7 +75,10 @@ def failure_line(stats: TopologyStats) -> str:
     if stats.checkpoints is None or not stats.lost:
         return ""
     lost = counted_whole(stats.lost, "delivery")
-    return f"FAILED: {lost} sent and never processed, so the results are not exact"
+    return (
+        f"FAILED: {lost} sent and never processed, so neither results nor checkpoints are exact: "
+        "start anew, with --fresh"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
     """What goes back to a checkpoint loses nothing, so nobody expects it."""
     lost = replace(GOOD, lost=11, state="FAILED", checkpoints=NINTH)
     assert failure_line(lost) == (
-        "FAILED: 11 deliveries sent and never processed, so the results are not exact"
+        "FAILED: 11 deliveries sent and never processed, so neither results nor checkpoints are "
+        "exact: start anew, with --fresh"
     )
     assert failure_line(replace(lost, lost=0)) == ""
     assert failure_line(replace(lost, checkpoints=None)) == ""
