@@ -7,6 +7,7 @@ a typed value with its unit in the name, or raises TopologyError naming the key 
 from collections.abc import Mapping
 from typing import Any
 
+from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import TopologyError
 
 STMGRS = "topology.stmgrs"
@@ -34,6 +35,8 @@ BACKPRESSURE_MODE = "topology.backpressure.mode"
 LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
+BOLT_RETRIES = "topology.bolt.retries"
+BOLT_RETRY_BACKOFF_MS = "topology.bolt.retry.backoff.ms"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 LOG_FORMAT = "topology.log.format"
 METRICS_PORT = "topology.metrics.port"
@@ -100,6 +103,7 @@ EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
 
 FAIL = "fail"
 EXIT = "exit"
+RESTART = "restart"
 
 TEXT = "text"
 JSON = "json"
@@ -146,6 +150,10 @@ DEFAULTS: Mapping[str, Any] = {
     BACKPRESSURE_LOW_BYTES: 1024 * 1024,
     BACKPRESSURE_MODE: STAGE,
     BOLT_ON_EXCEPTION: FAIL,
+    # With pauses of 100, 200 and 400 ms: a connection that was refused is there again, and a tuple
+    # that always raises holds the others for less than a second.
+    BOLT_RETRIES: 3,
+    BOLT_RETRY_BACKOFF_MS: 100,
     METRICS_INTERVAL_MS: 1000,
     LOG_FORMAT: TEXT,
     # Whoever reaches the port reads all numbers, so nobody else does unless somebody says so.
@@ -286,7 +294,16 @@ def backpressure_mode(config: Mapping[str, Any]) -> str:
 
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
-    return _one_of(config, BOLT_ON_EXCEPTION, FAIL, EXIT) == EXIT
+    return _one_of(config, BOLT_ON_EXCEPTION, FAIL, RESTART, EXIT) == EXIT
+
+
+def retry_policy(config: Mapping[str, Any]) -> RetryPolicy:
+    """When a bolt that raised tries again, in a topology that takes checkpoints."""
+    return RetryPolicy(
+        whole_number(config, BOLT_RETRIES, 0),
+        whole_number(config, BOLT_RETRY_BACKOFF_MS, 1) / 1000,
+        is_endless=config[BOLT_ON_EXCEPTION] == RESTART,
+    )
 
 
 def watermark_sources(config: Mapping[str, Any]) -> str:
@@ -377,6 +394,7 @@ def check(config: Mapping[str, Any]) -> None:
     backpressure_mode(merged)
     state_backend(merged)
     exits_on_exception(merged)
+    retry_policy(merged)
     environment(merged)
     tick_interval_secs(merged)
     log_format(merged)

@@ -16,6 +16,7 @@ from heron_core.wire.frames import Frames
 from heron_core.wire.packets import checkpoint_of, encode_barrier
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SaveState, SendControl
+from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver, Exchanged
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
@@ -67,10 +68,16 @@ class Checkpointing:
     """The saved states of one instance, and what of a checkpoint is the instance's to do."""
 
     def __init__(
-        self, host: Host, load: Callable[[int, int], bytes], is_read: bool, is_waiting: bool
+        self,
+        host: Host,
+        load: Callable[[int, int], bytes],
+        is_read: bool,
+        is_waiting: bool,
+        undoes: bool,
     ) -> None:
         """`load` reads the state of a checkpoint from the store; `is_read`: whether somebody
-        waits for our barriers; `is_waiting`: there is no component yet."""
+        waits for our barriers; `is_waiting`: there is no component yet; `undoes`: whether what a
+        bolt raises is undone (attempts.py)."""
         self._host = host
         self._states = OwnStates(host.identity.task, load)
         self._newest: Saved | None = None
@@ -79,10 +86,15 @@ class Checkpointing:
         """Whether the component is only made when its state is there."""
         self._is_fresh = True
         """Whether the component has done nothing since it was initialised."""
+        self._undoes = undoes
 
     def attach(self, driver: ComponentDriver) -> None:
         """A driver that is new learns what it has to do for checkpoints."""
         driver.barrier = self._barrier
+        if isinstance(driver, BoltDriver):
+            user = self._host.instance.adapter.users_object
+            # A class of pystorm that wants its process to end has it ended, and all go back.
+            driver.undoes = self._undoes and getattr(user, "exit_on_exception", False) is not True
         if isinstance(driver, SpoutDriver):
             driver.emitted_ids = EmittedIds()
 
@@ -196,6 +208,7 @@ class Checkpointing:
             and not self.is_waiting
             and newest == Saved(checkpoint, driver.exchanged())
             and driver.outbox.empty
+            and not driver.is_void
             and driver.component_is_idle
         )
 
@@ -230,7 +243,7 @@ class Checkpointing:
         try:
             call(str(checkpoint))
         except Exception:
-            self._host.driver.user_raised(call.__name__)
+            self._host.driver.raised_beside(call.__name__)
 
     def _tell(self, message: messages.FromInstance) -> None:
         self._host.do_first(SendControl(message))

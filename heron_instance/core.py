@@ -23,10 +23,10 @@ from heron_core.plans import PackingPlan, packing_from_json
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, size_of
+from heron_core.wire.frames import Frames
 from heron_core.wire.merged import split
-from heron_core.wire.packets import encode_consumed
 from heron_instance.checkpointing import Checkpointing
+from heron_instance.consumed import CONSUMED_BYTES, Consumed
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
 from heron_instance.events import (
     Connected,
@@ -48,19 +48,16 @@ from heron_instance.events import (
 )
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.raised import UserCodeRaised
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.periodic_saving import PeriodicSaving
+from heron_instance.periodic_saving import made_saving
+from heron_instance.retrying import RetryingBolt
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build, waiting
 from heron_instance.shared_state import SharedState
-from heron_instance.state_transfer import StateTransfer
+from heron_instance.state_transfer import made_transfer
 
-CONSUMED_BYTES = 256 * 1024
-"""Processed batches are reported when they amount to this, or when there is nothing else to do: a
-quarter of the window, so the stream manager always has room to send more."""
-REPORT_SECS = 0.05
-"""A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
 source that stays silent is asked a hundred times a second."""
@@ -100,16 +97,9 @@ class InstanceCore:
         self.shared = shared
         self._transmit = environment.send
         self._clock = environment.clock
-        self._consumed_bytes = consumed_bytes
+        self._consumed = Consumed(consumed_bytes)
         self._input: deque[Frames] = deque()
         """Of a bolt: what came merged in one message and is not processed yet."""
-        self._unreported = 0
-        """Messages processed since the last one was sent, which reports them."""
-        self._unreported_bytes = 0
-        self._unreported_secs = 0.0
-        """How long user code has worked on them."""
-        self._report_due = 0.0
-        """When what is unreported is to be reported, also if more is there to process."""
         self._packing = packing
         self._finished_sent: bool | None = False
         """What the stream manager was told last of whether the spout has finished; None: it is to
@@ -121,6 +111,8 @@ class InstanceCore:
         """Turns of the spout in a row that emitted nothing."""
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
+        self.retrying: RetryingBolt | None = None
+        """What a bolt in a topology that takes checkpoints does about what it raises."""
         self._story = Story()
         self._submitted = topology
         self._environment = environment = replace(
@@ -130,15 +122,15 @@ class InstanceCore:
         self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
         self.driver = self._prepared()
-        self.saving = self._made_saving()
-        self.transfer = self._made_transfer()
+        self.saving = made_saving(self, environment.newest_state, self._clock())
+        self.transfer = made_transfer(self, environment)
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
             self._finish_bolt,
             self._trigger,
             self._checkpoint_completed,
-            self._sample,
+            lambda wanted: self.instance.samples.begin(wanted),  # noqa: PLW0108 (of then)
         )
         user_metrics = UserMetrics(self.instance.context.metrics)
         self.control = ControlCore(identity, self.driver, shared, calls, user_metrics)
@@ -171,7 +163,12 @@ class InstanceCore:
 
     def handle(self, event: Event, now: float) -> Out:
         """What to do about `event`, in order; `now` on the clock of the world."""
-        return self._by_event[type(event)](event, now)
+        try:
+            return self._by_event[type(event)](event, now)
+        except UserCodeRaised as raised:
+            assert self.retrying is not None
+            self.retrying.raised(raised)
+            return self._next()
 
     @property
     def next_heartbeat(self) -> float:
@@ -220,6 +217,11 @@ class InstanceCore:
                 return self._step(_FINISH)
             if shared.pending_calls:
                 shared.run_pending_calls()
+            retrying = self.retrying
+            if retrying is not None and (secs := retrying.advance(shared.may_send)) is not None:
+                if secs > 0:
+                    return self._wait(secs, for_input=False)
+                continue
             if not isinstance(self.driver, SpoutDriver) and self._is_held():
                 self.driver.outbox.flush_acks()
                 return self._wait(WAIT_SECS_MAX, for_input=False)
@@ -255,8 +257,10 @@ class InstanceCore:
         return self._next()
 
     def _process(self, frames: Frames) -> None:
+        if self.retrying is not None and self.retrying.takes(frames):
+            return
         self._deliver(frames)
-        if self._unreported_bytes >= self._consumed_bytes or self._clock() >= self._report_due:
+        if self._consumed.is_due(self._clock()):
             self.report_consumed()
 
     def _results_received(self, event: Received, now: float) -> Out:
@@ -269,7 +273,7 @@ class InstanceCore:
         try:
             return split(frames)
         except ProtocolError as error:
-            self._drop(error)
+            self.drop(error)
             return ()
 
     def _deliver(self, frames: Frames) -> None:
@@ -277,20 +281,26 @@ class InstanceCore:
         try:
             self.driver.deliver(frames)
         except ProtocolError as error:
-            self._drop(error)
+            self.drop(error)
         now = self._clock()
-        if not self._unreported:
-            self._report_due = now + REPORT_SECS
-        self._unreported_secs += now - started
-        self._unreported += 1
-        self._unreported_bytes += size_of(frames)
+        self._consumed.add(frames, now - started, now)
 
-    def _drop(self, error: ProtocolError) -> None:
+    def delivered(self, frames: Frames, started: float) -> None:
+        """As `_process`, after what was tried with care since then."""
+        now = self._clock()
+        self._consumed.add(frames, now - started, now)
+        if self._consumed.is_due(now):
+            self.report_consumed()
+
+    def drop(self, error: ProtocolError) -> None:
+        """A message that is malformed is left out."""
         self._first.append(Log(f"dropped a message: {error}"))
 
     def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
         driver = self.driver
         assert isinstance(driver, BoltDriver)
+        if self.retrying is not None and self.retrying.is_due(now):
+            return self._next()
         driver.tick(now)
         self.report_consumed()
         until = min(driver.next_tick, self._clock() + IDLE_BOLT_WAIT_SECS_MAX)
@@ -327,14 +337,10 @@ class InstanceCore:
 
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the wire, and with them a report of what was processed meanwhile."""
-        self._transmit([self._report(), *messages] if self._unreported else messages)
+        self._transmit([self._report(), *messages] if self._consumed.messages else messages)
 
     def _report(self) -> Frames:
-        who, epoch = self.identity.task, self.shared.epoch
-        report = encode_consumed(epoch, who, self._unreported, self._unreported_secs)
-        self._unreported = self._unreported_bytes = 0
-        self._unreported_secs = 0.0
-        return report
+        return self._consumed.report(self.shared.epoch, self.identity.task)
 
     def report_consumed(self) -> None:
         """Send what is buffered, and with it the report: acks are never later."""
@@ -343,7 +349,7 @@ class InstanceCore:
 
     def _report_unsent(self) -> None:
         """A report of its own, if no message carried it."""
-        if self._unreported:
+        if self._consumed.messages:
             self._transmit([self._report()])
 
     # --- pending calls, in the main thread ----------------------------------------------------
@@ -372,9 +378,14 @@ class InstanceCore:
     def _finish_bolt(self, cause: str) -> None:
         """The end of a finite run."""
         if isinstance(self.driver, BoltDriver):
+            if self.retrying is not None and self.retrying.finishes(partial(self._finished, cause)):
+                return
             self.driver.finish()
-            self.do_first(SendControl(messages.BoltFinished(self.identity.task)))
-            self._story.record(self._clock(), f"on_finish has run, after {cause}")
+            self._finished(cause)
+
+    def _finished(self, cause: str) -> None:
+        self.do_first(SendControl(messages.BoltFinished(self.identity.task)))
+        self._story.record(self._clock(), f"on_finish has run, after {cause}")
 
     # --- checkpoints, in the main thread ------------------------------------------------------
 
@@ -386,7 +397,12 @@ class InstanceCore:
         self.shared.takes_checkpoints = True
         component = self._packing.instances[self.identity.task].component
         is_read = bool(self._topology.readers_of(component))
-        made = Checkpointing(self, load, is_read, self._environment.waits_for_state)
+        options = self.instance.driver.options
+        if not self._topology.by_name[component].is_spout and not options.exits_on_exception:
+            self.retrying = RetryingBolt(self, self._clock)
+        made = Checkpointing(
+            self, load, is_read, self._environment.waits_for_state, self.retrying is not None
+        )
         if not made.is_waiting:
             made.warn_of_spout()
         return made
@@ -396,22 +412,15 @@ class InstanceCore:
         self._environment.logger.warning(text)
 
     @property
+    def bolt(self) -> BoltDriver:
+        """The driver of a bolt; another one after its object was made anew."""
+        assert isinstance(self.driver, BoltDriver)
+        return self.driver
+
+    @property
     def is_waiting(self) -> bool:
         """Whether there is no component yet, for nobody has said with which state it begins."""
         return self._checkpointing is not None and self._checkpointing.is_waiting
-
-    def _made_saving(self) -> PeriodicSaving | None:
-        """None of a component that does not save its state by itself."""
-        newest = self._environment.newest_state
-        if newest is None or not self.instance.saves_itself:
-            return None
-        interval_secs = self.driver.options.checkpoint_interval_secs
-        return PeriodicSaving(self, newest, interval_secs, self._clock())
-
-    def _made_transfer(self) -> StateTransfer | None:
-        """None in a topology that takes checkpoints: there it is done by one."""
-        load, newest = self._environment.load_moved, self._environment.newest_state
-        return None if load is None else StateTransfer(self, load, saves_itself=newest is not None)
 
     def _prepared(self) -> ComponentDriver:
         driver = self.instance.driver
@@ -429,13 +438,14 @@ class InstanceCore:
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:
             self._checkpointing.completed(completed)
-
-    def _sample(self, wanted: messages.SampleTuples) -> None:
-        self.instance.samples.begin(wanted)
+        if self.retrying is not None:
+            self.retrying.checkpoint_completed()
 
     def _begin_epoch(
         self, checkpointing: Checkpointing, epoch: int, restore: messages.Json, is_scaled: bool
     ) -> None:
+        if self.retrying is not None:
+            self.retrying.go_back()
         came_of_it = checkpointing.begin_epoch(epoch, restore, self._packing, is_scaled)
         if is_scaled:
             self._finished_sent = None  # the master has forgotten it, and we may go on as we are
@@ -486,8 +496,5 @@ class InstanceCore:
         self.shared.validate()
         self.control.validate()
         self.driver.validate()
-        assert (self._unreported == 0) == (self._unreported_bytes == 0), "bytes without messages"
-        assert isinstance(self.driver, SpoutDriver) or (
-            self._unreported_bytes < self._consumed_bytes
-        ), f"{self._unreported_bytes} bytes are processed and not reported"
+        self._consumed.validate(isinstance(self.driver, SpoutDriver))
         assert not self._first, f"left undone: {self._first}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.algorithms.retries import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,9 @@ class Options:
     """Between two times that an instance saves its state by itself."""
     debug: bool
     exits_on_exception: bool
+    retries: RetryPolicy
+    """Of a bolt that raises, in a topology that takes checkpoints."""
+    state_backend: str
     stuck_secs: float
     """A call of user code that lasts longer is reported once, with its stack."""
     trace_sample: int = 0
@@ -58,6 +62,8 @@ class Options:
             else math.inf,
             checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             exits_on_exception=keys.exits_on_exception(merged),
+            retries=keys.retry_policy(merged),
+            state_backend=keys.state_backend(merged),
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
             trace_sample=keys.trace_sample(merged),

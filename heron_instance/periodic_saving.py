@@ -129,3 +129,10 @@ class PeriodicSaving:
             driver.record_error(f"its state {number} is not saved", str(error))
         except Exception:
             driver.user_raised("post_save")
+
+
+def made_saving(host: Host, newest: NewestState | None, now: float) -> PeriodicSaving | None:
+    """None of a component that does not save its state by itself."""
+    if newest is None or not host.instance.saves_itself:
+        return None
+    return PeriodicSaving(host, newest, host.driver.options.checkpoint_interval_secs, now)

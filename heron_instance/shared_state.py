@@ -62,8 +62,10 @@ class SharedState:
         that the main loop does its other work in between (whoever asks also wakes it)."""
         for _ in range(len(self.pending_calls)):
             # Until it has returned it is pending: who is asked whether it is idle is not.
-            self.pending_calls[0]()
-            self.pending_calls.popleft()
+            try:
+                self.pending_calls[0]()
+            finally:
+                self.pending_calls.popleft()
 
     def validate(self) -> None:
         """AssertionError if the invariants do not hold; in no thread while another one works."""

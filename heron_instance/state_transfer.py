@@ -28,6 +28,7 @@ from heron_instance.events import Instruction, SaveState, SendControl
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.periodic_saving import PeriodicSaving
+from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import Instance
 
 NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
@@ -229,3 +230,9 @@ class StateTransfer:
 
     def _tell(self, message: FromInstance) -> None:
         self._host.do_first(SendControl(message))
+
+
+def made_transfer(host: Host, environment: Environment) -> StateTransfer | None:
+    """None in a topology that takes checkpoints: there it is done by one."""
+    load, newest = environment.load_moved, environment.newest_state
+    return None if load is None else StateTransfer(host, load, saves_itself=newest is not None)

@@ -31,7 +31,8 @@ from heron_instance.events import (
     SendControl,
     Turn,
 )
-from heron_instance.input.bolt import NEVER, BoltDriver
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.undoable import NEVER
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_tester.checkpoints import Fed, WatchedIds

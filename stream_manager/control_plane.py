@@ -74,7 +74,9 @@ class ControlPlane:
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
-        self._restored: dict[int, messages.Restored | messages.RestoreFailed] = {}
+        self._restored: dict[
+            int, messages.Restored | messages.RestoreFailed | messages.RestoreWanted
+        ] = {}
         """Of each instance here whether it has its state: a master that takes over is to know."""
         self._unsent: deque[messages.InstanceReplaced] = deque(maxlen=UNSENT_MAX)
         """What the master is to hear when there is one."""
@@ -99,7 +101,11 @@ class ControlPlane:
             case messages.BoltFinished(task):
                 self._finishing.discard(task)
                 out.append(events.ToMaster(message))
-            case messages.Restored(task) | messages.RestoreFailed(task):
+            case (
+                messages.Restored(task)
+                | messages.RestoreFailed(task)
+                | messages.RestoreWanted(task)
+            ):
                 self._restored[task] = message
                 out.append(events.ToMaster(message))
             case messages.CheckpointStored(task, number):

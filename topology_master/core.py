@@ -258,6 +258,7 @@ class TopologyMaster:
                 | messages.CheckpointFailed()
                 | messages.Restored()
                 | messages.RestoreFailed()
+                | messages.RestoreWanted()
             ):
                 self._checkpoint_message(message, now, out)
             case messages.Command():
@@ -351,6 +352,7 @@ class TopologyMaster:
             | messages.CheckpointFailed
             | messages.Restored
             | messages.RestoreFailed
+            | messages.RestoreWanted
         ),
         now: float,
         out: Out,

@@ -233,16 +233,17 @@ class Lifecycle:
                     self._go_back(once, why, now, out)
             case messages.RestoreFailed(task, _, reason):
                 if once.recovery.fail(message, self.plan.epoch, now):
-                    number = once.recovery.restore.checkpoint
-                    what = f"checkpoint {number} cannot be restored"
+                    what = f"checkpoint {once.recovery.restore.checkpoint} cannot be restored"
                     self.incidents.record(
                         now, EventKind.RESTORE, what, reason, instance=(task, packing)
                     )
+            case messages.RestoreWanted(task, epoch, reason):
+                if epoch == self.plan.epoch and once.recovery.is_released:
+                    self._go_back(once, f"{instance_name(packing, task)}: {reason}", now, out)
             case messages.CheckpointStored():
-                had_failed = bool(once.checkpoints.failure)
-                steps = once.checkpoints.take(message, now)
+                before, steps = once.checkpoints.failure, once.checkpoints.take(message, now)
                 self._take_steps(steps, out)
-                if steps and had_failed:
+                if steps and before:
                     self.incidents.record(now, EventKind.CHECKPOINT, "checkpoints work again")
             case messages.CheckpointFailed(task, number, reason):
                 why = f"{instance_name(packing, task)}: {reason}"

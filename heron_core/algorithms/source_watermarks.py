@@ -38,6 +38,11 @@ class SourceWatermarks:
         self._update()
         return True
 
+    def known(self) -> list[tuple[int, int]]:
+        """(source, its newest watermark) of those that have given one, END_OF_TIME for the last."""
+        given = [(each, mark) for each, mark in self._marks.items() if mark > NO_WATERMARK]
+        return [*given, *((each, END_OF_TIME) for each in sorted(self.ended))]
+
     def reopened(self, source: int) -> None:
         """A source that has finished sends tuples again."""
         self.ended.discard(source)

@@ -176,6 +176,16 @@ class RestoreFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreWanted:
+    """A bolt raised by the plan of this epoch: all are to go back, which undoes what it has done
+    before, and it tries again."""
+
+    task: int
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The physical plan (plans.physical_to_json), to stream managers and on to instances."""
 
@@ -319,6 +329,7 @@ FromInstance = (
     | CheckpointFailed
     | Restored
     | RestoreFailed
+    | RestoreWanted
 )
 ToInstance = (
     Plan
@@ -346,6 +357,7 @@ FromStreamManager = (
     | CheckpointFailed
     | Restored
     | RestoreFailed
+    | RestoreWanted
 )
 ToStreamManager = (
     Plan

@@ -211,6 +211,12 @@ class BoltCollector(Collector):
         at once, which saves a Python call for each."""
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
+    def go_on_counting(self, before: "Collector") -> None:
+        """See Collector: what was given up stays given up."""
+        super().go_on_counting(before)
+        assert isinstance(before, BoltCollector)
+        self.failed, self.failed_for_good = before.failed, before.failed_for_good
+
     def emit_of(
         self, general: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
     ) -> Emit:

@@ -34,6 +34,10 @@ class WatermarkOutput:
         """It was the last watermark, and more tuples come all the same; the one before stands."""
         self._sent_ms = watermark_ms
 
+    def go_on(self, before: "WatermarkOutput") -> None:
+        """In place of another one: the readers were told what it has told them."""
+        self._sent_ms = before._sent_ms
+
     def send_again(self) -> None:
         """The readers may not know what they were told: a stream manager was replaced, say."""
         self._sent_ms = NO_WATERMARK

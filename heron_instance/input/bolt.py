@@ -1,47 +1,39 @@
 """Drives a bolt: each tuple of each batch through `process`, ticks between them, acks behind."""
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import count, islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
-from heron_core.native import made_rows
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_core.wire.batch import COLUMNS, Batch, decode_batch, roots_of
+from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState
+from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
-from heron_instance.input.general_rows import general_rows
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tuples import EngineTuple, schema_of, tick_tuple, tuple_class
+from heron_instance.input.undoable import NEVER, UndoableCalls
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
-from heronpy_compat.adapters.tuple_layout import TupleLayout
 
-if TYPE_CHECKING:
-    from heron_instance.input.record_batches import BatchReader
-
-Decode = Callable[[bytes], list[list[Any]]]
 Process = Callable[[EngineTuple], None]
 Run = Callable[[Iterable[EngineTuple]], None]
-ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has its first tuples timed, for the percentiles."""
-NEVER = float("inf")
 
 
-class BoltDriver(ComponentDriver):
+class BoltDriver(UndoableCalls):
     """Feeds a bolt with the tuples of each batch, and with ticks between them."""
 
     def __init__(
@@ -67,8 +59,7 @@ class BoltDriver(ComponentDriver):
         self.metrics = metrics
         self._decode = decode
         self._topology = topology
-        self._sources: dict[int, tuple[str, list[str]]] = {}
-        """task -> its component and the names of its streams"""
+        self._sources = {}
         self._inputs = InputCounts()
         self.source_watermarks = SourceWatermarks()
         self._know_sources(packing)
@@ -85,10 +76,9 @@ class BoltDriver(ComponentDriver):
         self._tuple: type[EngineTuple] = component.tuple_class or tuple_class(
             schema_of(topology, packing, outbox.task)
         )
-        self._takes_batches: bool = component.takes_batches
-        self._values_maker: ValuesMaker | None = component.values_maker
+        self._takes_batches = component.takes_batches
+        self._values_maker = component.values_maker
         self._keys = count(collector.next_edge() >> 1)
-        """For tuples that share an edge: they need something that tells them apart."""
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
         self._look_for_acks = 0.0 if options.tracked else NEVER
@@ -134,8 +124,7 @@ class BoltDriver(ComponentDriver):
         if head.kind != Kind.DATA:
             self._take_other(head, frames)
             return
-        if head.source in self.source_watermarks.ended:
-            self._reopened(head.source)
+        self.reopen(head.source)
         batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
@@ -146,6 +135,8 @@ class BoltDriver(ComponentDriver):
         except ProtocolError:
             raise
         except Exception:
+            if self.undoes:
+                self._raise("unpacking the values of a batch")
             self.user_error("unpacking the values of a batch")
             self.metrics.executed += head.items
             self.collector.failed += head.items
@@ -195,7 +186,10 @@ class BoltDriver(ComponentDriver):
         except Exception:
             self.user_raised("on_watermark")
 
-    def _reopened(self, source: int) -> None:
+    def reopen(self, source: int) -> None:
+        """A source sends tuples, also if it had finished."""
+        if source not in self.source_watermarks.ended:
+            return
         self.source_watermarks.reopened(source)
         if self.watermarks.is_ended:
             self.watermarks.take_back(self.source_watermarks.lowest_ms)
@@ -211,13 +205,7 @@ class BoltDriver(ComponentDriver):
         self.outbox.fails.extend(roots_of(head, frames))
 
     def _run_batch(self, head: Header, batch: Batch, values: list[Any], started: float) -> None:
-        anchor_states: list[AnchorState] = []
-        if self._takes_batches:
-            rows = self._batches.tuples(self._tuple, batch, values, self._keys, started)
-        elif batch.streams is not None or batch.extras is not None:
-            rows = self._general(head, batch, values, started)
-        else:
-            rows, anchor_states = self._rows(head, batch, values, started)
+        rows, anchor_states = self._made(head, batch, values, started)
         self._run_rows(rows, started)
         self._count(rows, anchor_states, started)
         self._inputs.count(*self._sources[head.source], head, batch)
@@ -225,41 +213,6 @@ class BoltDriver(ComponentDriver):
             further = head.items - len(rows)
             self.metrics.executed += further
             self.metrics.execute.number += further
-
-    def _values(self, head: Header, batch: Batch) -> list[Any]:
-        """The rows of a message, or what makes the batches of them where the component takes those.
-
-        ProtocolError for what is no body of this message; any exception of user code's, or of what
-        does not fit its declared types."""
-        is_columns = bool(head.flags & COLUMNS)
-        if not self._takes_batches and not is_columns:
-            return self._decode(batch.body)
-        component, streams = self._source_of(head)
-        if not self._takes_batches:
-            return self._batches.rows(head, batch, component, streams[head.stream])
-        values = None if is_columns else self._decode(batch.body)
-        return self._batches.pieces(head, batch, component, streams, values)
-
-    @cached_property
-    def _batches(self) -> "BatchReader":
-        # Late: it needs pyarrow, which takes 0.1 s.
-        from heron_instance.input.record_batches import BatchReader
-
-        return BatchReader(self._topology, self.outbox.task)
-
-    def _rows(
-        self, head: Header, batch: Batch, values: list[list[Any]], started: float
-    ) -> tuple[list[EngineTuple], list[AnchorState]]:
-        """The tuples of a plain batch, and their anchor states: one for each, or for each run."""
-        component, stream = self._origin(head, values)
-        if started >= self._key_samples.due:
-            self._key_samples.take((component, stream), values, self.metrics.executed, started)
-        if self._values_maker is not None:
-            values = _with_values(values, self._values_maker(component, stream))
-        return made_rows(
-            self._tuple, component, stream, head.source, values, started,
-            batch.ids, batch.run_sizes, self._keys,
-        )  # fmt: skip
 
     def _run_rows(self, rows: list[EngineTuple], started: float) -> None:
         """Tuples through user code; an exception ends its own tuple only.
@@ -291,7 +244,7 @@ class BoltDriver(ComponentDriver):
                 return
             except Exception:
                 # Which one raised: the last that was taken.
-                self._process_failed(rows[-1 - length_hint(source)])
+                self._process_failed(rows, len(rows) - 1 - length_hint(source))
 
     def _between(self, before: float, now: float) -> int:
         """Between some tuples: do what is due; returns how many to run before the next look."""
@@ -345,10 +298,8 @@ class BoltDriver(ComponentDriver):
 
     def tick(self, now: float) -> None:
         """Give the bolt a tick if one is due."""
-        if now < self._next_tick or self._tick_secs is None:
-            return
-        self._next_tick = max(self._next_tick + self._tick_secs, now)
-        self.run_tick(now)
+        if self.take_tick(now):
+            self.run_tick(now)
 
     def run_tick(self, now: float) -> None:
         """Give the bolt a tick, due or not."""
@@ -371,48 +322,6 @@ class BoltDriver(ComponentDriver):
             self.user_raised("on_finish")
         self.outbox.flush()
 
-    def _origin(self, head: Header, values: list[list[Any]]) -> tuple[str, str]:
-        """Source component and the header's stream of a batch; ProtocolError if it is of neither,
-        or the body no list of its tuples."""
-        component, names = self._source_of(head)
-        stream = names[head.stream]
-        if type(values) is not list or head.items != len(values):
-            raise ProtocolError(f"a body that is no list of {head.items} tuples")
-        return component, stream
-
-    def _source_of(self, head: Header) -> tuple[str, list[str]]:
-        """Source component of a batch and its streams, the header's among them."""
-        try:
-            component, names = self._sources[head.source]
-            names[head.stream]
-        except (KeyError, IndexError) as error:
-            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
-        return component, names
-
-    def _general(
-        self, head: Header, batch: Batch, values: list[list[Any]], now: float
-    ) -> list[EngineTuple]:
-        """The tuples of a batch of several streams, or with tuples of several roots."""
-        component, _ = self._origin(head, values)
-        names = self._sources[head.source][1]
-        try:
-            if self._values_maker is None:
-                return general_rows(
-                    self._tuple, head, batch, values, component, names, now, self._keys
-                )
-            rows = general_rows(TupleLayout, head, batch, values, component, names, now, self._keys)
-            return self._remade(rows, self._values_maker)
-        except (IndexError, TypeError) as error:
-            raise ProtocolError(f"a malformed batch: {error!r}") from error
-
-    def _remade(self, rows: list[TupleLayout], maker: ValuesMaker) -> list[EngineTuple]:
-        """Tuples of the component's own class, with values that it makes."""
-        kind = self._tuple
-        return [
-            kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))
-            for each in rows
-        ]
-
     def _make_run(self, hooks: Any) -> Run:
         run: Run = self.component.tuple_loop()
         if hooks is None:
@@ -433,10 +342,15 @@ class BoltDriver(ComponentDriver):
             finally:
                 self.metrics.execute.sample(self.clock() - before)
 
-    def _process_failed(self, tup: EngineTuple) -> None:
+    def _process_failed(self, rows: list[EngineTuple], row: int) -> None:
         """A poison tuple fails alone, its siblings and the process live on; or, if the topology
-        wants Heron's way, the process ends and is started again."""
-        self.failed_in(f"process of a tuple from {tup.component}.{tup.stream}")
+        wants Heron's way, the process ends and is started again. Where all that it did can be
+        undone, it is."""
+        tup = rows[row]
+        where = f"process of a tuple from {tup.component}.{tup.stream}"
+        if self.undoes:
+            self._raise(where, row)
+        self.failed_in(where)
         if self._handle is not None:
             return
         (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
@@ -446,10 +360,18 @@ class BoltDriver(ComponentDriver):
                 f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
             )
 
+    def take_tick(self, now: float) -> bool:
+        """Whether a tick is due, which is to be run then; the next one comes an interval later."""
+        if now < self._next_tick or self._tick_secs is None:
+            return False
+        self._next_tick = max(self._next_tick + self._tick_secs, now)
+        return True
+
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
         processed = self.metrics.executed - self._void_processed
-        idle = self.outbox.empty and not self._busy and self._is_idle()
+        is_at_work = self._busy or self.is_void or self.is_trying
+        idle = self.outbox.empty and not is_at_work and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 
     def _clock_state(self) -> ClockState | None:
@@ -489,11 +411,3 @@ class BoltDriver(ComponentDriver):
                 "clock": self._clock_state(),
             }
         )
-
-
-def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
-    """The rows of a batch as the component wants them; ProtocolError if one is no list."""
-    try:
-        return list(map(make, batch))
-    except TypeError as error:
-        raise ProtocolError(f"a batch with a row that is no list: {error}") from error

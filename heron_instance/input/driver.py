@@ -64,6 +64,8 @@ class ComponentDriver:
         """Takes a barrier; None in a topology that takes no checkpoints."""
         self._void_sent = self._void_processed = 0
         """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
+        self.is_void = False
+        """A bolt has raised, and waits for the topology to go back."""
         self.watermarks_taken = 0
         """That said anything new."""
         self.fence = 0
@@ -159,8 +161,12 @@ class ComponentDriver:
     def user_raised(self, where: str) -> None:
         """As `user_error` of a call that is not about a tuple, and let the component decide what it
         comes to."""
+        self.raised_beside(where)
+
+    def raised_beside(self, where: str) -> None:
+        """The same of a call that is beside the data: nothing of it can be undone."""
         self.metrics.callback_errors += 1
-        self.failed_in(where)
+        ComponentDriver.failed_in(self, where)
 
     def failed_in(self, where: str) -> None:
         """As `user_error`, and let the component decide what it comes to."""

@@ -21,7 +21,8 @@ from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
 from heron_instance.emit.stream_sample import StreamSamples
-from heron_instance.input.bolt import BoltDriver, Decode
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.options import Options

@@ -17,7 +17,7 @@ from sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, savi
 from sim.checkers import Journal, require
 from sim.clock import Clock
 from sim.deployment import Deployment
-from sim.effectively_once import SimStates, checkpoint_config, counting
+from sim.effectively_once import RAISES_MAX, SimStates, checkpoint_config, counting
 from sim.instances import Instance
 from sim.network import Channel
 from sim.new_code import new_code
@@ -150,6 +150,9 @@ class Cluster:
         habits, rng = self.habits, self.rng
         habits.tracked = config[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
         habits.failing_share = rng.choice((0.0, 0.05)) if habits.tracked else 0.0
+        raising = Random(f"raising {self.seed}")
+        if self.effectively_once and raising.random() < 0.5:
+            habits.raising, habits.raises_left = raising, raising.choice((1, RAISES_MAX))
         habits.holding_share = rng.choice((0.0, 0.3))
         habits.children_max = rng.choice((1, 1, 2))
 

@@ -13,7 +13,10 @@ from zlib import crc32
 from heron_core import config as keys
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.api.state.stateful_component import (
+    StatefulComponent,
+    TwoPhaseStatefulComponent,
+)
 from sim.checkers import require
 from sim.topologies import HABITS, Emitter, Habits, SimBolt, SimSpout
 
@@ -24,6 +27,8 @@ LONGER = 3
 """So much more is emitted where checkpoints are taken: some of them have to be complete."""
 KEYED_SHARE = 0.8
 """Of the updates, if there is a component whose state keys divide."""
+RAISES_MAX = 30
+"""Of all bolts of a run: some need all to go back for each."""
 HELD_MAX = 3
 """Tuples that a bolt holds back, in its state."""
 
@@ -60,6 +65,8 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
     """Checkpoints, some of them in a hurry."""
     rng = Random(f"checkpoints {seed}")
     return {
+        keys.BOLT_RETRIES: RAISES_MAX,  # so no tuple is ever given up
+        keys.BOLT_RETRY_BACKOFF_MS: 1,
         keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE,
         keys.CHECKPOINT_INTERVAL_SECS: rng.choice((0.005, 0.02, 0.1)),
         keys.CHECKPOINT_TIMEOUT_SECS: rng.choice((0.2, 5, 5, 5)),
@@ -130,8 +137,9 @@ class CountingSpout(SimSpout, StatefulComponent):
         self.emitter.journal.settled(tup_id, "failed", False)
 
 
-class CountingBolt(SimBolt, StatefulComponent):
-    """Counts what it gets, and passes it on, some of it later."""
+class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
+    """Counts what it gets, and passes it on, some of it later. What it has done before it raises
+    only the topology can undo."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -172,6 +180,7 @@ class CountingBolt(SimBolt, StatefulComponent):
         if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
             self.send_waiting()
         self.ack(tup)
+        habits.may_raise()
 
     def send_waiting(self) -> None:
         """Pass on what was held back."""
@@ -183,6 +192,7 @@ class CountingBolt(SimBolt, StatefulComponent):
         require(not self.has_finished, "on_finish is called on a state that has finished")
         self.has_finished = True
         self.send_waiting()
+        self.emitter.habits.may_raise()
 
 
 class KeyedCountingBolt(SimBolt, StatefulComponent):
@@ -206,6 +216,7 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
         if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
             self.send(self.waiting)
         self.ack(tup)
+        habits.may_raise()
 
     def send(self, waiting: Any) -> None:
         """Pass on what was held back of a key."""
@@ -217,6 +228,7 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
     def on_finish(self) -> None:
         for key in list(self.waiting.all_keys()):
             self.send(self.waiting.for_key(key))
+        self.emitter.habits.may_raise()
 
 
 def pass_on(emitter: Emitter, ident: int) -> None:

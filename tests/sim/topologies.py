@@ -38,6 +38,10 @@ FILLERS: tuple[Any, ...] = (None, None, None, None, "x" * 40, {1, 2}, (1, (2,)),
 """Some of them take the careful way through the serializer."""
 
 
+RAISING_SHARE = 0.05
+"""Of the calls of user code, where it raises at all."""
+
+
 @dataclass(eq=False)
 class Habits:
     """How the components of one topology behave; in their config under HABITS."""
@@ -57,6 +61,16 @@ class Habits:
     """component -> how often its bolts with keyed state have got each ident (at_least_once.py)"""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
     """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
+
+    raising: Random | None = None
+    """Of a topology whose bolts raise now and then, after all that they do for a tuple."""
+    raises_left: int = 0
+
+    def may_raise(self) -> None:
+        """In user code: perhaps this is where it raises."""
+        if self.raising is not None and self.raises_left and self.raising.random() < RAISING_SHARE:
+            self.raises_left -= 1
+            raise ConnectionRefusedError("a dependency is away")
 
     def __post_init__(self) -> None:
         _HABITS[id(self)] = self

@@ -1,41 +1,22 @@
 """Effectively once, an instance's part: states at barriers, going back, what of it is void."""
 
-import logging
-from random import Random
 from typing import Any, ClassVar
 
 import pytest
-from instance_support import SHUFFLE, SOURCE, batch, packing, reads
-from instance_support import topology_of as topology_with
+from checkpointed_support import INCARNATION, ME, Process
+from instance_support import batch, packing
 
-from heron_core import config as keys
-from heron_core.errors import HeronError
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
-from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.snapshot import Snapshot, encode
-from heron_core.topology import StreamSpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, parse_header
-from heron_core.wire.merged import merge
+from heron_core.wire.frames import Frames, Kind
 from heron_core.wire.packets import checkpoint_of, encode_barrier
-from heron_instance.control_core import Identity
-from heron_instance.core import InstanceCore
 from heron_instance.events import (
     ControlReceived,
-    Event,
-    InputEmpty,
-    Instruction,
-    Received,
-    SaveState,
-    SendControl,
-    Turn,
 )
-from heron_instance.runtime.environment import Environment
-from heron_instance.shared_state import SharedState
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
-ME, INCARNATION = SOURCE, 77
 EMPTY = encode(Snapshot("memory", (), ()))
 """A state without anything in it."""
 
@@ -95,94 +76,6 @@ class Count(Bolt, Stateful):
         self.seen.append(tup.values[0])
         self.state.put(tup.values[0], (self.state.get(tup.values[0]) or 0) + 1)
         self.emit([tup.values[0], "y"])
-
-
-class Process:
-    """An instance's core in a topology that takes checkpoints."""
-
-    def __init__(
-        self, kind: type, states: dict[int, bytes] | None = None, waits: bool = False
-    ) -> None:
-        self.now = 100.0
-        self.sent: list[Frames] = []
-        self.states = states or {}
-        self.shared = SharedState()
-        topology = topology_with(
-            kind,
-            (StreamSpec("default", ("a", "b")),),
-            [reads(SHUFFLE)],
-            {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE},
-        )
-        environment = Environment(
-            lambda: self.now,
-            Random(1),
-            self.sent.extend,
-            self._admit,
-            logging.Logger("tested"),
-            may_send=lambda: self.shared.may_send,
-            load_state=self._load,
-            waits_for_state=waits,
-        )
-        who = Identity(ME, INCARNATION, 5)
-        self.core = InstanceCore(topology, packing(), who, environment, self.shared)
-
-    @property
-    def component(self) -> Any:
-        return self.core.instance.adapter.users_object
-
-    def _admit(self) -> None:
-        assert self.shared.may_send, "production would wait here"
-
-    def _load(self, checkpoint: int, task: int) -> bytes:
-        assert task == ME
-        if checkpoint not in self.states:
-            raise HeronError(f"no state of {checkpoint}")
-        return self.states[checkpoint]
-
-    def handle(self, event: Event) -> list[Instruction]:
-        out = list(self.core.handle(event, self.now))
-        self.core.validate()
-        for each in out:
-            if isinstance(each, SaveState):
-                self.states[each.checkpoint] = as_bytes(each.state)
-        return out
-
-    def hear(self, message: Any) -> list[Any]:
-        """A control message comes, and the main thread does what it asks for; what is said."""
-        self.handle(ControlReceived(message))
-        return [each.message for each in self.handle(Turn()) if isinstance(each, SendControl)]
-
-    def plan(self, epoch: int, checkpoint: int = 0, member: int | None = None) -> list[Any]:
-        members = None if member is None else dict.fromkeys(packing().instances, member)
-        plan = PhysicalPlan(
-            "t", epoch, TopologyState.RUNNING, packing(), {1: "a", 2: "b"},
-            Restore(checkpoint, members),
-        )  # fmt: skip
-        return self.hear(messages.Plan(physical_to_json(plan)))
-
-    def begin(self, epoch: int, checkpoint: int = 0) -> list[Any]:
-        """Go back to a checkpoint, and then all may go on."""
-        said = self.plan(epoch, checkpoint)
-        self.plan(epoch, checkpoint, INCARNATION)
-        return said
-
-    def trigger(self, checkpoint: int, epoch: int = 1) -> list[Any]:
-        return self.hear(messages.TriggerCheckpoint(checkpoint, epoch))
-
-    def receive(self, *frames: Frames) -> list[Any]:
-        out = self.handle(Received(merge(frames)))
-        out += self.handle(InputEmpty())
-        return [each.message for each in out if isinstance(each, SendControl)]
-
-    def turn(self) -> None:
-        self.handle(Turn())
-        self.handle(InputEmpty())
-
-    def take_sent(self) -> list[tuple[Kind, int]]:
-        """(kind, epoch) of each message sent since the last time, reports left out."""
-        heads = [parse_header(each[0]) for each in self.sent]
-        self.sent.clear()
-        return [(Kind(x.kind), x.epoch) for x in heads if x.kind != Kind.CONSUMED]
 
 
 def test_a_spout_saves_its_state_and_sends_a_barrier_behind_its_data() -> None:

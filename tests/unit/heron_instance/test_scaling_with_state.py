@@ -4,8 +4,8 @@ when it goes on as it is."""
 from dataclasses import replace
 from typing import Any
 
+from checkpointed_support import INCARNATION, ME, Process
 from instance_support import NOTHING, OTHER, batch, packing
-from test_saving_state import INCARNATION, ME, Process
 
 from heron_core.plans import (
     InstancePlan,

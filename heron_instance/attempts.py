@@ -1,0 +1,354 @@
+"""Attempts: calls of user code of a bolt, each of which counts as a whole or not at all.
+
+In a topology that takes checkpoints a bolt that raises must not lose its tuple, and what it had
+emitted and changed before must not count. This is its way (input/undoable.py and core.py have the
+two ends of it):
+
+    first raise ──► RestoreWanted: all go back to the newest checkpoint, which undoes everything.
+                    From here on this instance is careful:
+    each message    the state is taken, the calls run, and what they emit is withheld;
+      all is well   it is sent
+      one raised    it is dropped, and the object is made anew with the state that was taken. Then
+                    the tuples before that one run again, and it alone: again and again, after a
+                    pause that doubles, until it is given up (topology.bolt.on.exception)
+    two checkpoints without a raise ──► as before: nothing is taken or withheld any more
+
+So a tuple that is well costs nothing, and one that raises now and then does not take the whole
+topology back each time, which could go on for ever.
+
+What an object of a component has in its attributes is undone as the state is: by its pre_save, an
+object that is new, and its init_state. Of two kinds of components that cannot be had:
+
+SAME       sinks of heronpy_compat.connectors, whose pre_save does something with the world. By
+           their contract a tuple whose write raises is left out, so the same object tries again.
+RESTORE    others with a second phase, those that work on in threads or child processes, state in
+           a database: each raise takes all back to the checkpoint. A tuple that has raised so often
+           is known by its values then, and is not run any more.
+"""
+
+import copy
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+from zlib import crc32
+
+from heron_core.algorithms.retries import RetryPolicy, pause_secs
+from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.component import EngineComponent
+from heron_core.config import MEMORY
+from heron_core.state.file_snapshot import StateBytes, as_bytes
+from heron_core.wire.frames import Frames
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.raised import UserCodeRaised, line_of
+from heron_instance.input.undoable import Totals
+from heron_instance.runtime.factory import Instance
+from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
+
+CONNECTORS = "heronpy_compat.connectors."
+BETWEEN_CHECKPOINTS = "0"
+"""What pre_save is told: the state is taken, and no checkpoint has it."""
+CALM_CHECKPOINTS = 2
+"""So many have to be complete without a raise: what is between them was then processed once."""
+KNOWN_MAX = 10_000
+"""Tuples that are known by their values; the oldest are forgotten then, and raise once more."""
+IN_A_ROW_MAX = 10
+"""So many tuples given up, and none processed between them: the code is broken, not the tuples. It
+is tried without end then, as with `restart`, so that new code that always raises does not drain a
+topology."""
+
+
+class Kind(Enum):
+    """How what an attempt has done is undone."""
+
+    ROLL_BACK = "roll back"
+    """By an object that is new, with the state of before."""
+    SAME = "same object"
+    """It has done nothing, by its contract."""
+    RESTORE = "restore"
+    """By the topology, which goes back."""
+
+
+class Host(Protocol):
+    """What is needed of the instance's core."""
+
+    instance: Instance
+
+    @property
+    def bolt(self) -> BoltDriver:
+        """The driver; another one after the object was made anew."""
+
+    def send(self, messages: list[Frames]) -> None:
+        """Put messages on the data connection."""
+
+    def close_component(self) -> None:
+        """The last calls of user code."""
+
+    def make_anew(self, saved: bytes | None) -> None:
+        """Another object of the user's class, with this state, in place of the one there is."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of user code that is about no single tuple: a tick, a watermark, on_finish."""
+
+    run: Callable[[BoltDriver], object]
+    done: Callable[[], None]
+    """It is over, well or given up."""
+    where: str
+    failures: int = 0
+
+    def attempt(self, driver: BoltDriver) -> None:
+        """Make the call."""
+        self.run(driver)
+
+    def succeeded(self) -> bool:
+        """It went well; whether nothing is left to do."""
+        return True
+
+    def blame(self, raised: UserCodeRaised) -> bool:
+        """Whether it failed by itself, rather than a part of it that is known now."""
+        return True
+
+    def give_up(self, driver: BoltDriver) -> bool:
+        """It is left out, and counts as an error outside of a tuple; whether it is over."""
+        driver.metrics.callback_errors += 1
+        return True
+
+
+@dataclass(slots=True)
+class Rows:
+    """The tuples of a message, some of them at a time."""
+
+    frames: Frames
+    done: Callable[[], None]
+    first: int = 0
+    last: int | None = None
+    """Up to the one before it; None: all that are left."""
+    failures: int = 0
+    rows: int | None = None
+    """How many there are, once that is known."""
+
+    @property
+    def where(self) -> str:
+        """For people."""
+        return "a tuple"
+
+    def attempt(self, driver: BoltDriver) -> None:
+        """Run those of now."""
+        self.rows = driver.run_rows(self.frames, self.first, self.last)
+
+    def succeeded(self) -> bool:
+        """They went well; whether they were the last."""
+        return self._go_on(self.last)
+
+    def blame(self, raised: UserCodeRaised) -> bool:
+        """A tuple raised: those before it come first, then it alone. Whether it was the first."""
+        row = self.first if raised.row is None else raised.row
+        if row > self.first:
+            self.last = row
+            return False
+        if raised.row is not None:
+            self.last = row + 1
+        return True
+
+    def give_up(self, driver: BoltDriver) -> bool:
+        """The first one is left out; whether it was the last."""
+        driver.skip_rows(self.frames, self.first, self.last)
+        return self._go_on(self.last)
+
+    def _go_on(self, at: int | None) -> bool:
+        self.failures = 0
+        if at is None or (self.rows is not None and at >= self.rows):
+            return True
+        self.first, self.last = at, None
+        return False
+
+
+Unit = Call | Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How all was before an attempt."""
+
+    state: StateBytes | None
+    """None: the object stays."""
+    totals: Totals
+    watermarks: SourceWatermarks
+
+
+class Attempts:
+    """The careful way to run a bolt; all in the main thread."""
+
+    def __init__(self, host: Host, policy: RetryPolicy, kind: Kind) -> None:
+        self._host = host
+        self._policy = policy
+        self.kind = kind
+        self._units: deque[Unit] = deque()
+        """What is under way, and what came meanwhile."""
+        self.due = 0.0
+        """When its next attempt is."""
+        self._given_up_in_a_row = 0
+        self._calm = 0
+        """Checkpoints completed since the last raise."""
+        self._raises: dict[int, int] = {}
+        """Where each raise takes all back: how often a tuple has, by what it is known by."""
+
+    def begin(self, unit: Unit) -> None:
+        """It is tried when those before it are over."""
+        if not self._units:
+            self.due = 0.0
+        self._units.append(unit)
+        self._host.bolt.is_trying = True
+
+    @property
+    def unit(self) -> Unit | None:
+        """What is under way."""
+        return self._units[0] if self._units else None
+
+    def forget(self) -> None:
+        """The topology goes back: what is under way comes again."""
+        self._units.clear()
+
+    def drop(self) -> None:
+        """What is under way cannot be tried: it is malformed."""
+        self._end_if(True, self._units[0])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it may be less careful from now on."""
+        return self.unit is None and self._calm >= CALM_CHECKPOINTS
+
+    def checkpoint_completed(self) -> None:
+        """All that came before it will never come again."""
+        self._calm += 1
+
+    def go_on(self, now: float) -> UserCodeRaised | None:
+        """The next attempt; what it raised, if only the topology can undo that."""
+        unit = self.unit
+        assert unit is not None
+        if self.kind is not Kind.ROLL_BACK and isinstance(unit, Rows):
+            unit.last = unit.first + 1
+            if self._is_given_up(unit):
+                self._end_if(unit.give_up(self._host.bolt), unit)
+                return None
+        raised = self._attempt(unit)
+        if raised is None:
+            self._given_up_in_a_row = 0
+            self._raises.pop(self._key_of(unit), None)
+            self._end_if(unit.succeeded(), unit)
+            return None
+        self._calm = 0
+        if self.kind is Kind.RESTORE:
+            raised.key = self._key_of(unit)
+            return raised
+        if unit.blame(raised):
+            self._failed(unit, now)
+        return None
+
+    def _failed(self, unit: Unit, now: float) -> None:
+        unit.failures += 1
+        pause = self._pause_secs(unit.failures)
+        if pause is not None:
+            self.due = now + pause
+            return
+        self._given_up_in_a_row += 1
+        self._end_if(unit.give_up(self._host.bolt), unit)
+
+    def _pause_secs(self, failures: int) -> float | None:
+        if self._given_up_in_a_row >= IN_A_ROW_MAX:
+            return replace(self._policy, is_endless=True).pause_secs(failures)
+        return self._policy.pause_secs(failures)
+
+    def _end_if(self, is_over: bool, unit: Unit) -> None:
+        self.due = 0.0
+        if is_over:
+            self._units.popleft()
+            self._host.bolt.is_trying = bool(self._units)
+            unit.done()
+
+    # --- one attempt --------------------------------------------------------------------------
+
+    def _attempt(self, unit: Unit) -> UserCodeRaised | None:
+        driver = self._host.bolt
+        driver.flush()
+        try:
+            before = self._mark(driver)
+        except Exception as error:
+            driver.user_error("pre_save")
+            return UserCodeRaised("pre_save", line_of(error))
+        withheld: list[list[Frames]] = []
+        driver.outbox.send = withheld.append
+        try:
+            unit.attempt(driver)
+            driver.flush()
+        except UserCodeRaised as raised:
+            self._undo(driver, before)
+            return raised
+        finally:
+            driver.outbox.send = self._host.send
+        for messages in withheld:  # back-pressure may have begun since
+            driver.outbox.admit()
+            self._host.send(messages)
+        return None
+
+    def _mark(self, driver: BoltDriver) -> Mark:
+        state = None
+        if self.kind is Kind.ROLL_BACK:
+            self._host.instance.adapter.pre_save(BETWEEN_CHECKPOINTS)
+            state = self._host.instance.state.deferred_snapshot()
+        return Mark(state, driver.totals(), copy.deepcopy(driver.source_watermarks))
+
+    def _undo(self, driver: BoltDriver, before: Mark) -> None:
+        driver.outbox.discard()
+        driver.set_totals(before.totals)
+        driver.source_watermarks = before.watermarks
+        if before.state is None:
+            return
+        self._host.close_component()
+        self._host.make_anew(as_bytes(before.state))
+        made = self._host.bolt
+        made.follow(driver)
+        made.tell_again(before.watermarks)
+        made.outbox.discard()  # it was sent when the former object was told
+
+    # --- where only the topology undoes -------------------------------------------------------
+
+    def _key_of(self, unit: Unit) -> int:
+        """What it is known by, also when it comes in another message."""
+        if self.kind is not Kind.RESTORE:
+            return 0
+        if isinstance(unit, Call):
+            return crc32(unit.where.encode())
+        return self._host.bolt.row_key(unit.frames, unit.first)
+
+    def _is_given_up(self, unit: Unit) -> bool:
+        failures = self._raises.get(self._key_of(unit), 0)
+        return bool(failures) and self._policy.pause_secs(failures) is None
+
+    def restore_pause_secs(self, raised: UserCodeRaised) -> float:
+        """How long to wait until all go back, as this was raised."""
+        if len(self._raises) >= KNOWN_MAX:
+            self._raises.pop(next(iter(self._raises)))
+        failures = self._raises[raised.key] = self._raises.get(raised.key, 0) + 1
+        self._calm = 0
+        return pause_secs(self._policy.first_pause_secs, failures)
+
+
+def kind_of(adapter: EngineComponent, backend: str) -> Kind:
+    """How what an attempt of a component has done is undone."""
+    component = adapter.users_object
+    if isinstance(component, TwoPhaseStatefulComponent):
+        module = getattr(getattr(component, "process", None), "__module__", "")
+        return Kind.SAME if module.startswith(CONNECTORS) else Kind.RESTORE
+    return Kind.RESTORE if _works_on(adapter) or backend != MEMORY else Kind.ROLL_BACK
+
+
+def _works_on(adapter: EngineComponent) -> bool:
+    """Whether it may be at work, in threads, child processes or batches, when a call returns."""
+    asks = type(adapter).is_idle.__module__
+    if asks.endswith(".heronpy_component"):
+        return callable(getattr(adapter.users_object, "is_idle", None))
+    return not asks.endswith(".storm.component")

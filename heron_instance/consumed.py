@@ -1,0 +1,50 @@
+"""What an instance has processed and its stream manager has not been told of yet."""
+
+from heron_core.wire.frames import Frames, size_of
+from heron_core.wire.packets import encode_consumed
+
+CONSUMED_BYTES = 256 * 1024
+"""Processed batches are reported when they amount to this, or when there is nothing else to do: a
+quarter of the window, so the stream manager always has room to send more."""
+REPORT_SECS = 0.05
+"""A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
+
+
+class Consumed:
+    """Messages that are processed and not reported."""
+
+    __slots__ = ("_bytes", "_bytes_max", "_due", "_secs", "messages")
+
+    def __init__(self, bytes_max: int = CONSUMED_BYTES) -> None:
+        self.messages = 0
+        """Processed since the last report."""
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._secs = 0.0
+        """How long user code has worked on them."""
+        self._due = 0.0
+        """When they are to be reported, also if more is there to process."""
+
+    def add(self, frames: Frames, secs: float, now: float) -> None:
+        """A message is processed, on which user code has worked so long."""
+        if not self.messages:
+            self._due = now + REPORT_SECS
+        self._secs += secs
+        self.messages += 1
+        self._bytes += size_of(frames)
+
+    def is_due(self, now: float) -> bool:
+        """Whether they are to be reported now."""
+        return self._bytes >= self._bytes_max or now >= self._due
+
+    def report(self, epoch: int, task: int) -> Frames:
+        """What tells of them; nothing is left to report then."""
+        report = encode_consumed(epoch, task, self.messages, self._secs)
+        self.messages = self._bytes = 0
+        self._secs = 0.0
+        return report
+
+    def validate(self, is_spout: bool) -> None:
+        """AssertionError if what is counted does not fit together; between two events."""
+        assert (self.messages == 0) == (self._bytes == 0), "bytes without messages"
+        assert is_spout or self._bytes < self._bytes_max, f"{self._bytes} bytes are not reported"

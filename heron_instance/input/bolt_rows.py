@@ -1,0 +1,133 @@
+"""How a bolt's driver makes tuples of a message: rows of values, or whole record batches."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from heron_core.errors import ProtocolError
+from heron_core.native import made_rows
+from heron_core.topology import TopologySpec
+from heron_core.wire.batch import COLUMNS, Batch
+from heron_core.wire.frames import Header
+from heron_instance.input.anchors import AnchorState
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.general_rows import general_rows
+from heron_instance.input.key_samples import KeySamples
+from heron_instance.input.tuples import EngineTuple
+from heronpy_compat.adapters.tuple_layout import TupleLayout
+
+if TYPE_CHECKING:
+    from heron_instance.input.record_batches import BatchReader
+
+Decode = Callable[[bytes], list[list[Any]]]
+ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
+
+
+class RowMaker(ComponentDriver):
+    """What of a bolt's driver makes tuples of messages."""
+
+    _decode: Decode
+    _topology: TopologySpec
+    _sources: dict[int, tuple[str, list[str]]]
+    """task -> its component and the names of its streams"""
+    _tuple: type[EngineTuple]
+    _takes_batches: bool
+    _values_maker: ValuesMaker | None
+    _keys: Iterator[int]
+    """For tuples that share an edge: they need something that tells them apart."""
+    _key_samples: KeySamples
+
+    def _made(
+        self, head: Header, batch: Batch, values: list[Any], started: float
+    ) -> tuple[list[EngineTuple], list[AnchorState]]:
+        """The tuples of a message, and their anchor states if it is a plain batch."""
+        if self._takes_batches:
+            return self._batches.tuples(self._tuple, batch, values, self._keys, started), []
+        if batch.streams is not None or batch.extras is not None:
+            return self._general(head, batch, values, started), []
+        return self._rows(head, batch, values, started)
+
+    def _values(self, head: Header, batch: Batch) -> list[Any]:
+        """The rows of a message, or what makes the batches of them where the component takes those.
+
+        ProtocolError for what is no body of this message; any exception of user code's, or of what
+        does not fit its declared types."""
+        is_columns = bool(head.flags & COLUMNS)
+        if not self._takes_batches and not is_columns:
+            return self._decode(batch.body)
+        component, streams = self._source_of(head)
+        if not self._takes_batches:
+            return self._batches.rows(head, batch, component, streams[head.stream])
+        values = None if is_columns else self._decode(batch.body)
+        return self._batches.pieces(head, batch, component, streams, values)
+
+    @cached_property
+    def _batches(self) -> "BatchReader":
+        # Late: it needs pyarrow, which takes 0.1 s.
+        from heron_instance.input.record_batches import BatchReader
+
+        return BatchReader(self._topology, self.outbox.task)
+
+    def _rows(
+        self, head: Header, batch: Batch, values: list[list[Any]], started: float
+    ) -> tuple[list[EngineTuple], list[AnchorState]]:
+        """The tuples of a plain batch, and their anchor states: one for each, or for each run."""
+        component, stream = self._origin(head, values)
+        if started >= self._key_samples.due:
+            self._key_samples.take((component, stream), values, self.metrics.executed, started)
+        if self._values_maker is not None:
+            values = _with_values(values, self._values_maker(component, stream))
+        return made_rows(
+            self._tuple, component, stream, head.source, values, started,
+            batch.ids, batch.run_sizes, self._keys,
+        )  # fmt: skip
+
+    def _origin(self, head: Header, values: list[list[Any]]) -> tuple[str, str]:
+        """Source component and the header's stream of a batch; ProtocolError if it is of neither,
+        or the body no list of its tuples."""
+        component, names = self._source_of(head)
+        stream = names[head.stream]
+        if type(values) is not list or head.items != len(values):
+            raise ProtocolError(f"a body that is no list of {head.items} tuples")
+        return component, stream
+
+    def _source_of(self, head: Header) -> tuple[str, list[str]]:
+        """Source component of a batch and its streams, the header's among them."""
+        try:
+            component, names = self._sources[head.source]
+            names[head.stream]
+        except (KeyError, IndexError) as error:
+            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+        return component, names
+
+    def _general(
+        self, head: Header, batch: Batch, values: list[list[Any]], now: float
+    ) -> list[EngineTuple]:
+        """The tuples of a batch of several streams, or with tuples of several roots."""
+        component, _ = self._origin(head, values)
+        names = self._sources[head.source][1]
+        try:
+            if self._values_maker is None:
+                return general_rows(
+                    self._tuple, head, batch, values, component, names, now, self._keys
+                )
+            rows = general_rows(TupleLayout, head, batch, values, component, names, now, self._keys)
+            return self._remade(rows, self._values_maker)
+        except (IndexError, TypeError) as error:
+            raise ProtocolError(f"a malformed batch: {error!r}") from error
+
+    def _remade(self, rows: list[TupleLayout], maker: ValuesMaker) -> list[EngineTuple]:
+        """Tuples of the component's own class, with values that it makes."""
+        kind = self._tuple
+        return [
+            kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))
+            for each in rows
+        ]
+
+
+def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
+    """The rows of a batch as the component wants them; ProtocolError if one is no list."""
+    try:
+        return list(map(make, batch))
+    except TypeError as error:
+        raise ProtocolError(f"a batch with a row that is no list: {error}") from error

@@ -1,0 +1,187 @@
+"""What of a bolt's driver serves whoever undoes what a call of user code has done before it raised.
+
+heron_instance/attempts.py says when that is.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import NoReturn
+from zlib import crc32
+
+from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.errors import ProtocolError
+from heron_core.wire.batch import Batch, decode_batch
+from heron_core.wire.frames import Frames, Header, header_of
+from heron_instance.emit.collector import BoltCollector
+from heron_instance.input.anchors import AnchorState
+from heron_instance.input.bolt_rows import RowMaker
+from heron_instance.input.input_counts import InputCounts
+from heron_instance.input.raised import UserCodeRaised, line_of
+from heron_instance.input.tuples import EngineTuple
+
+NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a bolt counts of its tuples."""
+
+    executed: int
+    ticks: int
+    sent: int
+    acks_counted: int
+    failed: int
+    failed_for_good: int
+    watermarks_taken: int
+    is_finished: bool
+    emits: dict[str, int]
+
+
+class UndoableCalls(RowMaker):
+    """Some tuples of a message, or one tick: calls of user code that end with UserCodeRaised."""
+
+    collector: BoltCollector
+    source_watermarks: SourceWatermarks
+    undoes = False
+    """Whether what raises is undone by the caller: every call of user code that is about tuples or
+    time ends with UserCodeRaised then."""
+    is_trying = False
+    """Something is under way that may raise and be tried again."""
+    _inputs: InputCounts
+    _messages: int
+    _busy: bool
+    _busy_since: float
+    _next_tick: float
+    _flushes_seen: int
+    _finished: bool
+
+    def _run_rows(self, rows: list[EngineTuple], started: float) -> None:
+        raise NotImplementedError
+
+    def _count(
+        self, rows: list[EngineTuple], anchor_states: list[AnchorState], started: float
+    ) -> None:
+        raise NotImplementedError
+
+    def _raise(self, where: str, row: int | None = None) -> NoReturn:
+        """Report the exception being handled, and leave what comes of it to who undoes it."""
+        self.user_error(where)
+        error = sys.exc_info()[1]
+        raise UserCodeRaised(where, line_of(error), row) from error
+
+    def user_raised(self, where: str) -> None:
+        """See ComponentDriver."""
+        if self.undoes:
+            self._raise(where)
+        super().user_raised(where)
+
+    def failed_in(self, where: str) -> None:
+        """See ComponentDriver."""
+        if self.undoes:
+            self._raise(where)
+        super().failed_in(where)
+
+    def run_rows(self, frames: Frames, first: int, last: int | None) -> int:
+        """As `deliver`, of some of the tuples of a DATA message: from the one at `first` on, up to
+        the one before `last`. Nothing else happens between them, and what they emit is not sent.
+        Returns how many the message has; UserCodeRaised says by which one it was raised."""
+        head = header_of(frames)
+        batch = decode_batch(head, frames)
+        started = self.clock()
+        try:
+            values = self._values(head, batch)
+        except ProtocolError:
+            raise
+        except Exception:
+            self._raise("unpacking the values of a batch")
+        rows, _ = self._made(head, batch, values, started)
+        some = rows[first:last]
+        self.due = NEVER
+        self._messages += 1
+        self._busy, self._busy_since = True, started
+        try:
+            self._run_rows(some, started)
+        except UserCodeRaised as raised:
+            raised.row = None if raised.row is None else raised.row + first
+            raise
+        finally:
+            self._busy = False
+        self._count(some, [], started)
+        self._count_items(head, batch, some, is_last=last is None or last >= len(rows))
+        return len(rows)
+
+    def _count_items(
+        self, head: Header, batch: Batch, some: list[EngineTuple], is_last: bool
+    ) -> None:
+        if is_last:
+            self._inputs.count(*self._sources[head.source], head, batch)
+        if self._takes_batches:
+            self.metrics.executed += sum(each.values.num_rows - 1 for each in some)
+
+    def skip_rows(self, frames: Frames, first: int, last: int | None) -> int:
+        """These tuples of a message are given up: they count as failed for good, and as processed.
+        Returns how many they are."""
+        head = header_of(frames)
+        if not self._takes_batches or last is None:
+            # Whatever does not become tuples is given up as a whole.
+            items = (head.items if last is None else last) - first
+        else:
+            batch = decode_batch(head, frames)
+            rows, _ = self._made(head, batch, self._values(head, batch), self.clock())
+            items = sum(each.values.num_rows for each in rows[first:last])
+        self.metrics.executed += items
+        self.collector.failed += items
+        self.collector.failed_for_good += items
+        return items
+
+    def row_key(self, frames: Frames, row: int) -> int:
+        """What a tuple of a message is known by when it comes again in another one."""
+        head = header_of(frames)
+        batch = decode_batch(head, frames)
+        try:
+            rows, _ = self._made(head, batch, self._values(head, batch), self.clock())
+        except Exception:  # which is told when it is run
+            return 0
+        if row >= len(rows):
+            return 0
+        tup = rows[row]
+        return crc32(repr((tup.component, tup.stream, tup.values)).encode(errors="replace"))
+
+    def totals(self) -> Totals:
+        """What is counted, for `set_totals`."""
+        routes = self.collector.router.routes
+        return Totals(
+            self.metrics.executed, self.metrics.ticks, self.outbox.sent, self.outbox.acks_counted,
+            self.collector.failed, self.collector.failed_for_good, self.watermarks_taken,
+            self._finished, {name: route.emits[0] for name, route in routes.items()},
+        )  # fmt: skip
+
+    def set_totals(self, before: Totals) -> None:
+        """All that was counted since then has not happened."""
+        self.metrics.executed, self.metrics.ticks = before.executed, before.ticks
+        self.outbox.sent, self.outbox.acks_counted = before.sent, before.acks_counted
+        self.collector.failed = before.failed
+        self.collector.failed_for_good = before.failed_for_good
+        self.watermarks_taken, self._finished = before.watermarks_taken, before.is_finished
+        for name, number in before.emits.items():
+            self.collector.router.routes[name].emits[0] = number
+
+    def follow(self, before: "UndoableCalls") -> None:
+        """The same process goes on with this one, by the same plan: what its neighbours have said
+        and been told still holds."""
+        self.go_on_counting(before)
+        self.fence, self.outbox.epoch = before.fence, before.outbox.epoch
+        self.watermarks_taken = before.watermarks_taken
+        self.watermarks.go_on(before.watermarks)
+        self._next_tick, self._flushes_seen = before._next_tick, -1
+        self._finished = before._finished
+        self.is_trying, self.undoes = before.is_trying, before.undoes
+
+    def tell_again(self, marks: SourceWatermarks) -> None:
+        """The component is another object: it hears what its sources have said so far."""
+        self.source_watermarks = marks
+        for source, watermark_ms in marks.known():
+            component, _ = self._sources[source]
+            self.component.source_watermark(component, source, watermark_ms)
+        if marks.has_any:
+            self.component.on_watermark(marks.lowest_ms)

@@ -1,0 +1,157 @@
+"""What a bolt's process does about what user code raises, where checkpoints are taken.
+
+It asks for the topology to go back, stands still until it does, and is careful from then on
+(attempts.py). The instance's core asks it before each step.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from heron_core.errors import ProtocolError
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, header_of
+from heron_instance import attempts
+from heron_instance.attempts import Attempts, Call, Rows, kind_of
+from heron_instance.control_core import Identity
+from heron_instance.events import Instruction, SendControl
+from heron_instance.input.raised import UserCodeRaised
+
+REASON_MAX = 300
+"""Characters of what was raised, for people to read."""
+AWAIT_SECS = 1.0
+"""Between two looks whether the topology has gone back; the plan itself wakes whoever waits."""
+
+
+class Host(attempts.Host, Protocol):
+    """What is needed of the instance's core."""
+
+    identity: Identity
+
+    def do_first(self, instruction: Instruction) -> None:
+        """Carry this out before the next step of the main loop."""
+
+    def drop(self, error: ProtocolError) -> None:
+        """A message that is malformed is left out."""
+
+    def delivered(self, frames: Frames, started: float) -> None:
+        """A message is processed, on which user code has worked since then."""
+
+
+class RetryingBolt:
+    """One bolt that undoes what it did before it raised."""
+
+    def __init__(self, host: Host, clock: Callable[[], float]) -> None:
+        self._host = host
+        self._clock = clock
+        self._attempts: Attempts | None = None
+        self._ask_at: float | None = None
+        """When the others are asked to go back with us; None if they are not to, or have been."""
+        self._raised: UserCodeRaised | None = None
+        """Why we wait for that; None if we do not."""
+
+    def raised(self, raised: UserCodeRaised) -> None:
+        """Nothing that it has done since the newest checkpoint counts from here on."""
+        driver = self._host.bolt
+        driver.outbox.discard()
+        if self._raised is not None:
+            return
+        driver.is_void, self._raised = True, raised
+        pause_secs = 0.0
+        if self._attempts is not None:
+            self._attempts.forget()
+            pause_secs = self._attempts.restore_pause_secs(raised)
+        self._ask_at = self._clock() + pause_secs
+
+    def go_back(self) -> None:
+        """The topology goes back, for our sake or another's."""
+        if self._raised is not None and self._attempts is None:
+            options = self._host.bolt.options
+            self._attempts = Attempts(self._host, options.retries, self._kind())
+        if self._attempts is not None:
+            self._attempts.forget()
+        self._raised = self._ask_at = None
+
+    def _kind(self) -> attempts.Kind:
+        instance = self._host.instance
+        return kind_of(instance.adapter, self._host.bolt.options.state_backend)
+
+    def checkpoint_completed(self) -> None:
+        """All that came before it will never come again."""
+        if self._attempts is not None:
+            self._attempts.checkpoint_completed()
+
+    # --- the main loop ------------------------------------------------------------------------
+
+    def _await_restore(self, raised: UserCodeRaised, now: float) -> float:
+        """Ask for it when it is time; how many seconds to wait."""
+        if self._ask_at is None:
+            return AWAIT_SECS
+        if now < self._ask_at:
+            return self._ask_at - now
+        self._ask_at = None
+        who, epoch = self._host.identity.task, self._host.bolt.outbox.epoch
+        reason = " ".join(str(raised).split())[:REASON_MAX]
+        self._host.do_first(SendControl(messages.RestoreWanted(who, epoch, reason)))
+        return AWAIT_SECS
+
+    def advance(self, may_send: bool) -> float | None:
+        """The next attempt, if one is due: seconds until then, 0 if it was made; None if there is
+        nothing to try."""
+        if self._raised is not None:
+            return self._await_restore(self._raised, self._clock())
+        made = self._attempts
+        return None if made is None or not may_send else self._try(made, self._clock())
+
+    def _try(self, made: Attempts, now: float) -> float | None:
+        if made.unit is None:
+            if made.is_over:
+                self._attempts = None
+                return None
+            if not self._host.bolt.take_tick(now):
+                return None
+            made.begin(Call(lambda driver: driver.run_tick(now), _nothing, "process_tick"))
+        if now < made.due:
+            return made.due - now
+        try:
+            raised = made.go_on(now)
+        except ProtocolError as error:
+            self._host.drop(error)
+            made.drop()
+            return 0.0
+        if raised is not None:
+            self.raised(raised)
+        return 0.0
+
+    def takes(self, frames: Frames) -> bool:
+        """Whether a message is tried with care; if not, it is for the driver."""
+        made, driver = self._attempts, self._host.bolt
+        if made is None:
+            return False
+        head = header_of(frames)
+        if head.epoch < driver.fence or head.kind not in (Kind.DATA, Kind.WATERMARK):
+            return False
+        done = partial(self._host.delivered, frames, self._clock())
+        if head.kind == Kind.DATA:
+            driver.reopen(head.source)
+            made.begin(Rows(frames, done))
+        else:
+            made.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark"))
+        return True
+
+    def is_due(self, now: float) -> bool:
+        """Whether a tick is due, and tried with care."""
+        return self._attempts is not None and self._host.bolt.next_tick <= now
+
+    def finishes(self, done: Callable[[], None]) -> bool:
+        """Whether on_finish is tried with care, or when the topology has gone back."""
+        if self._raised is not None:
+            return True
+        if self._attempts is None:
+            return False
+        self._attempts.begin(Call(lambda driver: driver.finish(), done, "on_finish"))
+        return True
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,351 @@
+"""A bolt that raises where checkpoints are taken: each tuple counts once."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import msgpack
+import pytest
+from checkpointed_support import ME, Process
+from instance_support import OTHER, batch
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.packets import encode_barrier, encode_watermark
+from heron_instance.events import InputEmpty, Received, SendControl, Turn
+from heronpy_compat import Bolt
+from heronpy_compat.api.state.stateful_component import (
+    StatefulComponent,
+    TwoPhaseStatefulComponent,
+)
+from heronpy_compat.connectors.two_phase import TwoPhaseSink
+
+REFUSED = "ConnectionRefusedError: it is away"
+
+
+class World:
+    """What is outside of the process, and lives on when an object is made anew."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.refuses: Callable[[Any, int], bool] = lambda value, call: False
+
+    def asked(self, value: Any) -> None:
+        self.calls += 1
+        if self.refuses(value, self.calls):
+            raise ConnectionRefusedError("it is away")
+
+
+class Asking(Bolt, StatefulComponent):
+    """Counts in its state and in an attribute, emits, and raises after all of it."""
+
+    world: ClassVar[World]
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.heard: list[str] = []
+        self.seen: list[Any] = list(self.state.get("seen") or [])
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        self.state.put("seen", self.seen)
+
+    def process(self, tup: Any) -> None:
+        value = tup.values[0]
+        self.seen.append(value)
+        self.state.put(value, (self.state.get(value) or 0) + 1)
+        self.emit([value, "y"])
+        self.world.asked(value)
+
+    def process_tick(self, tup: Any) -> None:
+        self.seen.append("tick")
+        self.emit(["tick", "y"])
+        self.world.asked("tick")
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        self.heard.append(f"mark {watermark_ms}")
+        if watermark_ms < END_OF_TIME:
+            self.seen.append(f"mark {watermark_ms}")
+
+    def on_finish(self) -> None:
+        self.seen.append("end")
+        self.emit(["end", "y"])
+        self.world.asked("end")
+
+
+class Cluster(Process):
+    """The instance, and what its neighbours make of what it says: they go back when it asks."""
+
+    def __init__(self, kind: Any, **config: Any) -> None:
+        super().__init__(kind, config={key.replace("_", "."): each for key, each in config.items()})
+        self.epoch, self.completed, self.restores = 1, 0, 0
+        self.step_secs = 10.0
+        """How fast time passes."""
+        self.emitted: dict[int, list[Any]] = {}
+        self.said: list[Any] = []
+        kind.world = World()
+        self.begin(1)
+
+    @property
+    def world(self) -> World:
+        found: World = type(self.component).world
+        return found
+
+    def tuples(self, *values: Any) -> None:
+        """They come, and come again after each restore."""
+        while not self._run([values_batch(values, self.epoch)]):
+            pass
+
+    def one_by_one(self, *values: Any) -> None:
+        """The same in messages of their own."""
+        while not self._run([values_batch([each], self.epoch) for each in values]):
+            pass
+
+    def _run(self, frames: list[Frames]) -> bool:
+        for each in frames:
+            self._take(self.handle(Received(each)))
+            if not self.settle():
+                return False
+        return True
+
+    def settle(self) -> bool:
+        """Time passes until nothing is under way; whether all of it went well."""
+        for _ in range(1000):
+            self._take(self.handle(Turn()))
+            self._take(self.handle(InputEmpty()))
+            wanted = [each for each in self.said if isinstance(each, messages.RestoreWanted)]
+            if wanted:
+                assert wanted == [messages.RestoreWanted(ME, self.epoch, wanted[0].reason)]
+                self.go_back()
+                return False
+            driver: Any = self.core.driver
+            if not driver.is_trying and not driver.is_void:
+                return True
+            self.now += self.step_secs
+        raise AssertionError("it never ends")
+
+    def _take(self, out: list[Any]) -> None:
+        self.said += [each.message for each in out if isinstance(each, SendControl)]
+        for head, *rest in self.sent:
+            if parse_header(head).kind == Kind.DATA:
+                values = [each[0] for each in msgpack.unpackb(rest[0])]
+                self.emitted.setdefault(parse_header(head).epoch, []).extend(values)
+        self.sent.clear()
+
+    def go_back(self) -> None:
+        self.said.clear()
+        self.restores += 1
+        self.epoch += 1
+        self.begin(self.epoch, self.completed)
+
+    def checkpoint(self) -> None:
+        self.completed += 1
+        self.receive(encode_barrier(self.epoch, OTHER, ME, self.completed))
+        self.hear(messages.CheckpointCompleted(self.completed, self.epoch))
+
+    @property
+    def of_now(self) -> list[Any]:
+        """What it has emitted since the topology went back last."""
+        return self.emitted.get(self.epoch, [])
+
+    def numbers(self) -> tuple[int, int]:
+        """Processed, and failed for good."""
+        found = self.core.driver.statistics()
+        return self.core.driver.counts()[1], found["failed_for_good"]
+
+
+def values_batch(values: Any, epoch: int) -> Frames:
+    return batch(*([each, "x"] for each in values), epoch=epoch)
+
+
+def check_counts(bolt: Cluster, values: list[Any]) -> None:
+    """Each value counts once, in attribute, state, and what was emitted."""
+    assert bolt.component.seen == values
+    assert [bolt.component.state.get(each) for each in values] == [1] * len(values)
+    assert Counter(bolt.of_now) == Counter(values)  # by two ways, in no common order
+
+
+def test_a_connection_refused_once_in_a_hundred_calls_changes_no_total() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call % 100 == 0
+    values = list(range(1000))
+    bolt.tuples(*values)
+    check_counts(bolt, values)
+    assert bolt.numbers() == (1000, 0)
+    assert bolt.restores == 1  # after that it is careful
+
+
+def test_a_connection_refused_in_each_message_changes_no_total() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call % 3 == 0
+    bolt.one_by_one(*range(30))
+    check_counts(bolt, list(range(30)))
+
+
+def test_a_poison_tuple_is_given_up_and_nothing_of_it_counts() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: value == 7
+    bolt.tuples(*range(10))
+    check_counts(bolt, [0, 1, 2, 3, 4, 5, 6, 8, 9])
+    assert bolt.component.state.get(7) is None
+    assert bolt.numbers() == (10, 1)
+    statistics = bolt.core.driver.statistics()
+    assert "ConnectionRefusedError" in statistics["last_error"]
+
+
+def test_who_gives_nothing_up_tries_until_the_connection_is_there() -> None:
+    bolt = Cluster(Asking, topology_bolt_on_exception="restart")
+    bolt.world.refuses = lambda value, call: value == 7 and call < 40
+    bolt.tuples(*range(10))
+    check_counts(bolt, list(range(10)))
+    assert bolt.numbers() == (10, 0)
+
+
+def test_a_tuple_is_tried_as_often_as_the_topology_says() -> None:
+    bolt = Cluster(Asking, topology_bolt_retries=0)
+    bolt.world.refuses = lambda value, call: value == 1
+    bolt.tuples(1)
+    assert (bolt.numbers(), bolt.world.calls) == ((1, 1), 2)
+
+
+def test_code_that_always_raises_loses_ten_tuples_at_most() -> None:
+    bolt = Cluster(Asking, topology_bolt_retries=1)
+    bolt.world.refuses = lambda value, call: call < 200
+    bolt.tuples(*range(100))
+    processed, failed = bolt.numbers()
+    assert (processed, failed) == (100, 10)
+    check_counts(bolt, list(range(10, 100)))
+
+
+def test_a_tick_that_raises_is_tried_again() -> None:
+    bolt = Cluster(Asking, topology_tick_tuple_freq_secs=60)
+    bolt.step_secs = 0.05
+    bolt.world.refuses = lambda value, call: value == "tick" and call < 4
+    bolt.now += 60.0
+    while not bolt.settle():
+        bolt.now += 60.0
+    assert bolt.component.seen == bolt.of_now == ["tick"]
+    assert bolt.core.driver.metrics.callback_errors == 0
+
+
+def test_a_tick_that_always_raises_is_counted() -> None:
+    bolt = Cluster(Asking, topology_tick_tuple_freq_secs=60)
+    bolt.step_secs = 0.05
+    bolt.world.refuses = lambda value, call: value == "tick"
+    bolt.now += 60.0
+    while not bolt.settle():
+        bolt.now += 60.0
+    assert "tick" not in [*bolt.component.seen, *bolt.of_now]
+    assert bolt.core.driver.metrics.callback_errors == 1
+
+
+def test_the_end_is_tried_again_and_said_once() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: value == "end" and call < 8
+    bolt.tuples(1, 2)
+    for _ in range(2):  # the second one comes when the topology has gone back
+        bolt.said += bolt.hear(messages.FinishBolts((ME,)))
+        if bolt.settle():
+            break
+        bolt.tuples(1, 2)
+    assert bolt.said == [messages.BoltFinished(ME)]
+    assert bolt.component.seen == [1, 2, "end"]
+    assert Counter(bolt.of_now) == Counter([1, 2, "end"])
+
+
+def test_a_watermark_is_told_again_to_an_object_that_is_new() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call == 1
+    bolt.tuples(1)
+    bolt.world.refuses = lambda value, call: value == 5
+    bolt.receive(encode_watermark(bolt.epoch, OTHER, ME, 1000))
+    bolt.settle()
+    bolt.tuples(5)
+    assert bolt.component.seen[:2] == [1, "mark 1000"]
+    assert bolt.component.heard == ["mark 1000"]  # also by the newest object
+    assert 5 not in bolt.component.seen
+    assert bolt.numbers() == (2, 1)
+
+
+def test_after_two_checkpoints_without_a_raise_it_is_as_before() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call == 1
+    bolt.tuples(1)
+    first = bolt.component
+    bolt.checkpoint()
+    bolt.checkpoint()
+    bolt.tuples(2)
+    assert bolt.component is first
+    bolt.checkpoint()
+    bolt.world.refuses = lambda value, call: call == 4
+    bolt.tuples(3)  # so this takes all back once more
+    assert bolt.restores == 2
+    assert bolt.component.seen == [1, 2, 3]
+
+
+def test_a_void_instance_takes_no_barrier_and_is_not_idle() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call == 1
+    out = bolt.handle(Received(values_batch([1], 1)))
+    out += bolt.handle(Turn())
+    said: list[Any] = [each.message for each in out if isinstance(each, SendControl)]
+    assert [type(each) for each in said] == [messages.RestoreWanted]
+    assert said[0].reason.endswith(REFUSED)
+    assert bolt.core.driver.counts() == (0, 0, False)
+    bolt.handle(Turn())
+    assert bolt.core.handle(Turn(), bolt.now)  # it waits, and asks once
+    assert bolt.states == {}
+
+
+class Sink(TwoPhaseSink):
+    """Its write raises before it has written."""
+
+    world: ClassVar[World]
+    written: ClassVar[list[Any]]
+
+    def begin(self) -> list[Any]:
+        return []
+
+    def write(self, transaction: list[Any], tup: Any) -> None:
+        self.world.asked(tup.values[0])
+        transaction.append(tup.values[0])
+
+    def pre_commit(self, transaction: list[Any], transaction_id: Any) -> list[Any]:
+        return transaction
+
+    def commit(self, prepared: list[Any], transaction_id: Any) -> None:
+        type(self).written += prepared
+
+
+def test_a_sink_whose_write_raises_now_and_then_writes_each_tuple_once() -> None:
+    Sink.written = []
+    bolt = Cluster(Sink)
+    bolt.world.refuses = lambda value, call: call % 5 == 0
+    bolt.tuples(*range(50))
+    bolt.checkpoint()
+    assert Sink.written == list(range(50))
+    assert bolt.numbers() == (50, 0)
+    assert bolt.restores == 1
+
+
+class Prepared(Asking, TwoPhaseStatefulComponent):
+    """Whose pre_save means something to others: only the topology can undo what it did."""
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_where_only_the_topology_undoes_it_goes_back_for_each_try(retries: int) -> None:
+    bolt = Cluster(Prepared, topology_bolt_retries=retries)
+    bolt.world.refuses = lambda value, call: value == 7
+    bolt.tuples(*range(10))
+    check_counts(bolt, [0, 1, 2, 3, 4, 5, 6, 8, 9])
+    assert bolt.numbers() == (10, 1)
+    assert bolt.restores == 2 + retries  # the first one does not know yet which tuple it was
+
+
+def test_where_only_the_topology_undoes_a_tuple_that_was_refused_once_counts() -> None:
+    bolt = Cluster(Prepared)
+    bolt.world.refuses = lambda value, call: call in (5, 12)
+    bolt.tuples(*range(10))
+    check_counts(bolt, list(range(10)))
