@@ -37,6 +37,8 @@ STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 BOLT_RETRIES = "topology.bolt.retries"
 BOLT_RETRY_BACKOFF_MS = "topology.bolt.retry.backoff.ms"
+REPLAY_BACKOFF_MS = "topology.replay.backoff.ms"
+REPLAY_MAX = "topology.replay.max"
 METRICS_INTERVAL_MS = "topology.metrics.interval.ms"
 LOG_FORMAT = "topology.log.format"
 METRICS_PORT = "topology.metrics.port"
@@ -154,6 +156,10 @@ DEFAULTS: Mapping[str, Any] = {
     # that always raises holds the others for less than a second.
     BOLT_RETRIES: 3,
     BOLT_RETRY_BACKOFF_MS: 100,
+    # The first replay comes at once; a tuple that always fails is replayed twice a minute in the
+    # end. Whoever promises at least once gives nothing up unasked.
+    REPLAY_BACKOFF_MS: 100,
+    REPLAY_MAX: 0,
     METRICS_INTERVAL_MS: 1000,
     LOG_FORMAT: TEXT,
     # Whoever reaches the port reads all numbers, so nobody else does unless somebody says so.
@@ -306,6 +312,13 @@ def retry_policy(config: Mapping[str, Any]) -> RetryPolicy:
     )
 
 
+def replay_policy(config: Mapping[str, Any]) -> RetryPolicy:
+    """When a source emits a tuple that failed once more."""
+    most = whole_number(config, REPLAY_MAX, 0)
+    first_secs = whole_number(config, REPLAY_BACKOFF_MS, 1) / 1000
+    return RetryPolicy(most, first_secs, is_endless=not most)
+
+
 def watermark_sources(config: Mapping[str, Any]) -> str:
     """What a window bolt takes the least watermark of: its streams (Storm), or their tasks."""
     return _one_of(config, WATERMARK_SOURCES, OF_STREAMS, OF_TASKS)
@@ -395,6 +408,7 @@ def check(config: Mapping[str, Any]) -> None:
     state_backend(merged)
     exits_on_exception(merged)
     retry_policy(merged)
+    replay_policy(merged)
     environment(merged)
     tick_interval_secs(merged)
     log_format(merged)

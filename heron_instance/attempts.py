@@ -97,6 +97,8 @@ class Call:
     done: Callable[[], None]
     """It is over, well or given up."""
     where: str
+    is_message: bool = False
+    """Whether it was a message, which is consumed then."""
     failures: int = 0
 
     def attempt(self, driver: BoltDriver) -> None:
@@ -127,6 +129,7 @@ class Rows:
     last: int | None = None
     """Up to the one before it; None: all that are left."""
     failures: int = 0
+    is_message: bool = True
     rows: int | None = None
     """How many there are, once that is known."""
 
@@ -209,7 +212,10 @@ class Attempts:
         return self._units[0] if self._units else None
 
     def forget(self) -> None:
-        """The topology goes back: what is under way comes again."""
+        """The topology goes back: what is under way comes again, by other messages."""
+        for unit in self._units:
+            if unit.is_message:
+                unit.done()
         self._units.clear()
 
     def drop(self) -> None:

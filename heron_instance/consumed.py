@@ -25,11 +25,11 @@ class Consumed:
         self._due = 0.0
         """When they are to be reported, also if more is there to process."""
 
-    def add(self, frames: Frames, secs: float, now: float) -> None:
-        """A message is processed, on which user code has worked so long."""
+    def add(self, frames: Frames, started: float, now: float) -> None:
+        """A message is processed, on which user code has worked since then."""
         if not self.messages:
             self._due = now + REPORT_SECS
-        self._secs += secs
+        self._secs += now - started
         self.messages += 1
         self._bytes += size_of(frames)
 

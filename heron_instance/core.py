@@ -168,6 +168,7 @@ class InstanceCore:
         except UserCodeRaised as raised:
             assert self.retrying is not None
             self.retrying.raised(raised)
+            self._report_unsent()
             return self._next()
 
     @property
@@ -282,14 +283,13 @@ class InstanceCore:
             self.driver.deliver(frames)
         except ProtocolError as error:
             self.drop(error)
-        now = self._clock()
-        self._consumed.add(frames, now - started, now)
+        finally:
+            self._consumed.add(frames, started, self._clock())
 
     def delivered(self, frames: Frames, started: float) -> None:
         """As `_process`, after what was tried with care since then."""
-        now = self._clock()
-        self._consumed.add(frames, now - started, now)
-        if self._consumed.is_due(now):
+        self._consumed.add(frames, started, self._clock())
+        if self._consumed.is_due(self._clock()):
             self.report_consumed()
 
     def drop(self, error: ProtocolError) -> None:

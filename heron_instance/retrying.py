@@ -136,7 +136,7 @@ class RetryingBolt:
             driver.reopen(head.source)
             made.begin(Rows(frames, done))
         else:
-            made.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark"))
+            made.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark", True))
         return True
 
     def is_due(self, now: float) -> bool:

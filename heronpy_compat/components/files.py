@@ -1,7 +1,7 @@
 """Lines of a text file as tuples."""
 
 import os
-from collections import deque
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -10,6 +10,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -57,7 +58,7 @@ class FileSpout(Spout, StatefulComponent):
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._pending: dict[int, str] = {}
-        self._failed: deque[int] = deque()
+        self._failed: ReplayQueue[int] = ReplayQueue.of(config)
         saved = self._state.get(STATE_KEY) if hasattr(self, "_state") else None
         if saved is not None:
             self._restore(saved)
@@ -65,7 +66,7 @@ class FileSpout(Spout, StatefulComponent):
     def _restore(self, saved: dict[str, Any]) -> None:
         self._lines.seek(saved["line"], saved["byte"])
         self._pending = dict(saved["pending"])
-        self._failed = deque(self._pending)
+        self._failed.add(self._pending)
 
     def pre_save(self, checkpoint_id: Any) -> None:
         """The position, and the lines before it that are not acked."""
@@ -80,13 +81,13 @@ class FileSpout(Spout, StatefulComponent):
 
     def next_tuple(self) -> None:
         """Emit a failed line, or else the next one."""
-        if self._failed:
-            number = self._failed.popleft()
+        if self._failed and (number := self._failed.take(time.monotonic())) is not None:
             self.emit([self._pending[number]], tup_id=number)
             return
         line = self._lines.next()
         if line is None:
-            self.finish()
+            if not self._failed:
+                self.finish()
         elif self._tracked:
             self._pending[self._lines.number] = line
             self.emit([line], tup_id=self._lines.number)
@@ -96,11 +97,13 @@ class FileSpout(Spout, StatefulComponent):
     def ack(self, tup_id: Any) -> None:
         """The line is done."""
         self._pending.pop(tup_id, None)
+        self._failed.acked(tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """Emit the line again."""
-        if tup_id in self._pending:
-            self._failed.append(tup_id)
+        """Emit the line again, unless it is given up."""
+        if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
+            self._pending.pop(tup_id)
+            self.delegate.record_error(*given_up(f"line {tup_id}", failures))
 
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; the file is opened again."""

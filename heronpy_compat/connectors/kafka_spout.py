@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from heronpy_compat.connectors.kafka_client import (
     setting,
 )
 from heronpy_compat.connectors.offsets import OffsetLedger, PartitionKey
+from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -101,6 +101,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._servers = str(setting(config, SERVERS, self.servers, name))
         self._readers = [self._reader(field, config, name) for field in self.outputs]
         self._finish_at_end = bool(config.get(FINISH_AT_END, False))
+        self._failed: ReplayQueue[RecordId] = ReplayQueue.of(config)
         self._is_exact = config.get(keys.RELIABILITY_MODE) == keys.EFFECTIVELY_ONCE
         self._is_fixed = self._is_assigned_fixed(config, name)
         self._pending_max = int(config.get(PENDING_PER_PARTITION, 1000))
@@ -155,7 +156,6 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._restore()
         self._ledger = OffsetLedger()
         self._values: dict[RecordId, list[Any]] = {}
-        self._failed: deque[RecordId] = deque()
         self._paused: set[PartitionKey] = set()
         self._ended: set[PartitionKey] = set()
         self._mine: list[PartitionKey] = []
@@ -245,22 +245,21 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._mine = [each for each in self._mine if each not in gone]
         self._paused -= gone
         self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
-        self._failed = deque(each for each in self._failed if each[:2] not in gone)
+        self._failed.retain(lambda record_id: record_id[:2] not in gone)
 
     # --- the stream of records ------------------------------------------------------------------
 
     def next_tuple(self) -> None:
         """Emit what failed, or else the next record."""
         self._commit_if_due()
-        if self._failed:
-            record_id = self._failed.popleft()
+        if self._failed and (record_id := self._failed.take(time.monotonic())) is not None:
             self.emit(self._values[record_id], tup_id=record_id)
             return
         if not self._subscribed:
             self._subscribe()
         record = self._consumer.poll(0)
         if record is None:
-            if self._finish_at_end and self._ended.issuperset(self._mine):
+            if self._finish_at_end and not self._failed and self._ended.issuperset(self._mine):
                 self.finish()
         elif record.error() is not None:
             self._take_error(record)
@@ -303,6 +302,10 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
 
     def ack(self, tup_id: RecordId) -> None:
         """The record is done."""
+        self._failed.acked(tup_id)
+        self._done(tup_id)
+
+    def _done(self, tup_id: RecordId) -> None:
         partition_key = tup_id[:2]
         self._values.pop(tup_id, None)
         self._ledger.ack(partition_key, tup_id[2])
@@ -315,9 +318,11 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._commit_if_due()
 
     def fail(self, tup_id: RecordId) -> None:
-        """Emit the record again, unless its partition is another instance's by now."""
-        if tup_id in self._values:
-            self._failed.append(tup_id)
+        """Emit the record again, unless it is given up, or its partition is another instance's by
+        now. The commits go on behind one that is given up."""
+        if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
+            self._done(tup_id)
+            self.delegate.record_error(*given_up(tup_id, failures))
 
     # --- commits --------------------------------------------------------------------------------
 

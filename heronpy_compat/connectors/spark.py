@@ -8,7 +8,6 @@ Spark's side is the data source `heronpy` (docs/SPARK.md). The folder has number
 
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
+from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
 from heronpy_compat.connectors.segments import MissingSegment, SegmentLog, writers_of
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.connectors.two_phase import WriteAheadSink
@@ -120,7 +120,7 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
         self._restore()
         self._rows: Iterator[tuple[RowId, list[Any]]] = iter(())
         self._pending: dict[RowId, list[Any]] = {}
-        self._failed: deque[RowId] = deque()
+        self._failed: ReplayQueue[RowId] = ReplayQueue.of(config)
         self._not_before = 0.0
 
     def _restore(self) -> None:
@@ -136,8 +136,7 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
 
     def next_tuple(self) -> None:
         """Emit what failed, or else the next row."""
-        if self._failed:
-            row_id = self._failed.popleft()
+        if self._failed and (row_id := self._failed.take(time.monotonic())) is not None:
             self.emit(self._pending[row_id], tup_id=row_id)
             return
         found = next(self._rows, None)
@@ -218,6 +217,7 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
     def ack(self, tup_id: RowId) -> None:
         """The row is done."""
         self._pending.pop(tup_id, None)
+        self._failed.acked(tup_id)
 
     def _remove_acked(self) -> None:
         """Remove the segments before the first one with a row that is not done."""
@@ -228,9 +228,10 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
             self._remove(writer, segment)
 
     def fail(self, tup_id: RowId) -> None:
-        """Emit the row again."""
-        if tup_id in self._pending:
-            self._failed.append(tup_id)
+        """Emit the row again, unless it is given up."""
+        if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
+            self._pending.pop(tup_id)
+            self.delegate.record_error(*given_up(tup_id, failures))
 
     # --- checkpoints ------------------------------------------------------------------------------
 

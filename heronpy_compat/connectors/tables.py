@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from heronpy_compat.api.component.component_spec import HeronComponentSpec
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
 from heronpy_compat.connectors.table_files import (
     Piece,
     Table,
@@ -141,6 +141,7 @@ class TableSpout(Spout, StatefulComponent):
         # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
+        self._failed: ReplayQueue[Any] = ReplayQueue.of(config)
         self._start(name)
         saved = self._state.get(STATE_KEY)
         if saved is not None:
@@ -159,14 +160,14 @@ class TableSpout(Spout, StatefulComponent):
         self._reading: Iterator[Emission] | None = None
         self._look_again = 0.0
         self._pending: dict[Any, list[Any]] = {}
-        self._failed: deque[Any] = deque()
+        self._failed.retain(lambda tup_id: False)
 
     def _restore(self, saved: dict[str, Any]) -> None:
         self._pieces = [Piece(*each) for each in saved["pieces"]]
         self._row = saved["row"]
         self._known = set(saved["files"])
         self._pending = {tuple(tup_id): values for tup_id, values in saved["pending"]}
-        self._failed = deque(self._pending)
+        self._failed.add(self._pending)
 
     def pre_save(self, checkpoint_id: Any) -> None:
         """The pieces that are left, the position in the first one, and what is not acked."""
@@ -183,8 +184,7 @@ class TableSpout(Spout, StatefulComponent):
 
     def next_tuple(self) -> None:
         """Emit what failed, or else what comes next."""
-        if self._failed:
-            tup_id = self._failed.popleft()
+        if self._failed and (tup_id := self._failed.take(time.monotonic())) is not None:
             self.emit(self._pending[tup_id], tup_id=tup_id)
             return
         if self._reading is None:
@@ -193,7 +193,8 @@ class TableSpout(Spout, StatefulComponent):
         if emission is not None:
             self._emit_new(*emission)
         elif not self._follow:
-            self.finish()
+            if not self._failed:
+                self.finish()
         else:
             self._look_for_files()
 
@@ -239,11 +240,13 @@ class TableSpout(Spout, StatefulComponent):
     def ack(self, tup_id: Any) -> None:
         """The row is done."""
         self._pending.pop(tup_id, None)
+        self._failed.acked(tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """Emit the row again."""
-        if tup_id in self._pending:
-            self._failed.append(tup_id)
+        """Emit the row again, unless it is given up."""
+        if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
+            self._pending.pop(tup_id)
+            self.delegate.record_error(*given_up(tup_id, failures))
 
     def handle_exception(self, error: BaseException) -> None:
         """A file that cannot be read ends the process: going on would leave rows out."""

@@ -1,0 +1,82 @@
+"""Tuples of a source that failed, and when each is emitted again. Pure: time is an argument.
+
+The first replay comes at once: what failed because a process died has done nothing wrong. One that
+fails again waits, twice as long each time, so that a tuple which always fails costs little and what
+is behind it goes on. `topology.replay.max` says after how many replays it is given up.
+"""
+
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+from heron_core import config as keys
+from heron_core.algorithms.retries import RetryPolicy, pause_secs
+
+Id = TypeVar("Id", bound=Hashable)
+
+
+class ReplayQueue(Generic[Id]):
+    """The failed tuples of one spout, by their ids."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._waiting: list[tuple[float, int, Id]] = []
+        """A heap: when it is due, which came first, id."""
+        self._order = count()
+        self._failures: dict[Id, int] = {}
+        """How often each has failed that is not acked since."""
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "ReplayQueue[Id]":
+        """As a topology's configuration says."""
+        return cls(keys.replay_policy(keys.with_defaults(config)))
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, ids: Iterable[Id]) -> None:
+        """These come again at once, whatever became of them before."""
+        for tup_id in ids:
+            heapq.heappush(self._waiting, (0.0, next(self._order), tup_id))
+
+    def failed(self, tup_id: Id, now: float) -> int:
+        """A tuple has failed: it comes again. How often it has, if it is given up instead; else
+        0."""
+        failures = self._failures.get(tup_id, 0) + 1
+        if self._policy.pause_secs(failures) is None:
+            self._failures.pop(tup_id, None)
+            return failures
+        self._failures[tup_id] = failures
+        first_secs = self._policy.first_pause_secs
+        due = 0.0 if failures == 1 else now + pause_secs(first_secs, failures - 1)
+        heapq.heappush(self._waiting, (due, next(self._order), tup_id))
+        return 0
+
+    def acked(self, tup_id: Id) -> None:
+        """A tuple is done."""
+        if self._failures:
+            self._failures.pop(tup_id, None)
+
+    def take(self, now: float) -> Id | None:
+        """The next one to emit; None if none is due."""
+        if not self._waiting or self._waiting[0][0] > now:
+            return None
+        return heapq.heappop(self._waiting)[2]
+
+    def retain(self, wanted: Callable[[Id], bool]) -> None:
+        """The others are no matter of this spout any more."""
+        self._waiting = [each for each in self._waiting if wanted(each[2])]
+        heapq.heapify(self._waiting)
+        self._failures = {each: n for each, n in self._failures.items() if wanted(each)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a process with another clock: there all are due."""
+        waiting = [(0.0, order, tup_id) for _, order, tup_id in sorted(self._waiting)]
+        return {**vars(self), "_waiting": waiting}
+
+
+def given_up(tup_id: Any, failures: int) -> tuple[str, str]:
+    """What is reported of a tuple that is not emitted again: what happened, and its text."""
+    outlook = f"is not emitted again ({keys.REPLAY_MAX}); all others go on"
+    return "a tuple is given up", f"{tup_id!r:.200} has failed {failures} times and {outlook}"

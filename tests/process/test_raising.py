@@ -1,0 +1,20 @@
+"""A bolt that raises in real processes, where each tuple is to count once."""
+
+from tests.process.process_support import TOPOLOGIES, Place
+
+TOPOLOGY = TOPOLOGIES / "raising.py"
+NUMBERS = list(range(1000))
+
+
+def test_a_connection_refused_once_in_a_hundred_calls_changes_no_total(place: Place) -> None:
+    place.heronpy("run", TOPOLOGY).succeeded()
+    assert place.results()["counted"] == NUMBERS
+    place.nothing_is_left()
+
+
+def test_a_poison_tuple_is_retried_then_given_up_counted_and_named(place: Place) -> None:
+    place.environment["RAISING"] = "7"
+    run = place.heronpy("run", TOPOLOGY).incomplete("1 tuple failed for good")
+    assert place.results()["counted"] == [each for each in NUMBERS if each != 7]
+    assert "ConnectionRefusedError: the dependency is away" in run.err
+    assert "count[" in run.err

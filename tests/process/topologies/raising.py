@@ -1,0 +1,80 @@
+"""Numbers of which each counts once, though the bolt that counts them raises now and then.
+
+The environment says what it does: RAISING is "seldom" (each hundredth call), or a number that it
+never takes. The file `counted.json` has the numbers that went through it.
+"""
+
+import os
+
+from results import write_as
+
+from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.state.keyed_state import value_state
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+
+NUMBERS = 1000
+RAISING = os.environ.get("RAISING", "seldom")
+calls = 0
+
+
+class Numbers(Spout, StatefulComponent):
+    outputs = ["number"]
+
+    def init_state(self, stateful_state):
+        self.state = stateful_state
+
+    def initialize(self, config, context):
+        self.at = self.state.get("at") or 0
+
+    def pre_save(self, checkpoint_id):
+        self.state.put("at", self.at)
+
+    def next_tuple(self):
+        if self.at == NUMBERS:
+            self.finish()
+            return
+        self.emit([self.at], tup_id=self.at)
+        self.at += 1
+
+
+class Count(Bolt):
+    outputs = ["number"]
+    count = value_state(default=0)
+
+    def process(self, tup):
+        global calls
+        calls += 1
+        self.count.put(self.count.get() + 1)
+        self.emit([tup.number])
+        if calls % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
+            raise ConnectionRefusedError("the dependency is away")
+
+
+class Total(Bolt, StatefulComponent):
+    outputs = []
+
+    def init_state(self, stateful_state):
+        self.state = stateful_state
+
+    def initialize(self, config, context):
+        self.seen = list(self.state.get("seen") or [])
+
+    def pre_save(self, checkpoint_id):
+        self.state.put("seen", self.seen)
+
+    def process(self, tup):
+        self.seen.append(tup.number)
+
+    def on_finish(self):
+        write_as("counted", sorted(self.seen))
+
+
+class Raising(Topology):
+    config = {
+        "topology.reliability.mode": "EFFECTIVELY_ONCE",
+        "topology.stateful.checkpoint.interval.seconds": 1,
+        "topology.bolt.retry.backoff.ms": 10,
+    }
+    numbers = Numbers.spec()
+    count = Count.spec(par=2, inputs={numbers: Grouping.fields("number")})
+    total = Total.spec(inputs=[count])
