@@ -5,6 +5,7 @@ never takes. The file `counted.json` has the numbers that went through it.
 """
 
 import os
+from itertools import count
 
 from results import write_as
 
@@ -14,7 +15,7 @@ from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 NUMBERS = 1000
 RAISING = os.environ.get("RAISING", "seldom")
-calls = 0
+calls = count(1)
 
 
 class Numbers(Spout, StatefulComponent):
@@ -42,11 +43,10 @@ class Count(Bolt):
     count = value_state(default=0)
 
     def process(self, tup):
-        global calls
-        calls += 1
+        call = next(calls)
         self.count.put(self.count.get() + 1)
         self.emit([tup.number])
-        if calls % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
+        if call % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
             raise ConnectionRefusedError("the dependency is away")
 
 
