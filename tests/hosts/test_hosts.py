@@ -21,7 +21,7 @@ from tests.process.process_support import until
 SEEDS = 1_000_000
 PATIENCE = 4.0
 """Times as long as it is to take: other tests may have the cores. TCP, left alone, takes longer."""
-SHORT = ("none", "frozen", "killed", "host-lost", "zookeeper-leader", "zookeeper-quorum")
+SHORT = ("reset", "one-way", "frozen", "killed", "host-lost", "zookeeper-leader")
 """Those that a deployment meets first, as far as they are survived; see KNOWN."""
 
 
