@@ -15,7 +15,7 @@ from heron_core.state_tree import execution_path
 from tests.hosts.faults import FAULTS, Trouble
 from tests.hosts.flows import FLOWS, SHAPE, START_SECS, TASKS, Flow, Load
 from tests.hosts.laboratory import CONTAINERS, HostsPlace, Laboratory
-from tests.process.process_support import GONE_SECS, until
+from tests.process.process_support import until
 
 IDS_PER_SEC = 300
 """Two shared cores have time left for the recoveries."""
@@ -23,6 +23,8 @@ READY_SECS = 60.0
 """Until the first ids are through; four seconds on an idle machine."""
 END_SECS = 90.0
 """From the last id to the topology's end; a message timeout of 30 s may lie in between."""
+SANDBOXES_GONE_SECS = 60.0
+"""Each life of a container has unpacked the runtime, and a busy disk needs a while to remove it."""
 CALM_SECS = 3.0
 """Between two faults."""
 FLOW_GIVEN_UP_SECS = 60.0
@@ -176,7 +178,7 @@ def _clean_up(lab: Laboratory, place: HostsPlace, report: Report) -> None:
     if report.good:
         try:
             place.heronpy("kill", place.name, "--cluster", "west").succeeded()
-            place.nothing_is_left(GONE_SECS)
+            place.nothing_is_left(SANDBOXES_GONE_SECS)
         except AssertionError as error:
             report.wrong.append(f"at the end: {error}")
     place.close()
