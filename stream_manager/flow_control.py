@@ -143,12 +143,13 @@ class FlowControl:
             out.extend(state.to_peer(container, message) for message in burst)
             self._check_peer(container, set(), out)
 
-    def peer_has_room(self, container: int, out: Out) -> None:
+    def peer_acknowledged(self, container: int, is_rewound: bool, out: Out) -> None:
         """A peer has acknowledged messages: there may be room for others, or some are to be sent
         again. They leave with all that is sent next, merged."""
-        if self._state.peers[container].is_ready:
+        queue = self._state.peers[container]
+        if queue.is_ready:
             self._peers_to_send.add(container)
-        self._check_peer(container, set(), out)
+        self._check_peer(container, queue.destinations() if is_rewound else set(), out)
 
     def _check_peer(self, container: int, newest: Set[int], out: Out) -> None:
         """After a change of a queue. Over its mark it names all tasks that it holds something for;
@@ -215,6 +216,7 @@ class FlowControl:
     def peer_replaced(self, container: int, out: Out) -> None:
         """A new stream manager there: its predecessor's causes are gone, ours it has to hear."""
         self._pause(self._pressure.forget(container, self._state.now), False, out)
+        self._check_peer(container, set(), out)  # its link has restarted
         self.notify_of_all(container, out)
 
     def apply_packing(self, change: PackingChange, out: Out) -> None:

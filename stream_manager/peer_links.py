@@ -60,7 +60,7 @@ class PeerLinks:
         elif not is_refused:
             if again := outgoing.acknowledged(head, state.now):
                 self._sent_again(head.container, again, out)
-            self._flow.peer_has_room(head.container, out)
+            self._flow.peer_acknowledged(head.container, bool(again), out)
 
     def _sent_again(self, container: int, messages: int, out: Out) -> None:
         self._state.counters["resent"] += messages

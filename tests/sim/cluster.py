@@ -31,6 +31,7 @@ CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05
 ASKED_AGAIN_SHARE = 0.3
 """Of the updates: how often the same is asked for again at once."""
+BREAKING_SHARE = 0.05
 ROUND_SECS = 0.0005
 IDLE_SECS = 0.02
 """How time passes after a round in which something happened, and after one in which nothing did."""
@@ -46,6 +47,8 @@ class Manners:
 
     refusing_share: float
     """How often a peer's socket takes no more although it has room."""
+    breaking_share: float
+    """How often a connection between stream managers breaks with a message on it."""
     peer_messages_max: int
     repeated_share: float
     consumed_bytes: int
@@ -87,6 +90,7 @@ class Cluster:
         self.deployment = Deployment(self, first)
         self.manners = self._chosen_manners()
         self.refusing_share = self.manners.refusing_share
+        self.breaking_share = self.manners.breaking_share
         self.rules = PressureRules(self)
         self.rounds = 0
         self.updates = 0
@@ -136,6 +140,7 @@ class Cluster:
         rng = self.rng
         return Manners(
             refusing_share=rng.choice((0.0, 0.1, 0.5)),
+            breaking_share=self.chance.choice((0.0, 0.0, BREAKING_SHARE)),
             peer_messages_max=rng.choice((2, 8, 64)),
             repeated_share=rng.choice((0.0, REPEATED_SHARE)),
             consumed_bytes=rng.choice((100, 1000)),
@@ -237,7 +242,10 @@ class Cluster:
         """No faults from here on, and all consumers run."""
         self.note("calm")
         self.journal.calm = True
-        self.refusing_share = 0.0
+        self.refusing_share = self.breaking_share = 0.0
+        for manager in self.managers.values():
+            for _, channel in manager.links.values():
+                channel.breaking_share = 0.0
         for instance in self.instances.values():
             instance.speed = 1.0
 

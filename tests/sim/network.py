@@ -32,6 +32,8 @@ class Channel(Generic[T]):
         """The network between the two is down: all waits, and arrives in order once it is up."""
         self.loses = False
         """The network drops all that is sent."""
+        self.breaking_share = 0.0
+        """How often the connection breaks with a message on it."""
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -49,6 +51,8 @@ class Channel(Generic[T]):
         self._under_way.append((self._latest_due, item))
         if self._repeated_share and self._rng.random() < self._repeated_share:
             self._under_way.append((self._latest_due, item))
+        if self.breaking_share and self._rng.random() < self.breaking_share:
+            self.break_off()
 
     @property
     def ready(self) -> bool:

@@ -280,6 +280,7 @@ class Manager:
             channel: Channel[Frames] = Channel(
                 self.cluster.clock, self.cluster.rng, 0.0, self.cluster.manners.repeated_share
             )
+            channel.breaking_share = self.cluster.breaking_share
             channel.cut = (self.container, container) in self.cluster.cuts
             channel.loses = (self.container, container) in self.cluster.drops
             self.links[container] = address, channel
