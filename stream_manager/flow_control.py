@@ -106,17 +106,17 @@ class FlowControl:
         dropped.
         """
         queue = self._state.peers[container]
-        if queue.blocked or not queue.outgoing.has_room:
-            if self._drops and destination and queue.waiting_bytes > self._high_bytes:
-                return False
-            queue.put(destination, frames)
-            self._check_peer(container, {destination}, out)
-            return True
+        is_held = queue.blocked or not queue.outgoing.has_room
+        is_too_much = is_held and queue.waiting_bytes > self._high_bytes
+        if self._drops and destination and is_too_much:
+            return False
         queue.put(destination, frames)
-        if queue.is_full_message:
+        if not is_held and queue.is_full_message:
             self._send_to_peer(container, out)
-        else:
+        elif queue.is_ready:
             self._peers_to_send.add(container)
+        if is_held or self._pressure.named_by(container):
+            self._check_peer(container, {destination}, out)
         return True
 
     def _send_to_peer(self, container: int, out: Out) -> None:
