@@ -26,7 +26,7 @@ at full speed."""
 
 HANDSHAKE_MS = 5_000
 """A client that has not shown its key by then is cut off: zmq's 30 s let a stranger hold six times
-as many connections open."""
+as many connections open. A server that has not answered by then is connected to anew."""
 
 
 HEARTBEAT_MS = 1_000
@@ -74,7 +74,6 @@ def tcp_router(
     router = context.socket(zmq.ROUTER)
     router.set_hwm(hwm)
     router.setsockopt(zmq.MAXMSGSIZE, bytes_max)
-    router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
     _find_broken_connections(router)
     authenticator.guard(router)
     port = router.bind_to_random_port(f"tcp://{host}")
@@ -114,6 +113,8 @@ def _find_broken_connections(sock: "zmq.Socket[bytes]") -> None:
     """Half-open connections are closed within seconds."""
     sock.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     sock.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
+    sock.setsockopt(zmq.HEARTBEAT_TTL, HEARTBEAT_TIMEOUT_MS)
+    sock.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
 
 
 def drain(sock: "zmq.Socket[bytes]", most: int) -> Iterator[list[bytes]]:

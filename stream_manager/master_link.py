@@ -2,31 +2,32 @@
 
 The master's address is in the state store; a master that takes over writes its own. A connection
 that breaks says at once that the master is gone or cut off: whoever is in the state store then is
-looked for, rather than after the time for which a master may be silent.
+looked for, rather than after the time for which a master may be silent. If it is the same master
+the connection comes again by itself, and what was lost with the one before is sent again
+(heron_core.wire.numbered_link).
 """
 
 import logging
 from typing import Any
 
 import zmq
+from zmq.utils.monitor import parse_monitor_message
 
-from heron_core.errors import StateStoreError
-from heron_core.state_tree import master_path
+from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
-from heron_io.known_master import KnownMaster
+from heron_core.wire.numbered_link import Packet, decode_header
 from heron_io.security import Keys
-from heron_io.state_store.opening import open_store
-from heron_io.state_store.protocol import CONNECTED, StateStore
 from heron_io.transport import connect_dealer, drain
 from stream_manager import events
+from stream_manager.master_lookup import RETRY_SECS, MasterLookup
+from stream_manager.master_session import MasterSession
 
 log = logging.getLogger("stream_manager")
 
-RETRY_SECS = 0.05
-"""Between two looks for the master's address: only while there is none."""
 WAIT_SECS = RETRY_SECS / 5
-"""For messages at most, meanwhile."""
+"""For messages at most, while there is no master."""
 DRAIN_MESSAGES = 256
+MONITORED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
 
 
 class MasterLink:
@@ -37,25 +38,24 @@ class MasterLink:
         context: "zmq.Context[Any]",
         poller: zmq.Poller,
         keys: Keys,
-        store_url: str,
-        topology: str,
-        known: KnownMaster,
+        incarnation: int,
+        lookup: MasterLookup,
     ) -> None:
+        """`incarnation`: of this stream manager's process."""
         self._context = context
         self._poller = poller
         self._keys = keys
-        self._store_url = store_url
-        self._store: StateStore | None = None
-        self._session = CONNECTED
-        self._path = master_path(topology)
-        self._known = known
+        self._lookup = lookup
+        poller.register(lookup.waker.readable, zmq.POLLIN)
+        self._session: MasterSession[bytes] = MasterSession(incarnation)
         self._socket: zmq.Socket[bytes] | None = None
         self._address = ""
         self._monitor: zmq.Socket[bytes] | None = None
-        """Tells when the connection breaks."""
+        """Tells when the connection breaks, and when it is there again."""
         self._is_broken = False
         """Whether it broke, and nothing has come since."""
-        self._look_at = 0.0
+        self._was_broken = False
+        """Whether it ever broke: a first connection has lost nothing."""
 
     @property
     def looks(self) -> bool:
@@ -63,11 +63,16 @@ class MasterLink:
         return self._socket is None or self._is_broken
 
     def look(self, now: float) -> events.Event | None:
-        """If it is time for it: what the state store says of the master, where that is news."""
-        if not self.looks or now < self._look_at:
+        """What the core is to know of the connection, where that is news: what the state store
+        says of the master, or that everything has to be told anew."""
+        if self._session.is_over:
+            self._session.renew()
+            if self._socket is not None:
+                return events.MasterConnected()
+        if not self.looks:
+            self._lookup.forget()
             return None
-        self._look_at = now + RETRY_SECS
-        node = self._node()
+        node = self._lookup.node(now)
         if node is None:
             return None
         if self._socket is None:
@@ -75,21 +80,51 @@ class MasterLink:
             return events.MasterConnected()
         return events.MasterReplaced() if node["address"] != self._address else None
 
-    def received(self, ready: dict[Any, int]) -> list[Frames]:
-        """What has come from the master."""
+    def received(self, ready: dict[Any, int], now: float) -> list[bytes]:
+        """What has come from the master, in its order."""
         if self._socket is None or self._monitor is None:
             return []
         if self._monitor in ready:
-            self._is_broken = any(drain(self._monitor, DRAIN_MESSAGES))
+            for event in drain(self._monitor, DRAIN_MESSAGES):
+                self._connection_changed(parse_monitor_message(event)["event"])
         if self._socket not in ready:
             return []
         self._is_broken = False
-        return list(drain(self._socket, DRAIN_MESSAGES))
+        found = [self._taken(frames, now) for frames in drain(self._socket, DRAIN_MESSAGES)]
+        return [message for message in found if message is not None]
+
+    def _connection_changed(self, event: int) -> None:
+        self._is_broken = event == zmq.EVENT_DISCONNECTED
+        if self._is_broken:
+            self._was_broken = True
+        elif self._was_broken:
+            log.info("the connection to the topology master is there again")
+            self._put(self._session.reconnected())
+
+    def _taken(self, frames: Frames, now: float) -> bytes | None:
+        if len(frames) == 1:
+            return frames[0]  # refused by an engine of another protocol, which numbers nothing
+        message = frames[0]
+        try:
+            header = decode_header(frames[1])
+        except ProtocolError:
+            return b""  # no message either, and counted as such
+        taken = self._session.take(Packet(header, message or None), now)
+        for each in taken.answers:
+            self._put(each)
+        return taken.message
 
     def send(self, message: bytes) -> None:
-        """To the master, if there is a connection."""
+        """To the master, now or when there is a connection."""
+        self._put(self._session.send(message))
+
+    def _put(self, packet: Packet[bytes]) -> None:
         if self._socket is not None:
-            self._socket.send(message)
+            self._socket.send_multipart([packet.message or b"", packet.header.encode()])
+
+    def statistics(self) -> dict[str, int]:
+        """What was sent again, and what was given up with a session."""
+        return self._session.statistics()
 
     def disconnect(self, linger_ms: int = 0) -> None:
         """Close the connection; the next look is for another one."""
@@ -104,34 +139,15 @@ class MasterLink:
         self._socket = self._monitor = None
 
     def close(self) -> None:
-        """Let go of the state store; the context's owner closes the sockets."""
-        if self._store is not None:
-            self._store.close()
+        """Look no more; the context's owner closes the sockets."""
+        self._lookup.close()
 
     def _connect(self, address: str) -> None:
+        self._session.found(address)
         self._address = address
         self._socket = connect_dealer(self._context, address, 0, self._keys)
-        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        self._is_broken = False
+        self._monitor = self._socket.get_monitor_socket(MONITORED)
+        self._is_broken = self._was_broken = False
         for each in (self._socket, self._monitor):
             self._poller.register(each, zmq.POLLIN)
-
-    def _node(self) -> Any | None:
-        """The master's node; None while there is none. Without a state store to ask it is where it
-        was last: data goes on."""
-        try:
-            if self._store is None:
-                self._store = open_store(self._store_url)
-                self._store.on_session(self._session_changed)
-            if self._session == CONNECTED:
-                node = self._store.get(self._path)
-                if node is not None:
-                    self._known.remember(node)
-                return node
-        except StateStoreError as error:
-            log.warning("cannot look for the topology master: %s", error)
-        return self._known.recall()
-
-    def _session_changed(self, state: str) -> None:
-        """From a thread of the state store."""
-        self._session = state
+        self._put(self._session.reconnected())

@@ -1,4 +1,4 @@
-"""The stream manager's only I/O: sockets, the state store, the clock.
+"""The stream manager's only I/O: sockets and the clock; the state store is asked by a thread.
 
 Local instances connect to one ROUTER over ipc (each with two DEALERs, for data and for control);
 peers and the master over tcp, one DEALER for each direction. Received messages are handed to the
@@ -43,6 +43,7 @@ from stream_manager import events
 from stream_manager.core import StreamManager
 from stream_manager.local_sender import RETRY_SECS, LocalSender
 from stream_manager.master_link import WAIT_SECS, MasterLink
+from stream_manager.master_lookup import MasterLookup
 from stream_manager.network import Network
 from stream_manager.options import Options
 
@@ -100,13 +101,13 @@ class Server:
         self.core = StreamManager(topology, packing, register, options)
         self._network = Network()
         self._poller = zmq.Poller()
+        known = KnownMaster(arguments.socket_path)
         self._master = MasterLink(
             self._context,
             self._poller,
             arguments.keys,
-            arguments.store_url,
-            topology.name,
-            KnownMaster(arguments.socket_path),
+            register.incarnation,
+            MasterLookup(arguments.store_url, topology.name, known),
         )
         for each in (self._local, self._peers_in, *self._authenticator.sockets):
             self._poller.register(each, zmq.POLLIN)
@@ -180,8 +181,8 @@ class Server:
                 frames = message[1:]
                 self._network.from_peer(frames)
                 self.handle(events.FromPeer(frames))
-        for message in self._master.received(ready):
-            self._from_master(message)
+        for said in self._master.received(ready, time.monotonic()):
+            self._from_master(said)
         for container, (_, peer) in list(self._peers.items()):
             if ready.get(peer, 0) & zmq.POLLOUT:
                 self.handle(events.PeerWritable(container))
@@ -203,9 +204,9 @@ class Server:
         except (struct.error, ProtocolError) as error:
             self.handle(events.Malformed(str(error)))
 
-    def _from_master(self, message: Frames) -> None:
+    def _from_master(self, message: bytes) -> None:
         try:
-            self.handle(events.FromMaster(message_codec.decode(message[0])))
+            self.handle(events.FromMaster(message_codec.decode(message)))
         except ProtocolError as error:
             self.handle(events.Malformed(str(error)))
 
@@ -242,6 +243,7 @@ class Server:
             "refused": self._authenticator.refused,
             "disconnected": self._authenticator.disconnected,
             "internal_errors": self._internal_errors,
+            **self._master.statistics(),
         }
 
     def _to_local(self, each: events.ToLocal) -> None:

@@ -113,6 +113,12 @@ class Checkpoints:
         """The checkpoints to which the topology can go back, best first; 0 if there is none."""
         return [each.number for each in self.completed] or [0]
 
+    @property
+    def stored_number(self) -> int:
+        """The newest of which it is stored that it is complete; 0 if there is none."""
+        is_storing = self.pending is not None and self.pending.stage is Stage.COMPLETING
+        return next((each.number for each in self.completed[is_storing:]), 0)
+
     def at_end(self, number: int) -> str:
         """The phase of the end in which a completed one was taken; empty before that."""
         return next((each.at_end for each in self.completed if each.number == number), "")

@@ -273,10 +273,19 @@ class TopologyMaster:
         life = self._life
         if who.container in life.expected:
             life.register(RegisteredStreamManager(sender, who, now), now, out)
+            self._repeat_completed(sender, out)
         elif not life.rescale.number:  # else it was removed, and will be ended
             known = ", ".join(map(str, sorted(life.expected)))
             reason = f"container {who.container} is not in the packing plan (containers: {known})"
             out.append(events.Send(sender, messages.RegistrationRejected(reason)))
+
+    def _repeat_completed(self, sender: bytes, out: Out) -> None:
+        """A stream manager registers again, perhaps because a master is gone that was about to say
+        so: what its sinks have prepared is to be committed."""
+        once = self._life.effectively_once
+        completed = None if once is None else once.newest_stored(self.epoch)
+        if completed is not None and self._life.may_probe:
+            out.append(events.Send(sender, completed))
 
     def _heartbeat(
         self, sender: bytes, heartbeat: messages.Heartbeat, now: float, out: Out

@@ -6,7 +6,7 @@ from functools import partial
 
 from heron_core.plans import PackingPlan, PhysicalPlan, Restore, instance_name
 from heron_core.stats import CheckpointStats
-from heron_core.wire.messages import Json, RegisterStreamManager
+from heron_core.wire.messages import CheckpointCompleted, Json, RegisterStreamManager
 from topology_master.checkpoints import Checkpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
@@ -67,6 +67,12 @@ class EffectivelyOnce:
         former = self.checkpoints.former(restore.checkpoint)
         self.recovery.restore = replace(restore, former=former)
         return self.recovery.restore
+
+    def newest_stored(self, epoch: int) -> CheckpointCompleted | None:
+        """The newest checkpoint of which it is stored that it is complete, for processes of the
+        plan of this epoch; None if there is none."""
+        number = self.checkpoints.stored_number
+        return CheckpointCompleted(number, epoch) if number else None
 
     def missing(self, tasks: Set[int]) -> set[int]:
         """The tasks for whose state all wait: to be restored, or else to be stored."""

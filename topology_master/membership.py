@@ -1,12 +1,13 @@
 """Which stream manager serves which container, and who else wants to.
 
-A container has one stream manager. Another one that registers for it is a candidate: the one that
-is registered is asked whether it lives, and has a moment to answer. If it does, the candidate is
-rejected; if not, the candidate takes over.
+A container has one stream manager, which is a process and not a connection: if it registers again
+it is told everything again, and nothing changes. Another one that registers for the container is a
+candidate: the one that is registered is asked whether it lives, and has a moment to answer. If it
+does, the candidate is rejected; if not, the candidate takes over.
 """
 
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heron_core.wire import messages
 from topology_master import events
@@ -18,7 +19,8 @@ Out = list[events.Instruction]
 class RegisteredStreamManager:
     """A stream manager and how it is reached."""
 
-    connection: bytes
+    sender: bytes
+    """Its process, whatever connection its messages come by (manager_links.py)."""
     registration: messages.RegisterStreamManager
     since: float
     """When it registered, in seconds of the master's clock."""
@@ -46,8 +48,12 @@ class Membership:
         """A stream manager registers; whether it is the container's now."""
         container = newcomer.registration.container
         holder = self.registered.get(container)
-        if holder is None or holder.connection == newcomer.connection:
+        if holder is None:
             self._accept(newcomer, out)
+            return True
+        if holder.sender == newcomer.sender:
+            self._accept(replace(newcomer, since=holder.since), out)
+            self._heard_at[container] = newcomer.since
             return True
         # Has it died, or are there two? The one that we have is asked, and has a moment.
         self._candidates[container] = newcomer
@@ -72,7 +78,7 @@ class Membership:
             if now - candidate.since >= self._takeover_secs:
                 del self._candidates[container]
                 self._accept(
-                    RegisteredStreamManager(candidate.connection, candidate.registration, now), out
+                    RegisteredStreamManager(candidate.sender, candidate.registration, now), out
                 )
                 return candidate
         return None
@@ -81,9 +87,9 @@ class Membership:
         """The registered stream manager answers, so the candidate for its container is rejected."""
         holder = self.registered.get(container)
         candidate = self._candidates.get(container)
-        if holder is not None and candidate is not None and holder.connection == sender:
+        if holder is not None and candidate is not None and holder.sender == sender:
             del self._candidates[container]
-            out.append(events.Send(candidate.connection, holder.rejection))
+            out.append(events.Send(candidate.sender, holder.rejection))
 
     def silent(self, silent_secs: float, now: float) -> set[int]:
         """The containers whose registered stream managers were not heard of for so long."""
@@ -93,12 +99,12 @@ class Membership:
         """Acknowledge a heartbeat of a container's registered stream manager; False if it is of
         another one, which is rejected unless it is a candidate."""
         holder = self.registered[container]
-        if holder.connection == sender:
+        if holder.sender == sender:
             self._heard_at[container] = now
             out.append(events.Send(sender, messages.HeartbeatAck()))
             return True
         candidate = self._candidates.get(container)
-        if candidate is None or candidate.connection != sender:
+        if candidate is None or candidate.sender != sender:
             # It was stopped for a while, and another one has replaced it since.
             out.append(events.Send(sender, holder.rejection))
         return False
@@ -116,7 +122,7 @@ class Membership:
 
     def send(self, container: int, message: messages.ToStreamManager, out: Out) -> None:
         """Send a message to a registered stream manager."""
-        out.append(events.Send(self.registered[container].connection, message))
+        out.append(events.Send(self.registered[container].sender, message))
 
     def send_all(self, containers: Set[int], message: messages.ToStreamManager, out: Out) -> None:
         """Send a message to those of the containers whose stream managers are registered."""

@@ -31,7 +31,8 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
 from heron_core.version import PROTOCOL, VERSION
-from heron_core.wire import message_codec
+from heron_core.wire import message_codec, messages
+from heron_core.wire.numbered_link import Packet, decode_header
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.processes import SupervisorLink, started_at
@@ -45,6 +46,7 @@ from heron_io.transport import drain
 from topology_master import events
 from topology_master.core import TIMER_SECS, TopologyMaster
 from topology_master.incidents import Incidents
+from topology_master.manager_links import ManagerLinks, is_manager
 from topology_master.measurements import Measurements
 from topology_master.metrics_port import OwnMetrics, labels_of
 from topology_master.options import Options
@@ -100,6 +102,7 @@ class Server:
             arguments.bind_host, 0, MESSAGE_BYTES_MAX
         )
         self._encoder = message_codec.Encoder()
+        self._links: ManagerLinks[bytes] = ManagerLinks()
         self._leave_at = float("inf")
         self._session = CONNECTED
         self._node_lost = False
@@ -357,9 +360,15 @@ class Server:
             return None
 
     def _receive(self, message: list[bytes]) -> None:
-        sender, body = message[0], b"".join(message[1:2])
+        """From a stream manager numbered; from a command, or an engine of another protocol, not."""
+        sender, *frames = message
         event: events.Event
         try:
+            body = frames[0] if len(frames) == 1 else None
+            if len(frames) > 1:
+                sender, body = self._taken(sender, Packet(decode_header(frames[1]), frames[0]))
+            if body is None:
+                return
             event = events.Received(sender, message_codec.decode(body))
         except OtherProtocol as error:
             event = events.OtherEngine(sender, str(error))
@@ -367,12 +376,29 @@ class Server:
             event = events.Malformed(str(error))
         self._handle(event)
 
+    def _taken(self, connection: bytes, packet: Packet[bytes]) -> tuple[bytes, bytes | None]:
+        """A packet as (sender, message), where a message is in it whose turn it is."""
+        arrived = self._links.take(connection, packet, time.monotonic())
+        for each in arrived.packets:
+            self._put(*each)
+        return arrived.sender, arrived.message or None
+
+    def _put(self, connection: bytes, packet: Packet[bytes]) -> None:
+        frames = [connection, packet.message or b"", packet.header.encode()]
+        self._router.send_multipart(frames)
+
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):
             self._perform[type(each)](each)
 
     def _send(self, each: events.Send) -> None:
-        self._router.send_multipart([each.receiver, self._encoder.encode(each.message)])
+        data = self._encoder.encode(each.message)
+        is_kept = not isinstance(each.message, messages.HeartbeatAck)
+        packet = self._links.send(each.receiver, data, is_kept=is_kept)
+        if packet is not None:
+            self._put(*packet)
+        elif not is_manager(each.receiver):
+            self._router.send_multipart([each.receiver, data])
 
     def _store_packing(self, each: events.StorePacking) -> None:
         self._pending[packing_path(self._topology.name)] = each.packing

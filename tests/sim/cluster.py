@@ -411,6 +411,11 @@ class Cluster:
             dead.words.clear()
             self.kill_instance(*key)
 
+    def reset_line(self, container: int) -> None:
+        """A stream manager's connection to the master breaks and comes again."""
+        if container in self.managers:
+            self.managers[container].reset_line()
+
     def kill_master(self, node_stays: bool) -> None:
         """The master dies; `node_stays`: as with ZooKeeper, until its session has expired."""
         assert self.master is not None

@@ -19,6 +19,8 @@ CHECKPOINT_FAULTS_MAX = 6
 CALM_ROUNDS = {False: (20, 250), True: (100, 500)}
 """When faults are over; where checkpoints are taken, some are to be complete before."""
 RESTART_ROUNDS_MAX = 30
+RESETS_MAX, RESET_ROUNDS_MAX = 6, 100
+"""A connection that breaks does so several times."""
 MASTER_AWAY_ROUNDS_MAX = 120
 """Long enough that the stream managers look for a master in vain (a round is up to 20 ms)."""
 STORE_AWAY_ROUNDS_MAX = 400
@@ -48,9 +50,10 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
     ("container", "cut"),
     ("store", "master", "manager"),
     ("break", "instance", "zombie", "manager", "container", "cut", "master", "takeover", "store"),
+    ("reset",),
     ("scale",),
     ("scale", "break", "cut"),
-    ("scale", "cut"),
+    ("scale", "cut", "reset"),
     ("scale", "scale", "master", "takeover"),
     ("scale", "instance", "manager"),
     ("scale", "zombie"),
@@ -68,6 +71,7 @@ NIGHTS: tuple[tuple[str, ...], ...] = (
     ),
     ("replace", "scale", "cancel"),
     ("replace", "instance", "manager", "zombie", "container", "cut", "master", "takeover", "store"),
+    ("reset", "manager", "master", "takeover", "instance", "store"),
 )
 
 
@@ -79,6 +83,8 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("manager", "cut"),
     ("zombie", "instance"),
     ("master", "takeover", "instance"),
+    ("reset",),
+    ("reset", "manager", "master", "takeover", "instance"),
     ("container", "cut", "states"),
     ("states", "instance"),
     ("store", "master", "manager", "instance"),
@@ -96,7 +102,7 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ),
     ("scale",),
     ("scale", "break", "manager"),
-    ("scale", "scale", "instance"),
+    ("scale", "scale", "instance", "reset"),
     ("scale", "manager", "zombie", "cut"),
     ("scale", "scale", "master", "takeover", "store"),
     ("scale", "container", "states", "instance"),
@@ -177,6 +183,12 @@ class Faults:
             kill(container)
             restart = partial(self.cluster.start_manager, container)
             self._later(at, RESTART_ROUNDS_MAX, restart)
+
+    def _reset(self, at: int) -> None:
+        """A stream manager's connection to the master breaks, again and again."""
+        container = self.chance.choice(sorted(self.cluster.deployment.places))
+        for _ in range(self.chance.randint(1, RESETS_MAX)):
+            self._later(at, RESET_ROUNDS_MAX, partial(self.cluster.reset_line, container))
 
     def _master(self, at: int) -> None:
         if self.cluster.master is not None:

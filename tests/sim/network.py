@@ -87,6 +87,20 @@ class Channel(Generic[T]):
             is_old = bool(old) and (not new or self._rng.random() < 0.5)
             self._under_way.append((old if is_old else new).popleft())
 
+    def lose_middle(self, successor: "Channel[T]") -> None:
+        """The connection broke: some had arrived, some is lost, and the last of it had not left the
+        sender, which sends it by the connection that comes after this one."""
+        unsent = self._rng.randint(0, len(self._under_way))
+        left = [self._under_way.pop() for _ in range(unsent)]
+        self.lose_last()
+        for _, item in reversed(left):
+            successor.send(item)
+
+    def move_to(self, successor: "Channel[T]") -> None:
+        """What has arrived is read before what the connection after this one brings."""
+        while self._under_way:
+            successor.send(self._under_way.popleft()[1])
+
     def clear(self) -> None:
         """Nothing of it arrives."""
         self._under_way.clear()

@@ -14,15 +14,18 @@ from heron_core.plans import packing_from_json, physical_from_json
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import split
+from heron_core.wire.numbered_link import Packet
 from sim.checkers import require
 from sim.instances import Said
 from sim.network import Channel
 from stream_manager import core as stream_manager
 from stream_manager import events as manager_events
 from stream_manager import options as manager_options
+from stream_manager.master_session import MasterSession
 from topology_master import core as topology_master
 from topology_master import events as master_events
 from topology_master import options as master_options
+from topology_master.manager_links import ManagerLinks
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
@@ -31,17 +34,26 @@ CLIENT = b"client"
 BATCHES = (Kind.DATA, Kind.FANOUT)
 SEEN_SHARE = 0.1
 """Of the turns of a stream manager with a broken connection in which it sees the next master."""
+NOTICED_SHARE = 0.2
+"""Of its turns after its connection broke: how often it learns that there is another one."""
+
+
+MasterPacket = Packet[messages.Message]
 
 
 @dataclass(slots=True)
 class Line:
-    """A stream manager's connection to a master; a new one each time that it looks for it."""
+    """A stream manager's connection to a master; a new one each time that it looks for it, and when
+    it breaks."""
 
-    sender: bytes
-    up: Channel[Any]
-    down: Channel[Any]
+    master: "Master"
+    connection: bytes
+    up: Channel[MasterPacket]
+    down: Channel[MasterPacket]
     closed: bool = False
-    """By the stream manager: what the master still says here is lost."""
+    """By the stream manager, or it broke: what the master still says here is lost."""
+    is_noticed: bool = True
+    """Whether the stream manager knows that the connection is another one."""
 
 
 def _message(event: manager_events.Event) -> Frames:
@@ -84,6 +96,7 @@ class Manager:
         self.inbound: list[Channel[Frames]] = []
         self.line: Line | None = None
         self._lines = 0
+        self.session: MasterSession[messages.Message] = MasterSession(self.incarnation)
         self._connected: list[int] = []
         self.refused = False
         """By the master: it ends, and its supervisor starts another one."""
@@ -95,6 +108,7 @@ class Manager:
         if now >= self._next_timer:
             self._next_timer = now + self.cluster.rng.uniform(0.02, 0.1)
             self.handle(manager_events.Timer())
+        self._look_at_line()
         if self._sees_another_master():
             self.handle(manager_events.MasterReplaced())
         if self.line is None and self.cluster.node and not self.cluster.store_away:
@@ -126,22 +140,61 @@ class Manager:
 
     def _take_order(self, line: Line) -> None:
         # Of what comes in one go, the rest is lost if the first closes the connection.
-        if line is self.line:
-            self.handle(manager_events.FromMaster(line.down.take()))
+        if line is not self.line:
+            return
+        taken = self.session.take(line.down.take(), self.cluster.clock.now)
+        self.session.validate()
+        for each in taken.answers:
+            line.up.send(each)
+        if taken.message is not None:
+            self.handle(manager_events.FromMaster(taken.message))
 
     def _sees_another_master(self) -> bool:
         """Whether our connection broke, another master is in the state store, and we looked."""
         master = self.cluster.node
         if self.line is None or master is None or self.cluster.store_away:
             return False
-        return self.line not in master.lines and self.cluster.rng.random() < SEEN_SHARE
+        return self.line.master is not master and self.cluster.rng.random() < SEEN_SHARE
 
     def _connect_master(self, master: "Master") -> None:
-        self._lines += 1
-        sender = f"{self.address}/{self._lines}".encode()
-        self.line = Line(sender, self.cluster.control_channel(), self.cluster.control_channel())
+        """MasterLink._connect."""
+        self.session.found(master.address)
+        up, down = self.cluster.control_channel(), self.cluster.control_channel()
+        self.line = Line(master, self._connection(), up, down)
         master.lines.append(self.line)
+        up.send(self.session.reconnected())
         self.handle(manager_events.MasterConnected())
+
+    def _connection(self) -> bytes:
+        self._lines += 1
+        return f"{self.address}/{self._lines}".encode()
+
+    def reset_line(self) -> None:
+        """The connection to the master breaks, and comes again: of what was under way some had
+        arrived, some is lost, and some had not left the sender yet."""
+        broken = self.line
+        if broken is None:
+            return
+        up, down = self.cluster.control_channel(), self.cluster.control_channel()
+        broken.up.lose_middle(up)
+        broken.down.lose_last()
+        broken.down.move_to(down)
+        broken.closed = True
+        self.line = Line(broken.master, self._connection(), up, down, is_noticed=False)
+        broken.master.lines.append(self.line)
+        self.cluster.note(f"the connection of stream manager {self.container} breaks: {len(up)}")
+
+    def _look_at_line(self) -> None:
+        """MasterLink.look and ._connection_changed."""
+        if self.session.is_over:
+            self.session.renew()
+            if self.line is not None:
+                self.handle(manager_events.MasterConnected())
+        line = self.line
+        if line is None or line.is_noticed or self.cluster.rng.random() >= NOTICED_SHARE:
+            return
+        line.is_noticed = True
+        line.up.send(self.session.reconnected())
 
     def _find_master(self) -> None:
         if self.line is not None:
@@ -190,8 +243,9 @@ class Manager:
                 if instance is not None:
                     instance.orders.send(message)
             case manager_events.ToMaster(message):
+                packet = self.session.send(message)
                 if self.line is not None:
-                    self.line.up.send(message)
+                    self.line.up.send(packet)
             case manager_events.ConnectPeers(addresses):
                 self._connect(addresses)
             case manager_events.ApplyPacking(packing):
@@ -307,6 +361,8 @@ class Master:
     def __init__(self, cluster: "Cluster") -> None:
         self.cluster = cluster
         self.speed = 1.0
+        self.address = f"sim://master/{cluster.number()}"
+        self.links: ManagerLinks[messages.Message] = ManagerLinks()
         options = replace(
             master_options.Options.of(cluster.topology.config),
             probe_interval_secs=0.1,
@@ -345,8 +401,23 @@ class Master:
         for line in self.lines:
             while line.up.ready:
                 found = True
-                self._handle(master_events.Received(line.sender, line.up.take()))
+                self._receive(line.connection, line.up.take())
         return found
+
+    def _receive(self, connection: bytes, packet: MasterPacket) -> None:
+        """Server._receive."""
+        arrived = self.links.take(connection, packet, self.cluster.clock.now)
+        self.links.validate()
+        for each in arrived.packets:
+            self._transmit(*each)
+        if arrived.message is not None:
+            message: Any = arrived.message
+            self._handle(master_events.Received(arrived.sender, message))
+
+    def _transmit(self, connection: bytes, packet: MasterPacket) -> None:
+        for line in self.lines:
+            if line.connection == connection and not line.closed:
+                line.down.send(packet)
 
     def _handle(self, event: master_events.Event) -> None:
         instructions = self.core.handle(event, self.cluster.clock.now)
@@ -400,9 +471,10 @@ class Master:
     def _send(self, receiver: bytes, message: Any) -> None:
         if receiver == CLIENT:
             self._answers.append(message)
-        for line in self.lines:
-            if line.sender == receiver and not line.closed:
-                line.down.send(message)
+        is_kept = not isinstance(message, messages.HeartbeatAck)
+        packet = self.links.send(receiver, message, is_kept=is_kept)
+        if packet is not None:
+            self._transmit(*packet)
 
     def died(self) -> None:
         """What had not left it is lost; nobody reads what comes now."""

@@ -1,7 +1,11 @@
 """How a stream manager finds the topology master, and the one after it."""
 
+import socket
+import struct
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +14,23 @@ import zmq
 
 from heron_core.errors import StateStoreError
 from heron_core.state_tree import master_path
+from heron_core.wire.numbered_link import Packet, decode_header
+from heron_io import transport
 from heron_io.known_master import KnownMaster
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.transport import tcp_router
-from stream_manager import events, master_link
+from stream_manager import events, master_lookup
 from stream_manager.master_link import MasterLink
+from stream_manager.master_lookup import MasterLookup
+from topology_master.manager_links import ManagerLinks, sender_of
 
 NAME = "Topology"
 NOWHERE = "tcp://127.0.0.1:9"
 DEADLINE_SECS = 40.0
 POLL_MS = 10
 BYTES_MAX = 1 << 20
+INCARNATION = 77
 
 
 class MasterProcess:
@@ -33,15 +42,35 @@ class MasterProcess:
         self.router, self.address = tcp_router(
             self._context, "127.0.0.1", 0, BYTES_MAX, self._authenticator
         )
+        self.links: ManagerLinks[bytes] = ManagerLinks()
+        self.heard: list[bytes] = []
+        self.connections: set[bytes] = set()
         self._poller = zmq.Poller()
         for each in (self.router, *self._authenticator.sockets):
             self._poller.register(each, zmq.POLLIN)
 
-    def heard(self) -> list[bytes] | None:
-        """A message, if one is there."""
+    def serve(self) -> None:
+        """Take a message, if one is there, and answer as a master does."""
         ready: dict[Any, int] = dict(self._poller.poll(POLL_MS))
         self._authenticator.serve(ready, time.monotonic())
-        return self.router.recv_multipart() if self.router in ready else None
+        if self.router not in ready:
+            return
+        connection, message, header = self.router.recv_multipart()
+        packet = Packet(decode_header(header), message or None)
+        arrived = self.links.take(connection, packet, time.monotonic())
+        self.connections.add(connection)
+        self.heard += [arrived.message] if arrived.message else []
+        for each in arrived.packets:
+            self._put(*each)
+
+    def send(self, message: bytes) -> None:
+        """To the stream manager, by its newest connection."""
+        packet = self.links.send(sender_of(INCARNATION), message, is_kept=True)
+        assert packet is not None
+        self._put(*packet)
+
+    def _put(self, connection: bytes, packet: Packet[bytes]) -> None:
+        self.router.send_multipart([connection, packet.message or b"", packet.header.encode()])
 
     def kill(self) -> None:
         """The kernel closes its sockets."""
@@ -62,63 +91,231 @@ def master(keys: Keys) -> Iterator[MasterProcess]:
     made.kill()
 
 
-Made = Callable[[zmq.Poller], MasterLink]
+class Wire:
+    """A TCP connection's way, on which it can be reset or go dead in its middle."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.removeprefix("tcp://").partition(":")
+        self._target = host, int(port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._ends: list[socket.socket] = []
+        self.is_dead = False
+        """Nothing passes, and nobody is told: as a cable that is unplugged."""
+        self.accepted = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near = self._listener.accept()[0]
+                far = socket.create_connection(self._target)
+                self._ends += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=pair, daemon=True).start()
+                self.accepted += 1
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        was_dead = False
+        with suppress(OSError):
+            while data := source.recv(65536):
+                was_dead = was_dead or self.is_dead  # a connection that went dead stays so
+                if not was_dead:
+                    target.sendall(data)
+
+    def reset(self) -> None:
+        """RST both ways: what is under way is lost."""
+        for each in self._ends:
+            with suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self._ends.clear()
+
+    def close(self) -> None:
+        """For good."""
+        self._listener.close()
+        self.reset()
+
+
+class Place:
+    """A link, what polls it, and the master at its other end."""
+
+    def __init__(self, folder: Path, context: "zmq.Context[Any]", keys: Keys) -> None:
+        self.known = KnownMaster(str(folder / "local"))
+        self.poller = zmq.Poller()
+        self._store_url = f"file://{folder}"
+        lookup = MasterLookup(self._store_url, NAME, self.known)
+        self.link = MasterLink(context, self.poller, keys, INCARNATION, lookup)
+        self.received: list[bytes] = []
+        self.deadline = time.monotonic() + DEADLINE_SECS
+
+    def finds(self, address: str) -> None:
+        """The master's address is in the state store."""
+        with open_store(self._store_url) as store:
+            store.put(master_path(NAME), {"address": address})
+
+    def turn(self) -> events.Event | None:
+        """One of the loop's."""
+        now = time.monotonic()
+        assert now < self.deadline, (self.received, self.link.statistics())
+        self.received += self.link.received(dict(self.poller.poll(POLL_MS)), now)
+        return self.link.look(now)
+
+    def news(self) -> events.Event:
+        """What the core hears next."""
+        while (found := self.turn()) is None:
+            pass
+        return found
+
+    def until(self, is_so: Callable[[], bool], *masters: MasterProcess) -> None:
+        """Go on until something is so."""
+        while not is_so():
+            for each in masters:
+                each.serve()
+            self.turn()
 
 
 @pytest.fixture
-def link_with(tmp_path: Path, keys: Keys) -> Iterator[Made]:
-    """Makes the link of container 1."""
+def place(tmp_path: Path, keys: Keys) -> Iterator[Place]:
+    """Of container 1, without a connection."""
     context: zmq.Context[Any] = zmq.Context()
-    known = KnownMaster(str(tmp_path / "local"))
-    yield lambda poller: MasterLink(context, poller, keys, f"file://{tmp_path}", NAME, known)
+    made = Place(tmp_path, context, keys)
+    yield made
+    made.link.disconnect()
+    made.link.close()
     context.destroy(linger=0)
 
 
 def test_a_killed_master_is_left_for_the_next_one_as_soon_as_that_is_there(
-    tmp_path: Path, link_with: Made, master: MasterProcess
+    tmp_path: Path, place: Place, master: MasterProcess
 ) -> None:
-    poller = zmq.Poller()
-    link, store = link_with(poller), open_store(f"file://{tmp_path}")
-    assert link.look(0.0) is None, "there is no master yet"
+    link, store = place.link, open_store(f"file://{tmp_path}")
+    assert place.turn() is None, "there is no master yet"
     store.put(master_path(NAME), {"address": master.address})
-    assert isinstance(link.look(1.0), events.MasterConnected)
+    assert isinstance(place.news(), events.MasterConnected)
     link.send(b"hello")
-    deadline = time.monotonic() + DEADLINE_SECS
-    while (heard := master.heard()) is None:
-        assert time.monotonic() < deadline
-    assert heard[1:] == [b"hello"]
+    place.until(lambda: master.heard == [b"hello"], master)
 
     store.put(master_path(NAME), {"address": NOWHERE})
     assert not link.looks
-    assert link.look(2.0) is None, "ours still answers"
+    assert place.turn() is None, "ours still answers"
     master.kill()
-    while not link.looks:
-        link.received(dict(poller.poll(POLL_MS)))
-        assert time.monotonic() < deadline
-    assert isinstance(link.look(3.0), events.MasterReplaced)
+    assert isinstance(place.news(), events.MasterReplaced)
+    assert link.looks
     link.disconnect()
-    assert isinstance(link.look(4.0), events.MasterConnected)
-    link.disconnect()
-    link.close()
+    assert isinstance(place.news(), events.MasterConnected)
     store.close()
 
 
 def test_without_a_state_store_the_master_is_where_it_was_last(
-    tmp_path: Path, link_with: Made, master: MasterProcess, monkeypatch: pytest.MonkeyPatch
+    place: Place, master: MasterProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A stream manager dies while ZooKeeper is away: its successor serves all the same.
-    known = KnownMaster(str(tmp_path / "local"))
-    assert known.recall() is None
-    known.remember({"address": master.address})
+    assert place.known.recall() is None
+    place.known.remember({"address": master.address})
 
     def away(url: str) -> object:
         raise StateStoreError("no ZooKeeper answers")
 
-    monkeypatch.setattr(master_link, "open_store", away)
-    link = link_with(zmq.Poller())
-    assert isinstance(link.look(0.0), events.MasterConnected)
-    link.send(b"hello")
-    deadline = time.monotonic() + DEADLINE_SECS
-    while master.heard() is None:
-        assert time.monotonic() < deadline
-    link.disconnect()
+    monkeypatch.setattr(master_lookup, "open_store", away)
+    assert isinstance(place.news(), events.MasterConnected)
+    place.link.send(b"hello")
+    place.until(lambda: master.heard == [b"hello"], master)
+
+
+def test_a_state_store_that_never_answers_stops_nothing(
+    place: Place, master: MasterProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # SIGSTOP of ZooKeeper: who asks it waits, and that is not the loop which carries the data.
+    place.known.remember({"address": master.address})
+    thawed = threading.Event()
+    asked_in: set[str] = set()
+
+    def hangs(url: str) -> object:
+        asked_in.add(threading.current_thread().name)
+        thawed.wait(DEADLINE_SECS)
+        raise StateStoreError("it was stopped")
+
+    monkeypatch.setattr(master_lookup, "open_store", hangs)
+    monkeypatch.setattr(master_lookup, "PATIENCE_SECS", 0.05)
+    assert isinstance(place.news(), events.MasterConnected), "where it was last"
+    place.link.send(b"hello")
+    place.until(lambda: master.heard == [b"hello"], master)
+    assert asked_in == {"master lookup"}
+    thawed.set()
+
+
+def test_a_reset_connection_loses_nothing_and_is_no_other_stream_manager(
+    place: Place, master: MasterProcess
+) -> None:
+    # `ss -K` every two seconds: the master took the stream manager for a second one, which ended.
+    wire = Wire(master.address)
+    place.finds(wire.address)
+    assert isinstance(place.news(), events.MasterConnected)
+    expected = []
+    for number in range(4):
+        up, down = b"up %d" % number, b"down %d" % number
+        place.link.send(up)
+        place.until(lambda up=up: up in master.heard, master)  # type: ignore[misc]
+        accepted = wire.accepted
+        place.link.send(b"lost " + up)
+        master.send(b"lost " + down)
+        wire.reset()
+        place.until(lambda before=accepted: wire.accepted > before, master)  # type: ignore[misc]
+        master.send(down)
+        expected += [down]
+        place.until(lambda down=down: down in place.received, master)  # type: ignore[misc]
+    last = [b"lost up 3", b"lost down 3"]
+    place.until(lambda: last[0] in master.heard and last[1] in place.received, master)
+    assert master.heard == [b"%sup %d" % (text, n) for n in range(4) for text in (b"", b"lost ")]
+    assert place.received == [
+        b"%sdown %d" % (text, n) for n in range(4) for text in (b"lost ", b"")
+    ]
+    assert len(master.connections) > 1
+    wire.close()
+
+
+def test_a_connection_that_went_dead_is_replaced_in_seconds(
+    place: Place, master: MasterProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A firewall forgot it, a cable was unplugged: TCP alone would notice after many minutes.
+    monkeypatch.setattr(transport, "HANDSHAKE_MS", 500)
+    monkeypatch.setattr(transport, "HEARTBEAT_MS", 100)
+    monkeypatch.setattr(transport, "HEARTBEAT_TIMEOUT_MS", 500)
+    wire = Wire(master.address)
+    place.finds(wire.address)
+    assert isinstance(place.news(), events.MasterConnected)
+    place.link.send(b"first")
+    place.until(lambda: master.heard == [b"first"], master)
+    wire.is_dead = True
+    place.link.send(b"second")
+    place.until(lambda: wire.accepted > 1, master)
+    wire.is_dead = False
+    place.until(lambda: master.heard == [b"first", b"second"], master)
+    wire.close()
+
+
+def test_a_master_that_forgot_us_is_told_everything_anew(
+    place: Place, master: MasterProcess
+) -> None:
+    # Cut off for a day, or another process at the same address.
+    place.finds(master.address)
+    assert isinstance(place.news(), events.MasterConnected)
+    place.link.send(b"register")
+    place.until(lambda: master.heard == [b"register"], master)
+    master.send(b"plan")
+    place.until(lambda: place.received == [b"plan"], master)
+    master.links = ManagerLinks()
+    place.link.send(b"beat")
+    found: list[events.Event | None] = []
+
+    def is_told() -> bool:
+        master.serve()
+        found.append(place.turn())
+        return isinstance(found[-1], events.MasterConnected)
+
+    place.until(is_told)
+    place.link.send(b"register again")
+    place.until(lambda: master.heard == [b"register", b"register again"], master)
+    assert place.link.statistics()["messages_unsent"] == 1

@@ -1,0 +1,178 @@
+"""One end of a numbered link: what a broken connection has lost is sent again, in its order.
+
+A connection between two living processes may break at any time, and takes along what was under way
+in both directions. So each message has a number, from 1 on, and is kept until the other end says
+that it has it. Each packet says up to which number its sender has received everything (`received`),
+so that acknowledgements ride along with whatever goes the other way.
+
+    a packet with                          is
+    the number that follows                delivered
+    a number that was there already        dropped: it was sent again, or arrived twice
+    a later number                         dropped, and all that is missing is asked for
+    no message, and a later number         a report of what was sent last: what is missing is asked
+                                           for
+    `resend`                               a request: everything that the sender has not received is
+                                           sent again
+
+Regular messages (heartbeats, and their answers) bring numbers both ways, so a loss is found within
+their interval; who sees that a connection is new reports and asks at once. There are no timers.
+
+A `session` is one numbering of both directions. An end that has forgotten its session answers with
+`received` 0; whoever had been told of more begins another session (`is_broken`).
+"""
+
+import struct
+from collections import deque
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from heron_core.errors import ProtocolError
+
+T = TypeVar("T")
+
+KEPT_MAX = 10_000
+"""Messages that the other end has not acknowledged. A stream manager and its master exchange a few
+a second: so many mean that the other end has been cut off for an hour."""
+ASK_AGAIN_SECS = 0.5
+"""Between two requests for the same: the first may have been lost, too."""
+
+_MESSAGE, _RESEND, _KNOWN_FLAGS = 1, 2, 3
+_HEADER = struct.Struct("<BQQQQ")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkHeader:
+    """What stands beside a message, or alone."""
+
+    incarnation: int
+    """Of the process whose link it is: it has one link with the other end."""
+    session: int
+    """Counted by that process."""
+    number: int
+    """Of the message; without a numbered one the number of the last one that was sent."""
+    received: int
+    """The sender has all messages up to this number."""
+    is_numbered: bool = False
+    resend: bool = False
+    """Whether all that follows `received` is to be sent again."""
+
+    def encode(self) -> bytes:
+        """As a frame."""
+        flags = _MESSAGE * self.is_numbered | _RESEND * self.resend
+        return _HEADER.pack(flags, self.incarnation, self.session, self.number, self.received)
+
+
+def decode_header(data: bytes) -> LinkHeader:
+    """A frame as a header; ProtocolError if it is none."""
+    try:
+        flags, incarnation, session, number, received = _HEADER.unpack(data)
+    except struct.error as error:
+        raise ProtocolError(f"not the header of a numbered message: {error}") from error
+    if flags & ~_KNOWN_FLAGS:
+        raise ProtocolError(f"not the header of a numbered message: flags {flags}")
+    is_numbered, resend = bool(flags & _MESSAGE), bool(flags & _RESEND)
+    return LinkHeader(incarnation, session, number, received, is_numbered, resend)
+
+
+@dataclass(frozen=True, slots=True)
+class Packet(Generic[T]):
+    """What passes over a connection."""
+
+    header: LinkHeader
+    message: T | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[T]):
+    """What a packet that has arrived leads to."""
+
+    message: T | None
+    """To be handled; None if there is none, or not its turn."""
+    answers: list[Packet[T]]
+    """To be sent back."""
+
+
+class NumberedLink(Generic[T]):
+    """One end, in one session."""
+
+    def __init__(self, incarnation: int, session: int) -> None:
+        """`incarnation`: of the process that counts the sessions."""
+        self.incarnation = incarnation
+        self.session = session
+        self.is_broken = False
+        """Whether the other end has forgotten what it acknowledged: only another session helps."""
+        self.duplicates = 0
+        self.resent = 0
+        self._sent = 0
+        self._acknowledged = 0
+        self._kept: deque[Packet[T]] = deque()
+        self._received = 0
+        self._asked: tuple[int, float] | None = None
+        """With which `received`, and when, the other end was asked to send again."""
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many messages are kept."""
+        return len(self._kept)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more can be kept: the session is to be given up."""
+        return len(self._kept) >= KEPT_MAX
+
+    def send(self, message: T) -> Packet[T]:
+        """A message with its number; it is kept until it is acknowledged."""
+        self._sent += 1
+        packet = Packet(self._header(self._sent, True), message)
+        self._kept.append(packet)
+        return packet
+
+    def report(self, message: T | None = None, *, resend: bool = False) -> Packet[T]:
+        """What was sent and received so far, perhaps with a message that may be lost."""
+        return Packet(self._header(self._sent, False, resend), message)
+
+    def take(self, packet: Packet[T], now: float) -> Taken[T]:
+        """A packet of this session has arrived; `now` in seconds of any monotonic clock."""
+        header = packet.header
+        self._acknowledge(header.received)
+        answers = self._again() if header.resend else []
+        if not header.is_numbered:
+            if header.number > self._received:
+                answers += self._ask(now)
+            return Taken(packet.message, answers)
+        if header.number == self._received + 1:
+            self._received += 1
+            return Taken(packet.message, answers)
+        if header.number <= self._received:
+            self.duplicates += 1
+            return Taken(None, answers)
+        return Taken(None, answers + self._ask(now))
+
+    def _header(self, number: int, is_numbered: bool, resend: bool = False) -> LinkHeader:
+        own, session = self.incarnation, self.session
+        return LinkHeader(own, session, number, self._received, is_numbered, resend)
+
+    def _acknowledge(self, received: int) -> None:
+        # What comes late over an older connection says less than was known: at the end that
+        # counts no sessions that is nothing.
+        self.is_broken = self.is_broken or received < self._acknowledged
+        self._acknowledged = max(self._acknowledged, min(received, self._sent))
+        while self._kept and self._kept[0].header.number <= self._acknowledged:
+            self._kept.popleft()
+
+    def _again(self) -> list[Packet[T]]:
+        self.resent += len(self._kept)
+        return [Packet(self._header(each.header.number, True), each.message) for each in self._kept]
+
+    def _ask(self, now: float) -> list[Packet[T]]:
+        if self._asked is not None:
+            received, at = self._asked
+            if received == self._received and now - at < ASK_AGAIN_SECS:
+                return []
+        self._asked = self._received, now
+        return [self.report(resend=True)]
+
+    def validate(self) -> None:
+        """AssertionError unless what is kept is what was sent and is not acknowledged."""
+        numbers = [each.header.number for each in self._kept]
+        assert numbers == list(range(self._acknowledged + 1, self._sent + 1)), numbers

@@ -1,0 +1,112 @@
+"""Looks for the topology master in the state store, from a thread of its own.
+
+A state store may be away or answer late, for as long as it likes: data goes on meanwhile, so the
+stream manager's loop never asks it. It asks for a look, and gets the answer when there is one.
+"""
+
+import logging
+import queue
+import threading
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_core.state_tree import master_path
+from heron_io.known_master import KnownMaster
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import CONNECTED, StateStore
+from heron_io.waker import Waker
+
+log = logging.getLogger("stream_manager")
+
+RETRY_SECS = 0.05
+"""Between two looks: only while there is no master, or a broken connection."""
+PATIENCE_SECS = 1.0
+"""Without an answer for so long the master is taken to be where it was last."""
+
+
+class MasterLookup:
+    """One look at a time."""
+
+    def __init__(self, store_url: str, topology: str, known: KnownMaster) -> None:
+        self._store_url = store_url
+        self._store: StateStore | None = None
+        self._session = CONNECTED
+        self._path = master_path(topology)
+        self._known = known
+        self._questions: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.waker = Waker()
+        """Readable when an answer is there."""
+        self._number = 0
+        """Of the look that is under way; answers to others are out of date."""
+        self._is_asked = False
+        self._ask_at = 0.0
+        self._recall_at = 0.0
+        self._thread: threading.Thread | None = None
+
+    def node(self, now: float) -> Any | None:
+        """The master's node, if an answer is there or it is time to do without; else None."""
+        self.waker.clear()
+        while not self._answers.empty():
+            number, node = self._answers.get()
+            if number == self._number and self._is_asked:
+                self._is_asked = False
+                self._ask_at = now + RETRY_SECS
+                return node
+        if not self._is_asked and now >= self._ask_at:
+            self._ask(now)
+        elif self._is_asked and now >= self._recall_at:
+            self._recall_at = now + RETRY_SECS
+            return self._known.recall()
+        return None
+
+    def forget(self) -> None:
+        """There is a connection: what is said of a look that is under way is out of date."""
+        self._is_asked = False
+        self._number += 1
+
+    def _ask(self, now: float) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="master lookup", daemon=True)
+            self._thread.start()
+        self._number += 1
+        self._is_asked, self._recall_at = True, now + PATIENCE_SECS
+        self._questions.put(self._number)
+
+    def close(self) -> None:
+        """End the thread, as soon as the state store lets it; nobody waits for that."""
+        self._questions.put(None)
+
+    # --- in the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (number := self._newest_question()) is not None:
+            self._answers.put((number, self._look()))
+            self.waker.wake()
+        if self._store is not None:
+            self._store.close()
+
+    def _newest_question(self) -> int | None:
+        number = self._questions.get()
+        while number is not None and not self._questions.empty():
+            number = self._questions.get()
+        return number
+
+    def _look(self) -> Any | None:
+        """Without a state store to ask, the master is where it was last: data goes on."""
+        try:
+            if self._store is None:
+                self._store = open_store(self._store_url)
+                self._store.on_session(self._session_changed)
+            if self._session == CONNECTED:
+                node = self._store.get(self._path)
+                if node is not None:
+                    self._known.remember(node)
+                return node
+        except HeronError as error:
+            log.warning("cannot look for the topology master: %s", error)
+        return self._known.recall()
+
+    def _session_changed(self, state: str) -> None:
+        """From a thread of the state store."""
+        self._session = state

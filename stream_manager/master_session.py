@@ -1,0 +1,67 @@
+"""A stream manager's end of the numbered link with the topology master.
+
+A connection that breaks and comes again changes nothing: the session goes on. Another session, in
+which everything is told anew, begins with another master, and where the same one has forgotten us.
+"""
+
+from typing import Generic, TypeVar
+
+from heron_core.wire.numbered_link import NumberedLink, Packet, Taken
+
+T = TypeVar("T")
+
+
+class MasterSession(Generic[T]):
+    """The newest session."""
+
+    def __init__(self, incarnation: int) -> None:
+        """`incarnation`: of this process."""
+        self._link: NumberedLink[T] = NumberedLink(incarnation, 1)
+        self._address = ""
+        self._before = {"messages_resent": 0, "messages_unsent": 0}
+        """Counted in the sessions before: what was sent again, and what was given up."""
+
+    def found(self, address: str) -> None:
+        """The master is at this address; a session with one at another address is over. What was
+        sent before there was any goes to the first."""
+        if self._address not in ("", address):
+            self.renew()
+        self._address = address
+
+    def renew(self) -> None:
+        """Begin another session."""
+        before = self._link
+        self._before["messages_resent"] += before.resent
+        self._before["messages_unsent"] += before.unacknowledged
+        self._link = NumberedLink(before.incarnation, before.session + 1)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the session cannot go on: `renew` it, and tell everything anew."""
+        return self._link.is_broken or self._link.is_full
+
+    def send(self, message: T) -> Packet[T]:
+        """A message for the master, which is kept until it has it."""
+        return self._link.send(message)
+
+    def reconnected(self) -> Packet[T]:
+        """To be sent first by a new connection: what is missing on either side is sent again."""
+        return self._link.report(resend=True)
+
+    def take(self, packet: Packet[T], now: float) -> Taken[T]:
+        """A packet has come from the master; of a session before it says nothing."""
+        header = packet.header
+        if (header.incarnation, header.session) != (self._link.incarnation, self._link.session):
+            return Taken(None, [])
+        return self._link.take(packet, now)
+
+    def statistics(self) -> dict[str, int]:
+        """Counted since the process began."""
+        return {
+            "messages_resent": self._before["messages_resent"] + self._link.resent,
+            "messages_unsent": self._before["messages_unsent"],
+        }
+
+    def validate(self) -> None:
+        """AssertionError if something holds that never may."""
+        self._link.validate()

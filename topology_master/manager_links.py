@@ -1,0 +1,97 @@
+"""The topology master's ends of the numbered links with its stream managers.
+
+A stream manager is its process: whatever connection its packets come by, the newest is the one for
+the answers. It opens a session; one that this master does not know begins with nothing received.
+"""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from heron_core.wire.numbered_link import LinkHeader, NumberedLink, Packet
+
+T = TypeVar("T")
+
+FORGOTTEN_AFTER_SECS = 600.0
+"""Who has not been heard of for so long is forgotten. If it is there again it opens another session
+and is told everything anew, as by a master that took over."""
+PREFIX = b"stream manager "
+
+
+def sender_of(incarnation: int) -> bytes:
+    """A stream manager's process, as the core knows it; no connection's identity begins so."""
+    return PREFIX + incarnation.to_bytes(8, "big")
+
+
+def is_manager(sender: bytes) -> bool:
+    """Whether a sender is a stream manager's process, and not the connection of a command."""
+    return sender.startswith(PREFIX)
+
+
+@dataclass(slots=True)
+class _End(Generic[T]):
+    link: NumberedLink[T]
+    connection: bytes
+    heard_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived(Generic[T]):
+    """What a packet leads to."""
+
+    sender: bytes
+    message: T | None
+    packets: list[tuple[bytes, Packet[T]]]
+    """(connection, packet), to be sent"""
+
+
+class ManagerLinks(Generic[T]):
+    """One link for each stream manager's process."""
+
+    def __init__(self) -> None:
+        self._ends: dict[bytes, _End[T]] = {}
+
+    def take(self, connection: bytes, packet: Packet[T], now: float) -> Arrived[T]:
+        """A packet has come by a connection."""
+        header = packet.header
+        sender = sender_of(header.incarnation)
+        end = self._ends.get(sender)
+        if end is None or end.link.session < header.session:
+            end = self._opened(sender, header, connection, now)
+        if header.session < end.link.session:
+            return Arrived(sender, None, [])  # what was under way when another one was opened
+        end.connection, end.heard_at = connection, now
+        taken = end.link.take(packet, now)
+        return Arrived(sender, taken.message, [(connection, each) for each in taken.answers])
+
+    def send(self, sender: bytes, message: T, *, is_kept: bool) -> tuple[bytes, Packet[T]] | None:
+        """(connection, packet) for a stream manager; None if there is no link with it. Unless
+        `is_kept` the message may be lost."""
+        end = self._ends.get(sender)
+        if end is None:
+            return None
+        if end.link.is_full:
+            del self._ends[sender]  # as if forgotten
+            return None
+        return end.connection, end.link.send(message) if is_kept else end.link.report(message)
+
+    def _opened(self, sender: bytes, header: LinkHeader, connection: bytes, now: float) -> _End[T]:
+        for each in [
+            each for each, end in self._ends.items() if now - end.heard_at > FORGOTTEN_AFTER_SECS
+        ]:
+            del self._ends[each]
+        link: NumberedLink[T] = NumberedLink(header.incarnation, header.session)
+        end = self._ends[sender] = _End(link, connection, now)
+        return end
+
+    def statistics(self) -> dict[str, int]:
+        """Packets that came twice, and messages that were sent again."""
+        links = [end.link for end in self._ends.values()]
+        return {
+            "duplicates": sum(each.duplicates for each in links),
+            "resent": sum(each.resent for each in links),
+        }
+
+    def validate(self) -> None:
+        """AssertionError if something holds that never may."""
+        for end in self._ends.values():
+            end.link.validate()
