@@ -29,6 +29,7 @@ BATCH_BYTES = "topology.batch.bytes"
 MESSAGE_BYTES_MAX = "topology.message.bytes.max"
 RESTART_LIMIT = "topology.restart.limit"
 BACKPRESSURE_HIGH_BYTES = "topology.backpressure.high.bytes"
+BACKPRESSURE_HIGH_TUPLES = "topology.backpressure.high.tuples"
 BACKPRESSURE_TARGET_MS = "topology.backpressure.target.ms"
 BACKPRESSURE_LOW_BYTES = "topology.backpressure.low.bytes"
 BACKPRESSURE_MODE = "topology.backpressure.mode"
@@ -120,6 +121,12 @@ ON = "on"
 STAGE = "stage"
 SPOUT = "spout"
 DROP = "drop"
+
+CHECKPOINTED_TUPLES = 1024
+"""Milliseconds of work at full speed. With batches of 2,048 on their way, and a stage before it, a
+bolt that turns slow, a millisecond for a tuple, has about ten seconds of work then."""
+WAITING_TUPLES = 65_536
+"""A minute's work of the same bolt, and more tuples of the size of a number than 256 KiB has."""
 
 DEFAULTS: Mapping[str, Any] = {
     DEBUG: False,
@@ -298,6 +305,14 @@ def backpressure_mode(config: Mapping[str, Any]) -> str:
     return _one_of(config, BACKPRESSURE_MODE, STAGE, SPOUT, DROP)
 
 
+def backpressure_tuples(config: Mapping[str, Any]) -> int:
+    """How many tuples may wait for an instance, and as many be handed to it: few where checkpoints
+    are taken, for a barrier waits behind them, and a bolt may turn slow at any moment."""
+    if config.get(BACKPRESSURE_HIGH_TUPLES) is not None:
+        return whole_number(config, BACKPRESSURE_HIGH_TUPLES, 1)
+    return CHECKPOINTED_TUPLES if takes_checkpoints(config) else WAITING_TUPLES
+
+
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
     return _one_of(config, BOLT_ON_EXCEPTION, FAIL, RESTART, EXIT) == EXIT
@@ -433,6 +448,7 @@ def check(config: Mapping[str, Any]) -> None:
     for key in (LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)
     restart_limit(merged)
+    backpressure_tuples(merged)
     low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)
     whole_number(merged, METRICS_INTERVAL_MS, 10)

@@ -191,6 +191,10 @@ class BackPressure:
         """Whether a local instance is to pause."""
         return bool(self._pauses[task].causes)
 
+    def paused_secs(self, task: int, now: float) -> float:
+        """How long back-pressure has held a local instance in all."""
+        return self._pauses[task].secs(now)
+
     def statistics(self, now: float) -> dict[int, PauseStatistics]:
         """local instance -> its pauses, if it ever was paused."""
         return {

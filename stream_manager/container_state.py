@@ -136,7 +136,10 @@ class ContainerState:
         self.former.pop(task, None)
         options = self.options
         self.queues[task] = InstanceQueue(
-            options.window_bytes, options.pipelined_bytes, options.at_once_bytes
+            options.window_bytes,
+            options.pipelined_bytes,
+            options.at_once_bytes,
+            options.high_water_tuples,
         )
         if self._is_spout(instance):
             self.trees[task] = Trees(self.options.expiry_buckets)

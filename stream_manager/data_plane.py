@@ -95,11 +95,17 @@ class DataPlane:
 
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
         """A message of a local instance, which may also say what it has processed."""
-        reports = [head for head in self.message(event.frames, out) if head.consumed]
+        heads = self.message(event.frames, out)
         queue = self._state.queues.get(event.task)
         # Another process of the task reports what a stream manager before us handed it.
-        if queue is not None and queue.incarnation == event.incarnation:
-            for head in reports:
+        if queue is None or queue.incarnation != event.incarnation:
+            return
+        if self._gates is not None:  # what was made of it first, then what it was made of
+            for head in heads:
+                if head.kind in BATCHES:
+                    queue.fan_out.emitted(head)
+        for head in heads:
+            if head.consumed:
                 self._flow.consumed(event.task, head.consumed, busy_secs_of(head))
 
     # --- batches ------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Messages into queues, and what follows when a queue passes one of its marks.
 
-Over its high-water mark, in time for its instance or in bytes, a queue towards an instance names
-that instance's task as a cause of back-pressure; over its mark in bytes a queue towards a peer
-names all tasks that it holds something for. All peers hear of it, in order with the data, and our
-own instances that send into a cause pause. At its low-water mark the queue lifts what it has named.
+Over its high-water mark, in time for its instance, in tuples or in bytes, a queue towards an
+instance names that instance's task as a cause of back-pressure; over its mark in bytes a queue
+towards a peer names all tasks that it holds something for. All peers hear of it, in order with the
+data, and our own instances that send into a cause pause. At its low-water mark the queue lifts what
+it has named.
 """
 
 from collections.abc import Set
@@ -21,7 +22,8 @@ from stream_manager.queues import InstanceQueue
 Out = list[events.Instruction]
 
 LOW_SHARE = 0.5
-"""Of the target: what is left for an instance while those that feed it start again."""
+"""Of the target, and of the mark in tuples: what is left for an instance while those that feed it
+start again."""
 
 
 class FlowControl:
@@ -33,6 +35,7 @@ class FlowControl:
         self._high_bytes = state.options.high_water_bytes
         self._low_bytes = state.options.low_water_bytes
         self._high_secs = state.options.target_secs
+        self._high_tuples = state.options.high_water_tuples
         self._low_secs = state.options.target_secs * LOW_SHARE
         self._drops = state.options.backpressure == DROP
         self._tasks_to_send: set[int] = set()
@@ -56,7 +59,9 @@ class FlowControl:
 
     def consumed(self, task: int, messages_processed: int, busy_secs: float) -> None:
         """An instance has processed its oldest messages, which took it so long."""
-        self._state.queues[task].processed(messages_processed, busy_secs, self._state.now)
+        now = self._state.now
+        paused_secs = self._pressure.paused_secs(task, now)
+        self._state.queues[task].processed(messages_processed, busy_secs, now, paused_secs)
         self._tasks_to_send.add(task)
 
     def hand_over(self, task: int, out: Out) -> None:
@@ -73,12 +78,17 @@ class FlowControl:
     def _is_long(self, queue: InstanceQueue) -> bool:
         return bool(queue.waiting) and (
             queue.waiting_bytes > self._high_bytes
+            or queue.waiting_work > self._high_tuples
             or queue.is_too_much_for_a_start
             or queue.held_secs(self._state.now) > self._high_secs
         )
 
     def _is_short(self, queue: InstanceQueue) -> bool:
-        return queue.waiting_bytes <= self._low_bytes and (
+        has_room = (
+            queue.waiting_bytes <= self._low_bytes
+            and queue.waiting_work <= LOW_SHARE * self._high_tuples
+        )
+        return has_room and (
             not queue.held_tuples
             or (
                 not queue.is_too_much_for_a_start
@@ -241,9 +251,11 @@ class FlowControl:
             unsent = task in self._tasks_to_send
             assert not named or unsent or not self._is_short(queue), f"{task} is no cause"
             if not self._drops:
-                assert named or unsent or queue.waiting_bytes <= self._high_bytes, (
-                    f"{task} is a cause"
+                has_room = (
+                    queue.waiting_bytes <= self._high_bytes
+                    and queue.waiting_work <= self._high_tuples
                 )
+                assert named or unsent or has_room, f"{task} is a cause"
             assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"
         for container, peer in self._state.peers.items():
             unsent = container in self._peers_to_send

@@ -21,6 +21,8 @@ class Options:
     """stage, spout or drop (heron_core.config)"""
     high_water_bytes: int
     low_water_bytes: int
+    high_water_tuples: int
+    """As many may be handed, and wait; counted by what comes of them where that is more."""
     target_secs: float
     """A queue is too long when its instance needs longer for it; the bytes are the hard bound."""
     frame_bytes_max: int
@@ -60,6 +62,7 @@ class Options:
             backpressure=keys.backpressure_mode(merged),
             high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
             low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
+            high_water_tuples=keys.backpressure_tuples(merged),
             target_secs=keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000,
             frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),

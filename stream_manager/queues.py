@@ -10,17 +10,20 @@ comes for it waits, until that is enough to be worth a message (options.pipeline
 small messages become few large ones, and an instance that works off large ones never waits for the
 next.
 
-Five limits answer two questions:
+Seven limits answer two questions:
 
     how much may be handed and not yet processed?
         options.window_bytes      1 MiB: what a dying instance may take along, whatever its speed
         HANDED_SECS_MAX           the same in time, for one that is slow
         UNKNOWN_TUPLES_MAX        the same before its first report, when its speed is not known
+        options.high_water_tuples the same in tuples, for one that may turn slow at any moment
     how much is worth a message?
         options.pipelined_bytes   64 KiB, for one that is busy
+        PIPELINED_SHARE           of the tuples that may be handed: the same for small ones
         options.at_once_bytes     anything, for one that is quick and has less than this left
 
-None stands for another: bytes bound the memory and time the delay, of tuples of any size and speed.
+None stands for another: bytes bound the memory, time the delay of now, and tuples the delay after
+the instance has turned slow. A message is the least that is handed.
 """
 
 from collections import deque
@@ -29,18 +32,30 @@ from itertools import accumulate, islice
 from heron_core.wire.frames import Frames, items_of, size_of
 from heron_core.wire.merged import mergeable
 from stream_manager.consumer_rate import ConsumerRate
+from stream_manager.fan_out import FanOut
 
 HANDED_SECS_MAX = 0.25
 """A slow instance is handed no more work at once: so it can be paused, and little dies with it."""
 UNKNOWN_TUPLES_MAX = 64
 """As much for an instance of which nobody knows yet how fast it is."""
+PIPELINED_SHARE = 0.25
+"""Of the tuples that an instance may be handed: it works on three quarters when more is sent."""
+ANY_TUPLES = 1 << 62
+"""A limit that nothing reaches."""
 
 
 class InstanceQueue:
     """What is on its way to one local instance."""
 
-    def __init__(self, window_bytes: int, pipelined_bytes: int, at_once_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        window_bytes: int,
+        pipelined_bytes: int,
+        at_once_bytes: int = 0,
+        handed_tuples_max: int = ANY_TUPLES,
+    ) -> None:
         self._window_bytes = window_bytes
+        self._handed_tuples_max = handed_tuples_max
         self._pipelined_bytes = pipelined_bytes
         self._at_once_bytes = at_once_bytes
         self.incarnation: int | None = None
@@ -55,21 +70,40 @@ class InstanceQueue:
         self.handed_bytes = 0
         self.handed_tuples = 0
         self._rate = ConsumerRate()
+        self._paused_secs = 0.0
+        """How long back-pressure had held the task in all when it last reported."""
+        self.fan_out = FanOut()
 
     @property
     def is_worth_a_message(self) -> bool:
         """Whether what waits would be handed to an instance that is busy."""
-        return self.waiting_bytes >= self._pipelined_bytes
+        pipelined_tuples = PIPELINED_SHARE * self._handed_tuples_max
+        return (
+            self.waiting_bytes >= self._pipelined_bytes
+            or self._work(self.waiting_tuples) >= pipelined_tuples
+        )
+
+    def _work(self, tuples: int) -> float:
+        """What some tuples of its input come to for it, or for those who get what it makes."""
+        return tuples * self.fan_out.weight
 
     @property
     def is_open(self) -> bool:
         """Whether the instance may be handed now what waits."""
         if self.incarnation is None:
             return False
-        if not self.handed or self.handed_bytes >= self._window_bytes:
+        if not self.handed or self._has_much:
             return not self.handed
         has_little = self.handed_bytes < self._at_once_bytes and self._rate.is_quick
         return has_little or self.is_worth_a_message
+
+    @property
+    def _has_much(self) -> bool:
+        """Whether it has been handed all that it may have."""
+        return (
+            self.handed_bytes >= self._window_bytes
+            or self._work(self.handed_tuples) >= self._handed_tuples_max
+        )
 
     @property
     def is_ready(self) -> bool:
@@ -84,6 +118,11 @@ class InstanceQueue:
     def held_secs(self, now: float) -> float:
         """How long the instance will need for what is on its way, as far as one can see."""
         return self.held_tuples * self._rate.secs_per_tuple(self.handed_tuples, now)
+
+    @property
+    def waiting_work(self) -> float:
+        """In tuples: those that wait, or what will come of them if that is more."""
+        return self._work(self.waiting_tuples)
 
     @property
     def is_too_much_for_a_start(self) -> bool:
@@ -134,13 +173,17 @@ class InstanceQueue:
 
     def _tuples_max(self, now: float) -> float:
         """How many tuples the instance may be handed as one message."""
-        if not self._rate.is_known:
-            return UNKNOWN_TUPLES_MAX
+        most = self._handed_tuples_max / self.fan_out.weight - self.handed_tuples
         secs = self._rate.secs_per_tuple(self.handed_tuples, now)
-        return HANDED_SECS_MAX / secs if secs else UNKNOWN_TUPLES_MAX
+        if not self._rate.is_known or not secs:
+            return min(most, UNKNOWN_TUPLES_MAX)
+        return min(most, HANDED_SECS_MAX / secs)
 
-    def processed(self, messages: int, busy_secs: float, now: float) -> None:
-        """The instance has processed its oldest `messages`, which took it so long."""
+    def processed(
+        self, messages: int, busy_secs: float, now: float, paused_secs: float = 0.0
+    ) -> None:
+        """The instance has processed its oldest `messages`, which took it so long; back-pressure
+        has held its task for `paused_secs` in all."""
         if messages >= len(self.handed):
             done_bytes, done_tuples = self.handed_bytes, self.handed_tuples
             self.handed.clear()
@@ -149,7 +192,10 @@ class InstanceQueue:
             done_bytes, done_tuples = sum(map(size_of, done)), sum(map(items_of, done))
         self.handed_bytes -= done_bytes
         self.handed_tuples -= done_tuples
-        self._rate.processed(done_tuples, busy_secs, bool(self.handed), now)
+        paused = max(0.0, paused_secs - self._paused_secs)
+        self._paused_secs = paused_secs
+        self._rate.processed(done_tuples, busy_secs, bool(self.handed), now, paused)
+        self.fan_out.processed(done_tuples)
 
     def replaced(self, incarnation: int) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""

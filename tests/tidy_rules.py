@@ -20,6 +20,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",
+    "tests/process/topologies/turning_slow.py": "a bolt that turns slow is what the test is about",
     "tests/process/topologies/dying.py": "a spout with a pace, so that its end comes in the middle",
     "tests/process/topologies/exact.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/topologies/surviving.py": "a spout with a pace, so that it outlives what dies",

@@ -5,14 +5,17 @@ as soon as the word can have reached it; so a queue never holds more than its ma
 way when it was named, and what was emitted until the pause arrived. The last is added up exactly.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heron_core.config import DROP
 from heron_core.wire.batch import targets_of
-from heron_core.wire.frames import Frames, Kind, header_of, root_owner, size_of
+from heron_core.wire.frames import Frames, Kind, header_of, items_of, root_owner, size_of
 from heron_core.wire.merged import split
 from heron_core.wire.messages import Pause
 from sim.checkers import require
 from stream_manager.events import Instruction, ToLocalControl
+from stream_manager.queues import InstanceQueue
 from stream_manager.upstream import upstream_of
 
 if TYPE_CHECKING:
@@ -25,20 +28,34 @@ PAUSE_ROUNDS = 40
 which the main thread was quicker than the control thread (seed 40022)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Of data."""
+
+    size_bytes: int = 0
+    tuples: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.size_bytes + other.size_bytes, self.tuples + other.tuples)
+
+
+NOTHING = Amount()
+
+
 class PressureRules:
     """What queues may hold, and who may emit."""
 
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self._upstream = upstream_of(cluster.topology)
-        self._allowance: dict[int, int] = {}
-        """local cause -> bytes it may hold over its mark"""
-        self._largest_bytes = 0
+        self._allowance: dict[int, Amount] = {}
+        """local cause -> what it may hold over its mark"""
         self._paused_since: dict[int, int] = {}
         """task -> since which round its stream manager holds it for paused"""
         self.pauses = 0
         self.idle_checks = 0
         self.peak_bytes = 0
+        self.peak_tuples = 0
 
     def process_changed(self) -> None:
         """A process died: what it held is not under way any more; causes start anew."""
@@ -52,11 +69,10 @@ class PressureRules:
             since is None or self._cluster.rounds - since < PAUSE_ROUNDS,
             f"task {instance.task} still emits, paused since round {since}",
         )
-        size = size_of(frames)
-        self._largest_bytes = max(self._largest_bytes, size)
+        amount = _amount_of(frames)
         for task in _targets(frames):
             if task in self._allowance:
-                self._allowance[task] += size
+                self._allowance[task] += amount
 
     def after(self, manager: "Manager", instructions: list[Instruction]) -> None:
         """One event was handled by a stream manager."""
@@ -64,21 +80,42 @@ class PressureRules:
         told = [each for each in instructions if type(each) is ToLocalControl]
         if told:
             self._follow_pauses(manager, told)
-        high = core.state.options.high_water_bytes
         causes = core.causes()
         for task, queue in core.state.queues.items():
+            self._check_handed(manager, task, queue)
             if not queue.waiting:
-                if task in self._allowance:
-                    del self._allowance[task]
+                self._allowance.pop(task, None)
                 continue
             if task in causes and task not in self._allowance:
                 self._allowance[task] = self._under_way(task)
-            held = queue.waiting_bytes
-            self.peak_bytes = max(self.peak_bytes, held)
-            most = high + self._largest_bytes + self._allowance.get(task, 0)
-            require(held <= most, f"queue of task {task} holds {held} bytes, {most} at most")
-            handed_most = core.state.options.window_bytes + self._largest_bytes
-            require(queue.handed_bytes <= handed_most, f"task {task} was handed too much")
+            if task not in core.state.trees:  # a spout hears what became of its own tuples
+                self._check_waiting(manager, task, queue)
+
+    def _check_waiting(self, manager: "Manager", task: int, queue: InstanceQueue) -> None:
+        options = manager.core.state.options
+        held, over = queue.waiting_bytes, self._allowance.get(task, NOTHING)
+        self.peak_bytes = max(self.peak_bytes, held)
+        self.peak_tuples = max(self.peak_tuples, queue.waiting_tuples)
+        most = options.high_water_bytes + over.size_bytes
+        require(held <= most, f"queue of task {task} holds {held} bytes, {most} at most")
+        if options.backpressure == DROP:  # which loses what is over the mark in bytes
+            return
+        tuples, most = queue.waiting_tuples, options.high_water_tuples + over.tuples
+        require(tuples <= most, f"queue of task {task} holds {tuples} tuples, {most} at most")
+
+    def _check_handed(self, manager: "Manager", task: int, queue: InstanceQueue) -> None:
+        """The newest message may go over a limit, for what was handed before was below it."""
+        if len(queue.handed) < 2:
+            return
+        options, newest = manager.core.state.options, queue.handed[-1]
+        is_merged = queue.handed_bytes <= options.window_bytes
+        before_bytes = queue.handed_bytes - size_of(newest)
+        require(
+            is_merged or before_bytes < options.window_bytes, f"task {task} was handed too much"
+        )
+        before = queue.handed_tuples - items_of(newest)
+        most = options.high_water_tuples
+        require(before <= most, f"task {task} was handed {before} tuples, {most} at most")
 
     def _follow_pauses(self, manager: "Manager", told: list[ToLocalControl]) -> None:
         core = manager.core
@@ -94,23 +131,28 @@ class PressureRules:
                 self._paused_since[task] = self._cluster.rounds
                 self.pauses += 1
 
-    def _under_way(self, task: int) -> int:
-        """Bytes on their way to a task's queue now, the queue's own included."""
+    def _under_way(self, task: int) -> Amount:
+        """What is on its way to a task's queue now, the queue's own included."""
         cluster = self._cluster
-        total = 0
+        total = NOTHING
         for manager in cluster.managers.values():
             for peer in manager.core.state.peers.values():
                 kept = peer.outgoing.kept()  # what a broken connection has lost is sent again
-                total += sum(_bytes_for(task, frames) for _, frames in (*peer.waiting(), *kept))
+                waiting = (frames for _, frames in (*peer.waiting(), *kept))
+                total = sum((_amount_for(task, frames) for frames in waiting), total)
             for frames in (each[1:] for channel in manager.inbound for each in channel if each[1:]):
-                total += sum(_bytes_for(task, each) for each in split(frames))
+                total = sum((_amount_for(task, each) for each in split(frames)), total)
             queue = manager.core.state.queues.get(task)
             if queue is not None:
-                held_back = manager.core.statistics()["waiting_bytes"][task] - queue.held_bytes
-                total += sum(map(size_of, queue.waiting)) + held_back
+                numbers = manager.core.statistics()
+                held_back = Amount(
+                    numbers["waiting_bytes"][task] - queue.held_bytes,
+                    numbers["waiting_tuples"][task] - queue.held_tuples,
+                )
+                total += Amount(queue.waiting_bytes, queue.waiting_tuples) + held_back
         for instance in (*cluster.instances.values(), *cluster.zombies):
             for _, frames in instance.data:
-                total += sum(_bytes_for(task, each) for each in split(frames))
+                total = sum((_amount_for(task, each) for each in split(frames)), total)
         return total
 
     def check_idle(self) -> None:
@@ -141,5 +183,9 @@ def _targets(frames: Frames) -> list[int]:
     return list(targets_of(frames)) if head.kind == Kind.FANOUT else []
 
 
-def _bytes_for(task: int, frames: Frames) -> int:
-    return size_of(frames) if task in _targets(frames) else 0
+def _amount_of(frames: Frames) -> Amount:
+    return Amount(size_of(frames), items_of(frames))
+
+
+def _amount_for(task: int, frames: Frames) -> Amount:
+    return _amount_of(frames) if task in _targets(frames) else NOTHING

@@ -96,11 +96,13 @@ class Manager:
         mode: str = keys.STAGE,
         pipelined_bytes: int = 0,
         window_bytes: int = WINDOW_BYTES,
+        high_tuples: int | None = None,
     ) -> None:
         """Messages for an instance that is busy are merged only if there are `pipelined_bytes`."""
         config: dict[str, Any] = {
             keys.BACKPRESSURE_HIGH_BYTES: HIGH_BYTES,
             keys.BACKPRESSURE_LOW_BYTES: LOW_BYTES,
+            keys.BACKPRESSURE_HIGH_TUPLES: high_tuples,
             keys.BACKPRESSURE_MODE: mode,
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
