@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.algorithms.retries import RetryPolicy
-from heron_core.errors import TopologyError
+from heron_core.errors import TopologyError, shown
 
 STMGRS = "topology.stmgrs"
+INSTANCES_MAX = "topology.instances.max"
 RELIABILITY_MODE = "topology.reliability.mode"
 MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"
 ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
@@ -98,6 +99,11 @@ STORM_WORKERS = "topology.workers"
 STORM_ACKERS = "topology.acker.executors"
 
 LIVENESS_TIMEOUT_SECS_MIN = 2
+WHOLE_NUMBER_MAX = 1 << 40
+"""Of any key: a tebibyte, or 34 years in milliseconds. What is more is a slip of the hand, and sums
+of it would no longer fit into a message."""
+SECONDS_MAX = 1e9
+"""31 years: whoever means "never" by so many seconds gets it, and every clock counts so far."""
 PORT_MAX = 65535
 
 ATMOST_ONCE = "ATMOST_ONCE"
@@ -132,6 +138,9 @@ DEFAULTS: Mapping[str, Any] = {
     DEBUG: False,
     STREAMLET_FUSION: True,
     STMGRS: 1,
+    # Far beyond what was ever measured here: a slip of the hand, or a file that somebody made, is
+    # not to fill a machine with processes.
+    INSTANCES_MAX: 10_000,
     MESSAGE_TIMEOUT_SECS: 30,
     ENABLE_MESSAGE_TIMEOUTS: True,
     # Heron's 100 starves a pipeline that moves batches; much more than 1,000 makes the replays of
@@ -229,7 +238,7 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole_number(config: Mapping[str, Any], key: str, least: int) -> int:
-    """The value of `key` as an int of at least `least`."""
+    """The value of `key` as an int of at least `least`, and no absurd one."""
     value = config[key]
     try:
         number = int(value)
@@ -237,7 +246,9 @@ def whole_number(config: Mapping[str, Any], key: str, least: int) -> int:
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact or number < least:
-        raise TopologyError(f"{key} must be a whole number of at least {least}, not {value!r}")
+        raise TopologyError(f"{key} must be a whole number of at least {least}, not {shown(value)}")
+    if number > WHOLE_NUMBER_MAX:
+        raise TopologyError(f"{key} must be at most {WHOLE_NUMBER_MAX}, not {shown(value)}")
     return number
 
 
@@ -251,10 +262,13 @@ def seconds(config: Mapping[str, Any], key: str) -> float:
     value = config[key]
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = 0.0
-    if isinstance(value, bool) or not 0.0 < number < float("inf"):
-        raise TopologyError(f"{key} must be a positive number of seconds, not {value!r}")
+    if isinstance(value, bool) or not 0.0 < number <= SECONDS_MAX:
+        raise TopologyError(
+            f"{key} must be a positive number of seconds, at most {SECONDS_MAX:.0f}, not"
+            f" {shown(value)}"
+        )
     return number
 
 
@@ -263,10 +277,10 @@ def share(config: Mapping[str, Any], key: str) -> float:
     value = config[key]
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = 0.0
     if isinstance(value, bool) or not 0.0 < number < 1.0:
-        raise TopologyError(f"{key} must be a number between 0 and 1, not {value!r}")
+        raise TopologyError(f"{key} must be a number between 0 and 1, not {shown(value)}")
     return number
 
 
@@ -277,7 +291,22 @@ def flag(config: Mapping[str, Any], key: str) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise TopologyError(f"{key} must be true or false, not {value!r}")
+    raise TopologyError(f"{key} must be true or false, not {shown(value)}")
+
+
+def instances_max(config: Mapping[str, Any]) -> int:
+    """How many instances a topology may have."""
+    return whole_number(with_defaults(config), INSTANCES_MAX, 1)
+
+
+def check_instances(config: Mapping[str, Any], instances: int) -> None:
+    """TopologyError for more instances than a topology may have."""
+    most = instances_max(config)
+    if instances > most:
+        raise TopologyError(
+            f"{shown(instances)} instances are more than {INSTANCES_MAX}, which is {most}: use"
+            " fewer, or raise that key"
+        )
 
 
 def reliability(config: Mapping[str, Any]) -> str:
@@ -356,14 +385,14 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The environment variables that the topology sets for its components."""
     found = config.get(ENVIRONMENT) or {}
     if not isinstance(found, Mapping):
-        raise TopologyError(f"{ENVIRONMENT} must be {{NAME: value}}, not {found!r}")
+        raise TopologyError(f"{ENVIRONMENT} must be {{NAME: value}}, not {shown(found)}")
     return {str(name): str(value) for name, value in found.items()}
 
 
 def _one_of(config: Mapping[str, Any], key: str, *choices: str) -> str:
     value = config[key]
     if value not in choices:
-        raise TopologyError(f"{key} must be {' or '.join(choices)}, not {value!r}")
+        raise TopologyError(f"{key} must be {' or '.join(choices)}, not {shown(value)}")
     return str(value)
 
 
@@ -386,7 +415,7 @@ def metrics_host(config: Mapping[str, Any]) -> str:
     """The address of that port."""
     host = config[METRICS_HOST]
     if not isinstance(host, str) or not host:
-        raise TopologyError(f'{METRICS_HOST} must be an address as "127.0.0.1", not {host!r}')
+        raise TopologyError(f'{METRICS_HOST} must be an address as "127.0.0.1", not {shown(host)}')
     return host
 
 
@@ -402,7 +431,7 @@ def trace_endpoint(config: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         example = "http://localhost:4318/v1/traces"
-        raise TopologyError(f"{TRACE_ENDPOINT} must be a URL as {example}, not {url!r}")
+        raise TopologyError(f"{TRACE_ENDPOINT} must be a URL as {example}, not {shown(url)}")
     return url
 
 
@@ -442,8 +471,8 @@ def check(config: Mapping[str, Any]) -> None:
         )
     for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE, STREAMLET_FUSION, SKEW_SAMPLE):
         flag(merged, key)
-    for key in (STMGRS, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX,
-                BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip
+    for key in (STMGRS, INSTANCES_MAX, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES,
+                MESSAGE_BYTES_MAX, BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip
         whole_number(merged, key, 1)
     for key in (LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)
@@ -452,3 +481,4 @@ def check(config: Mapping[str, Any]) -> None:
     low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)
     whole_number(merged, METRICS_INTERVAL_MS, 10)
+    whole_number(merged, WARM_CONTAINERS, 0)

@@ -1,5 +1,17 @@
 """Errors that a person reads: each says whose fault it is, in one line that names the thing."""
 
+SHOWN_CHARACTERS_MAX = 200
+"""Of a value in a message: more than a person reads, and enough to know it by."""
+
+
+def shown(value: object) -> str:
+    """A value as a message repeats it: as Python writes it, and not too long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits; lists in lists in lists
+        text = f"a {type(value).__name__} that is too large to show"
+    return text if len(text) <= SHOWN_CHARACTERS_MAX else f"{text[:SHOWN_CHARACTERS_MAX]}…"
+
 
 class HeronError(Exception):
     """Anything this project raises on purpose; `str(error)` is one clear line."""

@@ -11,7 +11,7 @@ from functools import partial
 
 from heron_core import config, config_keys
 from heron_core.algorithms.autoscale.options import check as check_autoscale
-from heron_core.errors import TopologyError
+from heron_core.errors import TopologyError, shown
 from heron_core.topology import (
     SYSTEM_COMPONENT,
     TICK_STREAM,
@@ -115,6 +115,17 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
         for each in component.inputs:
             yield from _input_problems(topology, component, each)
     yield from _config_problems(topology)
+    yield from _number_problems(topology)
+
+
+def _number_problems(topology: TopologySpec) -> Iterator[str]:
+    """Before anybody makes a list of that many instances."""
+    numbers = [each.parallelism for each in topology.components]
+    if all(type(each) is int for each in numbers):
+        try:
+            config.check_instances(topology.config, sum(numbers))
+        except TopologyError as error:
+            yield str(error)
 
 
 def _topology_name_problems(name: object) -> Iterator[str]:
@@ -134,7 +145,7 @@ def _component_problems(component: ComponentSpec) -> Iterator[str]:
         yield f"{label} has no class path; it must be MODULE.CLASS"
     par = component.parallelism
     if isinstance(par, bool) or not isinstance(par, int) or par < 1:
-        yield f"{label}: parallelism must be a whole number of at least 1, not {par!r}"
+        yield f"{label}: parallelism must be a whole number of at least 1, not {shown(par)}"
     if component.is_spout:  # a bolt without inputs gets ticks, as in Storm; heronpy refuses it
         yield from shape_problems(component)
     streams = [stream.name for stream in component.outputs]

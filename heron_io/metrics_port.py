@@ -7,9 +7,10 @@ comes to it and hands them over, so nothing of the process is read from two thre
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET, AF_INET6, socket
+from socket import AF_INET, AF_INET6, SHUT_RDWR, socket
 from socketserver import TCPServer
 from typing import Any
 
@@ -22,7 +23,8 @@ ANSWER_SECS = 5.0
 REQUEST_SECS = 5.0
 """For a client that connects and says nothing."""
 SCRAPES_AT_ONCE = 8
-"""Threads: further clients are disconnected."""
+"""Threads. When all are taken, the client that has waited longest with half a request makes room;
+if all of them are being answered, further ones are disconnected."""
 
 Scrape = tuple[bytes, str]
 """Text and content type."""
@@ -92,7 +94,9 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int, metrics: MetricsPort) -> None:
         self.metrics = metrics
-        self._free = threading.BoundedSemaphore(SCRAPES_AT_ONCE)
+        self._lock = threading.Lock()
+        self._is_read: dict[Any, bool] = {}
+        """Connection, oldest first -> whether its request has come, so that it is answered."""
         self.address_family = AF_INET6 if ":" in host else AF_INET
         super().__init__((host.strip("[]"), port), _Handler)
 
@@ -101,16 +105,37 @@ class _Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
+        with self._lock:
+            has_room = len(self._is_read) < SCRAPES_AT_ONCE or self._make_room()
+            if has_room:
+                self._is_read[request] = False
+        if has_room:
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
+
+    def _make_room(self) -> bool:
+        """End the connection that has been silent longest; its thread ends by that."""
+        silent = next((each for each, is_read in self._is_read.items() if not is_read), None)
+        if silent is None:
+            return False
+        del self._is_read[silent]
+        with suppress(OSError):
+            silent.shutdown(SHUT_RDWR)
+        return True
+
+    def has_come(self, request: Any) -> None:
+        """The whole of a request is there."""
+        with self._lock:
+            if request in self._is_read:
+                self._is_read[request] = True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._lock:
+                self._is_read.pop(request, None)
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
         """A client that goes away is no news."""
@@ -121,6 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = REQUEST_SECS
 
     def do_GET(self) -> None:
+        self.server.has_come(self.connection)
         if not self.server.metrics.is_for_all and not is_loopback(
             host_of(self.headers.get("host", ""))
         ):

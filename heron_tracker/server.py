@@ -23,6 +23,7 @@ from heron_tracker.options import (
 )
 from heron_tracker.pages.notes import are_installed
 from heron_tracker.reader import Reader
+from heron_tracker.request_protocol import RequestProtocol
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot
 
@@ -125,7 +126,7 @@ def uvicorn_config(app: Application, options: Options) -> uvicorn.Config:
         lifespan="on",
         ws="websockets-sansio" if are_installed() else "none",
         ws_max_size=MESSAGE_BYTES_MAX,
-        http="h11",
+        http=RequestProtocol,
         loop="asyncio",
         limit_concurrency=CONNECTIONS_MAX,
         h11_max_incomplete_event_size=HEADER_BYTES_MAX,

@@ -9,6 +9,7 @@ import click
 from heron_cli.component_table import plain_table
 from heron_cli.number_text import short
 from heron_cli.options.find_topology import Target, target_options
+from heron_cli.options.numbers import Seconds
 from heron_cli.running_topology import RunningTopology
 from heron_cli.stored_nodes import packing
 from heron_cli.terminal import stdout_width
@@ -32,7 +33,7 @@ LOOK_SECS = 1.0
     "-t",
     "--time",
     "seconds",
-    type=click.FloatRange(min=2),
+    type=Seconds(min=2),
     default=10.0,
     show_default=True,
     metavar="SECONDS",

@@ -14,6 +14,7 @@ import click
 from heron_cli.bench_run import BenchRun, chain, component, progress
 from heron_cli.component_table import plain_table
 from heron_cli.number_text import milliseconds, short
+from heron_cli.options.numbers import Seconds
 from heron_core import config as keys
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology import TopologySpec
@@ -53,7 +54,7 @@ class Settings:
               show_default=True, metavar="N", help="sol: of a message.")  # fmt: skip
 @click.option("--stages", type=click.IntRange(1, 100), default=2, show_default=True, metavar="N",
               help="sol: stages of processors behind the producers.")  # fmt: skip
-@click.option("-t", "--time", "seconds", type=click.FloatRange(min=1), default=10.0,
+@click.option("-t", "--time", "seconds", type=Seconds(min=1), default=10.0,
               show_default=True, metavar="SECONDS", help="sol: measure for so long.")  # fmt: skip
 @click.option("--acked", is_flag=True, help="sol: with acks (at least once), and their latency.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N",

@@ -8,6 +8,7 @@ import click
 from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gone, self_running
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
+from heron_cli.options.numbers import Seconds
 from heron_cli.running_topology import RunningTopology
 from heron_cli.stats_text import alignment_text
 from heron_core.operations import Kind
@@ -82,7 +83,7 @@ def _changed(topology: RunningTopology, kind: Kind) -> bool:
 wait_option = click.option(
     "--wait",
     "wait_secs",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
     default=5.0,
     show_default=True,
     metavar="SECONDS",

@@ -10,6 +10,7 @@ import click
 from heron_cli.configure import configured, refuse_autoscaling
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
+from heron_cli.options.numbers import Seconds
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     "-t",
     "--time",
     "seconds",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
     metavar="SECONDS",
     help="Stop after this long; without it, or with 0, when the topology ends.",
 )

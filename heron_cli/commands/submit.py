@@ -19,6 +19,7 @@ from heron_cli.loading import load_in_child
 from heron_cli.operations import goes_on
 from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
+from heron_cli.options.numbers import Seconds
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
@@ -76,7 +77,7 @@ sparse_options = stacked(
 @click.option(
     "--wait",
     "wait_secs",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
     default=5.0,
     show_default=True,
     metavar="SECONDS",

@@ -23,6 +23,7 @@ from scheduler.backends.protocol import SelfRunning
 from scheduler.backends.registry import LOCAL
 from scheduler.container.engines import engine_to_json
 from scheduler.later_updates import code_change, numbers_wanted, wanted_plan
+from scheduler.machine_limits import check_this_machine
 from scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
 from scheduler.operation_steps import OperationSteps
 from scheduler.packaging.stored_code import put_code
@@ -158,6 +159,8 @@ def _change_numbers(
     # Here containers are processes, which have as much room as this machine.
     grow = (topology.scheduler or {}).get("kind") == LOCAL
     plan = repack(spec, current, want.instances, want.containers, grow)
+    if grow:
+        check_this_machine(plan)
     if plan == current:
         click.echo(f"nothing changes: {name} has {_numbers(current, want.instances)} already")
         return

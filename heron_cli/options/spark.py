@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heron_cli.options.common import Function, stacked
+from heron_cli.options.numbers import Seconds
 from heron_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _engine = stacked(
     ),
     click.option(
         "--batch-secs",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Seconds(min_open=True),
         metavar="SECONDS",
         help="--engine spark: how long a batch should take.",
     ),

@@ -9,7 +9,7 @@ import click
 
 from heron_cli.options.common import Function, stacked
 from heron_core import config as keys
-from heron_core.errors import UsageError
+from heron_core.errors import SHOWN_CHARACTERS_MAX, UsageError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def parse_options(options: Iterable[str]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
             raise UsageError(
-                f"-o {word!r} is not KEY=VALUE, as in -o topology.max.spout.pending=500"
+                f"-o {shown(word)} is not KEY=VALUE, as in -o topology.max.spout.pending=500"
             )
         config[key.strip()] = _yaml(word, value)
     return config
@@ -121,6 +121,9 @@ def _yaml(word: str, value: str) -> Any:
     try:
         return yaml.safe_load(value)
     except yaml.YAMLError as error:
-        raise UsageError(
-            f"-o {word!r}: the value is no YAML: {' '.join(str(error).split())}"
-        ) from None
+        problem = " ".join(str(error).split())[:SHOWN_CHARACTERS_MAX]
+        raise UsageError(f"-o {shown(word)}: the value is no YAML: {problem}") from None
+    except RecursionError:
+        raise UsageError(f"-o {shown(word)}: the value is nested too deep") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise UsageError(f"-o {shown(word)}: {str(error)[:SHOWN_CHARACTERS_MAX]}") from None

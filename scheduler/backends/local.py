@@ -8,6 +8,7 @@ from scheduler.backends.protocol import describe_containers
 from scheduler.container import executor, own_process
 from scheduler.container.grace import CONTAINER_GRACE_SECS
 from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.machine_limits import check_this_machine
 from scheduler.submission import Submission
 
 READY_SECS = 30.0
@@ -21,7 +22,8 @@ class LocalBackend:
     ready_secs = READY_SECS
 
     def check(self, submission: Submission) -> None:
-        """Nothing is needed but this machine."""
+        """Nothing is needed but this machine, which has to hold it."""
+        check_this_machine(submission.packing)
 
     def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
         """An executor for each container, the topology master's first."""

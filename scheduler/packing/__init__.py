@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heron_core.errors import TopologyError
+from heron_core.errors import TopologyError, shown
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from scheduler.packing import first_fit, repacking, round_robin
@@ -38,17 +38,17 @@ def algorithm_name(config: Mapping[str, Any]) -> str:
     """
     value = config.get(ALGORITHM)
     if value is not None:
-        if value not in _ALGORITHMS:
-            raise TopologyError(f"{ALGORITHM} is {value!r}: use {' or '.join(_ALGORITHMS)}")
+        if not isinstance(value, str) or value not in _ALGORITHMS:
+            raise TopologyError(f"{ALGORITHM} is {shown(value)}: use {' or '.join(_ALGORITHMS)}")
         return str(value)
     value = config.get(HERON_ALGORITHM_CLASS)
     if value is None:
         return ROUND_ROBIN
     for class_name, name in _HERON_CLASSES.items():
-        if str(value).endswith(class_name):
+        if isinstance(value, str) and value.endswith(class_name):
             return name
     raise TopologyError(
-        f"{HERON_ALGORITHM_CLASS} is {value!r}: use a {' or '.join(_HERON_CLASSES)}"
+        f"{HERON_ALGORITHM_CLASS} is {shown(value)}: use a {' or '.join(_HERON_CLASSES)}"
     )
 
 

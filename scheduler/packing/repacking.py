@@ -11,6 +11,7 @@ evenly over so many.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from heron_core.config import check_instances
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -29,7 +30,7 @@ def repack_round_robin(
     grow: bool = False,
 ) -> PackingPlan:
     """By round robin. TopologyError if there are not so many instances."""
-    assignment, added = _changed(current, parallelism)
+    assignment, added = _changed(topology, current, parallelism)
     total = sum(map(len, assignment.values())) + len(added)
     if containers is None:
         plans = (current, round_robin.pack(topology))  # the spec has the numbers of its submit
@@ -61,14 +62,16 @@ def repack_first_fit(
             "first_fit_decreasing finds the number of containers itself: leave --container-number "
             "out, or use topology.packing.algorithm: round_robin"
         )
-    assignment, added = _changed(current, parallelism)
+    assignment, added = _changed(topology, current, parallelism)
     return _plan(current, first_fit.packed_first_fit(topology, assignment, added))
 
 
 def _changed(
-    current: PackingPlan, parallelism: Mapping[str, int]
+    topology: TopologySpec, current: PackingPlan, parallelism: Mapping[str, int]
 ) -> tuple[Assignment, list[Placed]]:
-    """What stays where it is, and what is new."""
+    """What stays where it is, and what is new; TopologyError if that is too much."""
+    numbers = {name: len(tasks) for name, tasks in current.tasks_of.items()} | dict(parallelism)
+    check_instances(topology.config, sum(numbers.values()))
     assignment = {
         container.id: [
             Placed(each.component, each.index, each.task)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from heron_core.errors import TopologyError
+from heron_core import config as keys
+from heron_core.errors import TopologyError, shown
 from heron_core.plans import GIB, MIB, Resource
 from heron_core.sizes import parse_size
 from heron_core.topology import TopologySpec
@@ -34,6 +35,11 @@ INSTANCE_DEFAULT = Resource(cpu=1.0, ram_bytes=GIB, disk_bytes=GIB)
 # A Python process needs 10 MB before it has done anything (MinRamConstraint.java).
 INSTANCE_RAM_BYTES_MIN = 16 * MIB
 
+BYTES_MAX = 1 << 50
+"""A pebibyte: far more than a host has, and sums of it still fit into a message."""
+CORES_MAX = 1e6
+"""Of an instance or a container; far more than a host has."""
+
 Amount = TypeVar("Amount", int, float)
 
 
@@ -46,10 +52,10 @@ def byte_count(config: Mapping[str, Any], key: str, least: int = 1) -> int | Non
         number = parse_size(value)
     except ValueError:
         number = -1
-    if number < least:
+    if not least <= number <= BYTES_MAX:
         raise TopologyError(
             f"{key} must be a whole number of at least {least} (bytes), or a size such as 512MB, "
-            f"not {value!r}"
+            f"not {shown(value)}"
         )
     return number
 
@@ -63,7 +69,9 @@ def core_count(config: Mapping[str, Any], key: str, *, zero: bool = False) -> fl
         return _cores(value, zero)
     except ValueError:
         least = "of at least 0" if zero else "above 0"
-        raise TopologyError(f"{key} must be a number of cores {least}, not {value!r}") from None
+        raise TopologyError(
+            f"{key} must be a number of cores {least}, not {shown(value)}"
+        ) from None
 
 
 def component_bytes(topology: TopologySpec, key: str) -> dict[str, int]:
@@ -95,7 +103,9 @@ def check_instances(topology: TopologySpec) -> int:
                 f"component {component.name} has parallelism {component.parallelism}: "
                 "use at least 1"
             )
-    return sum(component.parallelism for component in topology.components)
+    total = sum(component.parallelism for component in topology.components)
+    keys.check_instances(topology.config, total)
+    return total
 
 
 def first_tasks(topology: TopologySpec) -> dict[str, int]:
@@ -124,7 +134,7 @@ def _component_map(
     if text is None or text == "":
         return {}
     found: dict[str, Amount] = {}
-    for entry in str(text).split(","):
+    for entry in _text_of(text).split(","):
         name, colon, amount = (part.strip() for part in entry.rpartition(":"))
         try:
             if not colon or not name or name in found:
@@ -132,22 +142,29 @@ def _component_map(
             found[name] = read(amount)
         except ValueError:
             raise TopologyError(
-                f"{key} has the entry {entry!r}: use 'component:{unit},component:{unit}' "
+                f"{key} has the entry {shown(entry)}: use 'component:{unit},component:{unit}' "
                 "with a positive number, each component once"
             ) from None
         _check_component(topology, key, name)
     return found
 
 
+def _text_of(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # a number of thousands of digits
+        return shown(value)
+
+
 def _check_component(topology: TopologySpec, key: str, name: str) -> None:
     if name not in topology.by_name:
         names = ", ".join(topology.by_name)
-        raise TopologyError(f"{key} names the component {name!r}: the topology has {names}")
+        raise TopologyError(f"{key} names the component {shown(name)}: the topology has {names}")
 
 
 def _positive_int(text: str) -> int:
     number = parse_size(text)
-    if number < 1:
+    if not 1 <= number <= BYTES_MAX:
         raise ValueError
     return number
 
@@ -155,7 +172,10 @@ def _positive_int(text: str) -> int:
 def _cores(value: Any, zero: bool = False) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError
-    number = float(value)
-    if not 0.0 <= number < float("inf") or (number == 0.0 and not zero):
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError from error
+    if not 0.0 <= number <= CORES_MAX or (number == 0.0 and not zero):
         raise ValueError
     return number

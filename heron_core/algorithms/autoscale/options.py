@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from heron_core import config as keys
-from heron_core.errors import TopologyError
+from heron_core.errors import TopologyError, shown
 from heron_core.topology import TopologySpec
 
 INSTANCES_TIMES_MAX = 4
@@ -117,7 +117,8 @@ def _components(topology: TopologySpec, config: Mapping[str, Any]) -> list[str]:
         return bolts
     names = given.replace(",", " ").split() if isinstance(given, str) else given
     if not isinstance(names, list | tuple):
-        raise TopologyError(f"{keys.AUTOSCALE_COMPONENTS} must be a list of bolts, not {given!r}")
+        key = keys.AUTOSCALE_COMPONENTS
+        raise TopologyError(f"{key} must be a list of bolts, not {shown(given)}")
     for name in names:
         _check_bolt(name, bolts, keys.AUTOSCALE_COMPONENTS)
     return [str(each) for each in names]
@@ -145,4 +146,5 @@ def _limits(
 
 def _check_bolt(name: Any, bolts: list[str], key: str) -> None:
     if name not in bolts:
-        raise TopologyError(f"{key} names {name!r}, which cannot be scaled: use {', '.join(bolts)}")
+        problem = f"{key} names {shown(name)}, which cannot be scaled"
+        raise TopologyError(f"{problem}: use {', '.join(bolts)}")

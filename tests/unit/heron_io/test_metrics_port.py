@@ -2,14 +2,16 @@
 
 import http.client
 import select
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
 
 from heron_core.errors import HeronError
-from heron_io.metrics_port import MetricsPort
+from heron_io.metrics_port import SCRAPES_AT_ONCE, MetricsPort
 
 SECS = 60.0
 
@@ -55,3 +57,14 @@ def test_a_port_that_is_taken_is_one_line(port: MetricsPort) -> None:
     line = rf"127\.0\.0\.1 port {taken} cannot be had: Address already in use\. Give topology"
     with pytest.raises(HeronError, match=line):
         MetricsPort("127.0.0.1", taken)
+
+
+def test_half_sent_requests_lock_nobody_out(port: MetricsPort) -> None:
+    """More of them than there are threads, and they stay."""
+    address = urlsplit(port.address)
+    with ExitStack() as held:
+        for _ in range(3 * SCRAPES_AT_ONCE):
+            client = socket.create_connection((address.hostname, address.port), SECS)
+            held.enter_context(client)
+            client.sendall(b"GET /metrics HT")
+        assert get(port, "/nothing")[0] == 404

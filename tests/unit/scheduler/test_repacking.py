@@ -170,3 +170,13 @@ def test_whatever_changes_every_instance_is_there_once(data: st.DataObject) -> N
             assert len(sizes) == containers
             assert max(sizes) - min(sizes) <= 1
         plan = after
+
+
+@pytest.mark.parametrize("config", [{}, FIRST_FIT])
+@pytest.mark.parametrize("number", [100_000, 10**18])
+def test_an_update_to_more_than_the_limit_names_its_key(
+    config: dict[str, Any], number: int
+) -> None:
+    spec = topology(config, word=1, count=3)
+    with pytest.raises(TopologyError, match=r"instances are more than topology\.instances\.max"):
+        repack(spec, pack(spec), {"count": number})
