@@ -41,6 +41,8 @@ class Identity:
     pid: int
     predecessor: str = ""
     """How the process ended that this one replaces; empty for the first one."""
+    born_ms: int = 0
+    """When this process began, by its host's monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,9 @@ class ControlCore:
     def _register(self) -> messages.RegisterInstance:
         who, predecessor = self.identity, self._predecessor
         self._predecessor = ""  # said once: whoever hears it reports it
-        return messages.RegisterInstance(who.task, who.incarnation, who.pid, predecessor)
+        return messages.RegisterInstance(
+            who.task, who.incarnation, who.pid, predecessor, who.born_ms
+        )
 
     def traces(self) -> Out:
         """A report of what was executed of traced trees, if there was any."""

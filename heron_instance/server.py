@@ -87,7 +87,8 @@ class Server:
         outlook: str = "",
     ) -> None:
         """`outlook`: when the next process of the task would start if this one cannot begin."""
-        who = Identity(arguments.task, incarnation_number(), os.getpid(), predecessor)
+        born_ms = int(time.monotonic() * 1000)
+        who = Identity(arguments.task, incarnation_number(), os.getpid(), predecessor, born_ms)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._data = _connect(self._context, DATA, who, arguments.socket_path)
         # A context of its own: the data's is terminated at the end, while the thread lives on.

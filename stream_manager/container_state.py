@@ -12,7 +12,7 @@ from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames
 from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
-from heron_core.wire.messages import RegisterStreamManager, ToInstance
+from heron_core.wire.messages import RegisterStreamManager, Superseded, ToInstance
 from stream_manager import events
 from stream_manager.acks import Trees
 from stream_manager.link import Incoming, Numbered
@@ -102,6 +102,12 @@ class ContainerState:
         incarnation = self.queues[task].incarnation
         if incarnation is not None:
             out.append(events.ToLocalControl(task, incarnation, message))
+
+    def refuse(self, task: int, incarnation: int, out: list[events.Instruction]) -> None:
+        """Have a process end: a later one serves its task."""
+        self.counters["superseded"] += 1
+        refusal = Superseded(f"task {task} is served by another process now")
+        out.append(events.ToLocalControl(task, incarnation, refusal))
 
     def incoming_of(self, container: int) -> Incoming:
         """What another stream manager sends us."""

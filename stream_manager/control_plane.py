@@ -133,7 +133,7 @@ class ControlPlane:
         self._unreported.add(task)
         if self._state.queues[task].incarnation != incarnation:
             # It was served by the stream manager that died before us. So was the one that is
-            # registered, if there is one: whichever registers last stays, the other one ends.
+            # registered, if there is one: the later-born of the two stays, the other one ends.
             out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
 
     def _register(self, message: messages.RegisterInstance, out: Out) -> None:
@@ -141,13 +141,17 @@ class ControlPlane:
         queue = state.queues[task]
         if queue.incarnation == message.incarnation:
             return
+        if queue.incarnation is not None and message.born_ms < queue.born_ms:
+            queue.superseded.add(message.incarnation)
+            state.refuse(task, message.incarnation, out)
+            return
         state.note("registered", task=task, incarnation=message.incarnation)
         if task in state.trees and queue.incarnation is not None:
             # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
             # before a first registration are its own: data and control are two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
         had_predecessor = queue.incarnation is not None
-        gone = queue.replaced(message.incarnation)
+        gone = queue.replaced(message.incarnation, message.born_ms)
         self._restored.pop(task, None)
         if self._gates is not None:
             gone = []  # the topology goes back to a checkpoint, and nothing of it is lost

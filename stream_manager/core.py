@@ -131,9 +131,7 @@ class StreamManager:
             raise ProtocolError(f"task {task} is not in this container")
         if incarnation not in queue.superseded:
             return False
-        self.state.counters["superseded"] += 1
-        reason = f"task {task} is served by another process now"
-        out.append(events.ToLocalControl(task, incarnation, messages.Superseded(reason)))
+        self.state.refuse(task, incarnation, out)
         return True
 
     def _malformed(self, reason: str, out: Out) -> None:

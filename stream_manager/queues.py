@@ -62,6 +62,8 @@ class InstanceQueue:
         """Random number of the process that serves the task now; None: not there yet."""
         self.superseded: set[int] = set()
         """Earlier processes of the task: one that was only stopped may wake up again."""
+        self.born_ms = 0
+        """When the process began, by the host's monotonic clock."""
         self.waiting: deque[Frames] = deque()
         self.waiting_bytes = 0
         self.waiting_tuples = 0
@@ -197,8 +199,9 @@ class InstanceQueue:
         self._rate.processed(done_tuples, busy_secs, bool(self.handed), now, paused)
         self.fan_out.processed(done_tuples)
 
-    def replaced(self, incarnation: int) -> list[Frames]:
+    def replaced(self, incarnation: int, born_ms: int = 0) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""
+        self.born_ms = born_ms
         if self.incarnation is not None:
             self.superseded.add(self.incarnation)
         self.incarnation = incarnation

@@ -22,6 +22,9 @@ class RegisterInstance:
     predecessor: str = ""
     """How the process ended that this one replaces; empty for the first one, and when it is said
     again."""
+    born_ms: int = 0
+    """When the process began, by its host's monotonic clock. Of two processes of a task the later
+    one stays, whichever registers last: one that was stopped may wake up again."""
     version: str = VERSION
     """Of the engine that the process runs."""
     protocol: int = PROTOCOL

@@ -113,7 +113,7 @@ class Instance:
         self.core = InstanceCore(
             cluster.topology,
             cluster.deployment.places[container],
-            Identity(task, self.incarnation, 1),
+            Identity(task, self.incarnation, 1, born_ms=self.incarnation),
             self._environment(shared),
             shared,
             cluster.manners.consumed_bytes,

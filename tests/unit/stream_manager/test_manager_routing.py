@@ -18,6 +18,7 @@ from manager_support import (
     to_peer,
 )
 
+from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, parse_header, u64_array
 from stream_manager import events
 
@@ -98,3 +99,15 @@ def test_an_older_plan_is_not_taken() -> None:
     made.plan(2)
     assert made.plan(1) == []
     assert made.core.epoch == 2
+
+
+def test_a_process_that_wakes_up_does_not_take_the_place_of_its_successor() -> None:
+    # It was stopped and replaced; then the stream manager that knew so died, and both register.
+    made = manager(introduced=False)
+    later = messages.RegisterInstance(NEAR, 2, 12, born_ms=2000)
+    earlier = messages.RegisterInstance(NEAR, 1, 11, born_ms=1000)
+    made.control(NEAR, later, 2)
+    (refusal,) = of_type(events.ToLocalControl, made.control(NEAR, earlier, 1))
+    assert (refusal.incarnation, type(refusal.message)) == (1, messages.Superseded)
+    (sent,) = of_type(events.ToLocal, made.data(batch(NEAR)))
+    assert sent.incarnation == 2
