@@ -25,6 +25,8 @@ END_SECS = 90.0
 """From the last id to the topology's end; a message timeout of 30 s may lie in between."""
 SANDBOXES_GONE_SECS = 60.0
 """Each life of a container has unpacked the runtime, and a busy disk needs a while to remove it."""
+BUSY_SECS = 10.0
+"""Ids are still emitted so long after all of it, for each step takes longer on a busy machine."""
 CALM_SECS = 3.0
 """Between two faults."""
 FLOW_GIVEN_UP_SECS = 60.0
@@ -47,7 +49,8 @@ class Wishes:
     def load_secs(self) -> float:
         """How long ids are emitted: by default as long as all of it lasts."""
         lasting = sum(FAULTS[each].secs + FAULTS[each].flow_secs_max for each in self.faults)
-        return self.secs or lasting + CALM_SECS * (1 + len(self.faults)) + START_SECS
+        calm = CALM_SECS * (1 + len(self.faults))
+        return self.secs or lasting + calm + START_SECS + BUSY_SECS
 
     @property
     def load(self) -> Load:
@@ -134,6 +137,7 @@ def _run(lab: Laboratory, place: HostsPlace, report: Report) -> None:
         trouble.rest(trouble.chance.uniform(0.5, CALM_SECS))
         assert load.left_secs > 0, f"the last id is emitted, and {name} would harm nothing"
         FAULTS[name].happen(trouble)
+        assert load.left_secs > 0, f"the last id was emitted before {name} was over"
         report.measured.append(_flows_again(name, flow))
     report.wrong += filter(None, (each.wrong(wishes.patience) for each in report.measured))
     _await_end(place, load)
