@@ -55,6 +55,10 @@ class StateStoreError(HeronError):
     """The state store cannot be reached or refuses what was asked."""
 
 
+class Fenced(StateStoreError):
+    """A write was refused because another process has taken the writer's place."""
+
+
 class JavaMissing(HeronError):
     """No Java that is new enough is installed; the line says what was found, and the cure."""
 

@@ -34,6 +34,16 @@ def master_path(name: str) -> str:
     return _named("tmasters", name)
 
 
+def fences_path(name: str) -> str:
+    """Above the fence of the newest topology master."""
+    return _named("fences", name)
+
+
+def fence_path(name: str, token: str) -> str:
+    """The fence of one topology master: as long as it stands, its writes count."""
+    return check_path(f"{fences_path(name)}/{token}")
+
+
 def scheduler_path(name: str) -> str:
     """Where the scheduler's location stands."""
     return _named("schedulers", name)

@@ -17,6 +17,8 @@ from heron_core.state_tree import (
     code_archive_path,
     code_path,
     execution_path,
+    fence_path,
+    fences_path,
     keys_path,
     master_path,
     packing_path,
@@ -268,6 +270,8 @@ def forget(store: StateStore, name: str, *, is_over: bool = False) -> None:
     ):
         store.delete(path(name))
     _forget_code(store, name)
+    for token in store.children(fences_path(name)):
+        store.delete(fence_path(name, token))
     store.delete(topology_path(name))
     # Last: whoever asks for something after this sees that the topology has ended.
     Requests(store, name).remove_all()

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 import socket
 import time
 from collections.abc import Callable
@@ -39,10 +40,10 @@ from heron_io.processes import SupervisorLink, started_at
 from heron_io.run_records import Records
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
-from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.opening import open_store
-from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
+from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain
+from heron_io.worker import Worker
 from topology_master import events
 from topology_master.core import TIMER_SECS, TopologyMaster
 from topology_master.incidents import Incidents
@@ -50,6 +51,7 @@ from topology_master.manager_links import ManagerLinks, is_manager
 from topology_master.measurements import Measurements
 from topology_master.metrics_port import OwnMetrics, labels_of
 from topology_master.options import Options
+from topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
 from topology_master.trace_export import TraceExport
 
 log = logging.getLogger("topology_master")
@@ -65,6 +67,8 @@ LINGER_MS = 100
 """For answers that are still to be sent when it ends."""
 STANDBY_SECS = 0.2
 """Between two tries of a standby to take the master's node."""
+ANSWER_SECS = 1.0
+"""For which the answer to a command waits until its effect is stored; whoever asked has three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +108,16 @@ class Server:
         self._encoder = message_codec.Encoder()
         self._links: ManagerLinks[bytes] = ManagerLinks()
         self._leave_at = float("inf")
-        self._session = CONNECTED
-        self._node_lost = False
-        self._pending: dict[str, Any] = {}
-        """path -> value that the state store has still to be given"""
+        self._nodes: StoredNodes
+        self._checkpoint_files = Worker("checkpoint store")
+        self._describing = 0
+        """Checkpoints that are being described in the checkpoint store."""
+        self._undescribed: list[tuple[str, Any]] = []
+        """(path, value) to be stored once that is done"""
+        self._held: list[tuple[float, events.Send]] = []
+        """(until when at most, answer to a command): until what it has changed is stored"""
+        self._has_put = False
+        """Whether the event that is being handled has something stored."""
         self._packing_stored: Any = None
         """Of the newest physical plan."""
         self._reload = False
@@ -131,6 +141,8 @@ class Server:
         """Serve until SIGTERM or the parent's death; returns the exit code."""
         self._loop.stop_on_sigterm()
         if self._open_store():
+            name, token = self._topology.name, f"{random.getrandbits(63):016x}"
+            self._node = MasterNode(self._store, name, token, self._me())
             if self._become_master():
                 self._serve()
             self._store.close()
@@ -154,7 +166,7 @@ class Server:
         logged = ""
         while self._loop.end is None:
             try:
-                self._take_node()
+                self._node.take()
                 log.info("topology master at %s", self._address)
                 return True
             except NameInUse as error:
@@ -206,66 +218,7 @@ class Server:
             "protocol": PROTOCOL,
         }
 
-    def _take_node(self) -> None:
-        self._store.create(master_path(self._topology.name), self._me(), ephemeral=True)
-
-    def _session_changed(self, state: str) -> None:
-        """From a thread of the store: suspended, lost (our node is gone), connected again."""
-        self._session = state
-        self._node_lost = self._node_lost or state == LOST
-
-    def _keep_node(self) -> None:
-        """After a lost session, or if somebody removed it: take the node again, or leave it to who
-        has it now."""
-        if not self._node_lost or self._session != CONNECTED:
-            return
-        try:
-            self._take_node()
-            log.info("our node was gone from the state store; it is there again")
-            self._node_lost = False
-        except NameInUse as error:
-            self._loop.stop(f"another master took over while we were cut off: {error}", 1)
-        except StateStoreError as error:
-            log.warning("cannot take the master's node again yet: %s", error)
-
-    def _keep_nodes(self, now: float) -> None:
-        """Write again what somebody removed, as long as the topology itself is there: its scheduler
-        writes that again, or ends us. The nodes of one that has ended are being removed."""
-        has_ended = self._leave_at < float("inf")
-        if has_ended or self._session != CONNECTED or self._node_lost:
-            return
-        if not self._kept.is_due(now):
-            return
-        try:
-            missing = self._kept.missing()
-            if topology_path(self._topology.name) in missing:
-                return
-            self._node_lost = master_path(self._topology.name) in missing
-        except StateStoreError as error:
-            log.warning("our nodes cannot be looked at: %s", error)
-            return
-        for path in missing:
-            if path != master_path(self._topology.name):
-                log.warning("%s was removed from the state store: it is written again", path)
-                self._pending.setdefault(path, self._kept.value(path))
-
-    def _write_pending(self) -> None:
-        """What could not be written while the state store was away."""
-        if self._session != CONNECTED or self._node_lost:
-            return
-        for path in list(self._pending):
-            try:
-                self._store.put(path, self._pending[path])
-                self._kept.keep(path, self._pending.pop(path))
-            except StateStoreError as error:
-                log.warning("%s is not written yet: %s", path, error)
-                return
-        if self._reload:
-            self._reload = False
-            self._link.request_reload()
-
     def _serve(self) -> None:
-        self._store.on_session(self._session_changed)
         found = self._stored_plans()
         if found is None:
             return
@@ -285,7 +238,82 @@ class Server:
         self._core.master_began(self._link.predecessor, time.monotonic())
         # The master before us may have died in the middle of an update, and told nobody.
         self._reload = previous is not None
-        self._kept = KeptNodes(self._store)
+        self._keep_nodes()
+        own_metrics = OwnMetrics(self._topology, options, self._labels())
+        self._traces = TraceExport(self._topology, options)
+        while self._loop.end is None:
+            now = time.monotonic()
+            if self._loop.is_timer_due(now):
+                own_metrics.open(self._loop, now)
+                self._nodes.look(now, is_over=self._leave_at < float("inf"))
+                self._act_on_stored(now)
+                self._traces.look(self._core.packing, now)
+                self._handle(events.Timer(self._has_stored_all))
+            if now >= self._leave_at:
+                self._loop.stop("the topology has ended", ExitCode.ENDED)
+            waits = not self._has_stored_all
+            self._loop.timer_secs = TIMER_SECS if waits else self._core.timer_secs
+            ready = self._loop.poll(self._loop.until_timer_secs(now))
+            self._core.counters.update(self._loop.connections)
+            for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
+                self._receive(message)
+            own_metrics.answer(ready, self._core, now)
+            for each in (self._nodes, self._checkpoint_files):
+                if each.readable in ready:
+                    each.finish()
+        own_metrics.close()
+        self._take_last_numbers()
+        self._traces.close(self._core.packing)
+        self._checkpoint_files.close(CLOSE_SECS)
+        self._nodes.close()
+        self._act_on_stored(float("inf"))
+
+    # --- what is stored -----------------------------------------------------------------------
+
+    @property
+    def _has_stored_all(self) -> bool:
+        return self._nodes.is_written and not self._undescribed
+
+    def _put_node(self, path: str, value: Any) -> None:
+        """In the order of the decisions, and behind the description of a completed checkpoint: the
+        next run looks for that."""
+        self._has_put = True
+        if self._describing:
+            self._undescribed.append((path, value))
+        else:
+            self._nodes.put(path, value)
+
+    def _is_described(self) -> None:
+        self._describing -= 1
+        undescribed, self._undescribed = self._undescribed, []
+        for path, value in undescribed:
+            self._put_node(path, value)
+
+    def _is_stored(self) -> None:
+        now = time.monotonic()
+        self._act_on_stored(now)
+        if self._loop.end is None:
+            self._handle(events.Timer(self._has_stored_all))
+
+    def _act_on_stored(self, now: float) -> None:
+        """Whoever waits for what is to be stored is told."""
+        if self._reload and self._has_stored_all:
+            self._reload = False
+            self._link.request_reload()
+        held, self._held = self._held, []
+        for until, each in held:
+            if self._has_stored_all or now >= until:
+                self._transmit(each)
+            else:
+                self._held.append((until, each))
+
+    def _taken_over(self, reason: str) -> None:
+        self._loop.stop(reason, 1)
+
+    def _keep_nodes(self) -> None:
+        self._nodes = StoredNodes(
+            self._store, self._topology.name, self._node, self._is_stored, self._taken_over
+        )
         for path in (
             topology_path,
             master_path,
@@ -296,29 +324,9 @@ class Server:
         ):
             at = path(self._topology.name)
             if (value := self._store.get(at)) is not None:
-                self._kept.keep(at, value)
-        own_metrics = OwnMetrics(self._topology, options, self._labels())
-        self._traces = TraceExport(self._topology, options)
-        while self._loop.end is None:
-            now = time.monotonic()
-            if self._loop.is_timer_due(now):
-                own_metrics.open(self._loop, now)
-                self._keep_nodes(now)
-                self._keep_node()
-                self._write_pending()
-                self._traces.look(self._core.packing, now)
-                self._handle(events.Timer(stored=not self._pending))
-            if now >= self._leave_at:
-                self._loop.stop("the topology has ended", ExitCode.ENDED)
-            self._loop.timer_secs = TIMER_SECS if self._pending else self._core.timer_secs
-            ready = self._loop.poll(self._loop.until_timer_secs(now))
-            self._core.counters.update(self._loop.connections)
-            for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
-                self._receive(message)
-            own_metrics.answer(ready, self._core, now)
-        own_metrics.close()
-        self._take_last_numbers()
-        self._traces.close(self._core.packing)
+                self._nodes.keep(at, value)
+        for each in (self._nodes, self._checkpoint_files):
+            self._loop.register(each.readable)
 
     def _labels(self) -> dict[str, str]:
         scheduler = self._store.get(scheduler_path(self._topology.name))
@@ -388,10 +396,18 @@ class Server:
         self._router.send_multipart(frames)
 
     def _handle(self, event: events.Event) -> None:
+        self._has_put = False
         for each in self._core.handle(event, time.monotonic()):
             self._perform[type(each)](each)
 
     def _send(self, each: events.Send) -> None:
+        changes = self._has_put and isinstance(each.message, messages.Reply)
+        if changes and not self._has_stored_all:
+            self._held.append((time.monotonic() + ANSWER_SECS, each))
+        else:
+            self._transmit(each)
+
+    def _transmit(self, each: events.Send) -> None:
         data = self._encoder.encode(each.message)
         is_kept = not isinstance(each.message, messages.HeartbeatAck)
         packet = self._links.send(each.receiver, data, is_kept=is_kept)
@@ -401,42 +417,49 @@ class Server:
             self._router.send_multipart([each.receiver, data])
 
     def _store_packing(self, each: events.StorePacking) -> None:
-        self._pending[packing_path(self._topology.name)] = each.packing
         self._reload = True
-        self._write_pending()
+        self._put_node(packing_path(self._topology.name), each.packing)
 
     def _store_plan(self, each: events.StorePlan) -> None:
         if self._packing_stored not in (None, each.plan["packing"]):
             self._reload = True
         self._packing_stored = each.plan["packing"]
-        self._pending[physical_path(self._topology.name)] = each.plan
-        self._write_pending()
+        self._put_node(physical_path(self._topology.name), each.plan)
 
     def _store_checkpoints(self, each: events.StoreCheckpoints) -> None:
-        self._pending[checkpoints_path(self._topology.name)] = each.checkpoints
-        self._write_pending()
+        self._put_node(checkpoints_path(self._topology.name), each.checkpoints)
 
     def _describe_checkpoint(self, each: events.DescribeCheckpoint) -> None:
         name, packing = self._topology.name, self._core.packing
         plain = description_of(self._topology, packing, each.checkpoint, each.at)
         described = replace(plain, at_end=each.at_end)
-        store = open_checkpoint_store(self._checkpoint_store_url)
-        try:
-            store.checkpoint(name, each.checkpoint).describe(to_json(described))
-        except CheckpointStoreError as error:
-            log.warning("nothing new can be started from checkpoint %d: %s", each.checkpoint, error)
+
+        def describe() -> None:
+            try:
+                store = open_checkpoint_store(self._checkpoint_store_url)
+                store.checkpoint(name, each.checkpoint).describe(to_json(described))
+            except CheckpointStoreError as error:
+                number = each.checkpoint
+                log.warning("nothing new can be started from checkpoint %d: %s", number, error)
+
+        self._describing += 1
+        self._checkpoint_files.begin(describe, lambda result: self._is_described())
 
     def _discard_checkpoint(self, each: events.DiscardCheckpoint) -> None:
-        store = open_checkpoint_store(self._checkpoint_store_url)
-        try:
-            store.discard(self._topology.name, each.checkpoint)
-        except CheckpointStoreError as error:
-            log.warning("%s", error)
+        def discard() -> None:
+            try:
+                store = open_checkpoint_store(self._checkpoint_store_url)
+                store.discard(self._topology.name, each.checkpoint)
+            except CheckpointStoreError as error:
+                log.warning("%s", error)
+
+        self._checkpoint_files.begin(discard, lambda result: None)
 
     def _store_state(self, each: events.StoreState) -> None:
         if each.state in TopologyState.OVER:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
-            self._execution["ended_at"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            ended_at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            self._execution = {**self._execution, "ended_at": ended_at}
         self._execution = {
             **self._execution,
             "state": each.state,
@@ -444,8 +467,7 @@ class Server:
             "draining": each.draining,
             "update": each.update,
         }
-        self._pending[execution_path(self._topology.name)] = self._execution
-        self._write_pending()
+        self._put_node(execution_path(self._topology.name), self._execution)
 
 
 def run(

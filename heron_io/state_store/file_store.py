@@ -38,6 +38,7 @@ from heron_io.state_store.protocol import (
     Watcher,
     decode_value,
     encode_value,
+    fenced,
     name_in_use,
 )
 
@@ -94,11 +95,13 @@ class FileStore:
             self._check_node(path, ephemeral)
             self._publish(path, data, ephemeral)
 
-    def put(self, path: str, value: Any) -> None:
+    def put(self, path: str, value: Any, *, guard: str = "") -> None:
         """See StateStore."""
         self._check(path)
         data = encode_value(path, value)
         with self._changing(path):
+            if guard and self._read(check_path(guard)) is None:
+                raise fenced(path, guard)
             ephemeral = self._read_ephemeral(path)
             if ephemeral is not None and not self._is_mine(path):
                 raise name_in_use(path, decode_value(self._name_of(path), ephemeral))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol, Self
 
-from heron_core.errors import NameInUse, StateStoreError
+from heron_core.errors import Fenced, NameInUse, StateStoreError
 
 Watcher = Callable[[Any | None], None]
 SessionListener = Callable[[str], None]
@@ -36,10 +36,11 @@ class StateStore(Protocol):
         that created it, whatever ends it, and has no nodes below it.
         """
 
-    def put(self, path: str, value: Any) -> None:
+    def put(self, path: str, value: Any, *, guard: str = "") -> None:
         """Create or replace. A new node is persistent; an own ephemeral one stays ephemeral.
 
-        NameInUse if somebody else's ephemeral node is there.
+        NameInUse if somebody else's ephemeral node is there. With a `guard`, the path of a node, it
+        is written only if that stands at the very moment of writing; else Fenced.
         """
 
     def delete(self, path: str) -> bool:
@@ -94,6 +95,11 @@ def decode_value(location: str, data: bytes) -> Any:
         return json.loads(data)
     except ValueError as error:
         raise StateStoreError(f"{location} is not JSON ({error}): mend or delete it") from error
+
+
+def fenced(path: str, guard: str) -> Fenced:
+    """The error of a write whose guard is gone."""
+    return Fenced(f"{path} is not written: {guard} is gone, so somebody else writes it now")
 
 
 def name_in_use(path: str, holder: Any) -> NameInUse:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
+    BadVersionError,
     ConnectionLoss,
     KazooException,
     NoAuthError,
@@ -38,6 +39,7 @@ from heron_io.state_store.protocol import (
     Watcher,
     decode_value,
     encode_value,
+    fenced,
     name_in_use,
 )
 
@@ -54,6 +56,7 @@ ATTEMPTS_MAX = 50
 # ZooKeeper's jute.maxbuffer is 1,048,575 bytes for the whole packet; path and header need a few.
 NODE_BYTES_MAX = 1_000_000
 CLOSE_WAIT_SECS = 0.5
+ANY_VERSION = -1
 
 _STATES = {
     KazooState.CONNECTED: CONNECTED,
@@ -132,13 +135,15 @@ class ZooKeeperStore:
                     return
         raise self._contended(path)
 
-    def put(self, path: str, value: Any) -> None:
+    def put(self, path: str, value: Any, *, guard: str = "") -> None:
         """See StateStore."""
         data = self._encode(path, value)
         for _ in range(ATTEMPTS_MAX):
             found = self._read(path)
             try:
-                if found is None:
+                if guard:
+                    self._put_guarded(path, data, found, guard)
+                elif found is None:
                     self._create(path, data, False)
                 else:
                     self._overwrite(path, data, *found)
@@ -321,6 +326,39 @@ class ZooKeeperStore:
         if stat.ephemeralOwner and not self._is_mine(stat, True):
             raise name_in_use(path, self._decode(path, held))
         self._set(path, data)
+
+    def _put_guarded(
+        self, path: str, data: bytes, found: tuple[bytes, ZnodeStat] | None, guard: str
+    ) -> None:
+        """One transaction: the guard stands, and the value is what it was when we looked. However
+        late the server gets it, and however often, it changes nothing that another one wrote."""
+        if found is not None and found[1].ephemeralOwner and not self._is_mine(found[1], True):
+            raise name_in_use(path, self._decode(path, found[0]))
+        folder = self._full(path).rpartition("/")[0]
+        if found is None:
+            self._wait(path, lambda: self._client.ensure_path_async(folder))
+
+        def begin() -> Any:
+            transaction = self._client.transaction()
+            transaction.check(self._full(guard), ANY_VERSION)
+            if found is None:
+                transaction.create(self._full(path), data)
+            else:
+                transaction.set_data(self._full(path), data, found[1].version)
+            return transaction.commit_async()
+
+        guarded, *others = self._wait(path, begin)
+        if isinstance(guarded, NoNodeError):
+            raise fenced(path, guard)
+        for each in others:
+            if isinstance(each, KazooException):
+                self._check_changed(path, each)
+
+    def _check_changed(self, path: str, error: KazooException) -> None:
+        """Why a part of a transaction failed, as `_wait` would raise it."""
+        if isinstance(error, BadVersionError | NoNodeError | NodeExistsError):
+            raise NoNodeError from error  # changed since we looked: once more
+        raise StateStoreError(f"ZooKeeper at {self._hosts}: {path}: {error!r}") from error
 
     def _is_mine(self, stat: ZnodeStat, ephemeral: bool) -> bool:
         session = self._client.client_id

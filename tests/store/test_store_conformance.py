@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heron_core.errors import HeronError, NameInUse, StateStoreError, UsageError
+from heron_core.errors import Fenced, HeronError, NameInUse, StateStoreError, UsageError
 from heron_core.state_tree import check_path, master_path, topology_path
 from heron_io.state_store.protocol import StateStore
 from store_support import DEADLINE_SECS, Backend, Heard
@@ -38,6 +38,31 @@ def test_put_creates_and_replaces(backend: Backend) -> None:
     store.put("/pplans/wordcount", {"epoch": 1})
     store.put("/pplans/wordcount", {"epoch": 2})
     assert store.get("/pplans/wordcount") == {"epoch": 2}
+
+
+def test_a_guarded_write_counts_only_while_its_guard_stands(backend: Backend) -> None:
+    # A master that was stopped wakes up: its successor has removed the fence of its writes.
+    old, new = backend.open(), backend.open()
+    old.put("/fences/wordcount/old", 1)
+    old.put("/pplans/wordcount", {"epoch": 1}, guard="/fences/wordcount/old")
+    old.put("/pplans/wordcount", {"epoch": 2}, guard="/fences/wordcount/old")
+    assert new.get("/pplans/wordcount") == {"epoch": 2}
+    new.put("/fences/wordcount/new", 1)
+    new.delete("/fences/wordcount/old")
+    new.put("/pplans/wordcount", {"epoch": 3}, guard="/fences/wordcount/new")
+    for path in ("/pplans/wordcount", "/pplans/other"):
+        with pytest.raises(Fenced, match="/fences/wordcount/old is gone"):
+            old.put(path, {"epoch": 9}, guard="/fences/wordcount/old")
+    assert new.get("/pplans/wordcount") == {"epoch": 3}
+    assert new.get("/pplans/other") is None
+
+
+def test_a_guarded_write_does_not_touch_what_another_one_holds(backend: Backend) -> None:
+    holder, other = backend.open(), backend.open()
+    holder.create("/tmasters/wordcount", {"pid": 1}, ephemeral=True)
+    other.put("/fences/wordcount/one", 1)
+    with pytest.raises(NameInUse):
+        other.put("/tmasters/wordcount", {"pid": 2}, guard="/fences/wordcount/one")
 
 
 def test_a_second_create_names_the_holder(backend: Backend) -> None:

@@ -1,0 +1,67 @@
+"""Calls that may take long, one after the other in a thread, for a loop that must not wait."""
+
+import logging
+import queue
+import select
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from heron_io.waker import Waker
+
+log = logging.getLogger("heron_io")
+
+Call = Callable[[], Any]
+Done = Callable[[Any], None]
+
+
+class Worker:
+    """A thread, whose results the loop takes when `readable` is ready."""
+
+    def __init__(self, name: str) -> None:
+        self._waker = Waker()
+        self._calls: queue.SimpleQueue[tuple[Call, Done] | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[Done, Any]] = queue.SimpleQueue()
+        self.unfinished = 0
+        """Calls whose results were not taken yet."""
+        # A call that hangs must not keep the process from ending.
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    @property
+    def readable(self) -> int:
+        """A file descriptor that is ready when there are results."""
+        return self._waker.readable
+
+    def begin(self, call: Call, done: Done) -> None:
+        """Have `call` carried out; what it returns is given to `done` in the loop. It handles its
+        errors by itself; of a bug in it `done` hears nothing but None."""
+        self.unfinished += 1
+        self._calls.put((call, done))
+
+    def finish(self) -> None:
+        """In the loop: give away the results that are there."""
+        self._waker.clear()
+        while not self._results.empty():
+            done, result = self._results.get()
+            self.unfinished -= 1
+            done(result)
+
+    def close(self, wait_secs: float) -> None:
+        """Wait so long for what was begun, and end."""
+        deadline = time.monotonic() + wait_secs
+        while self.unfinished and (left := deadline - time.monotonic()) > 0:
+            select.select([self.readable], [], [], left)
+            self.finish()
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (item := self._calls.get()) is not None:
+            call, done = item
+            result = None
+            try:
+                result = call()
+            except Exception:
+                log.exception("a bug of ours in a thread")
+            self._results.put((done, result))
+            self._waker.wake()

@@ -1,0 +1,156 @@
+"""What a topology master writes: in a thread, and only as long as it is the master."""
+
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import NameInUse
+from heron_core.state_tree import (
+    execution_path,
+    fences_path,
+    master_path,
+    physical_path,
+    topology_path,
+)
+from heron_io.state_store.file_store import FileStore
+from topology_master.stored_nodes import MasterNode, StoredNodes
+
+NAME = "Topology"
+DEADLINE_SECS = 30.0
+
+
+class Slow(FileStore):
+    """A state store that can be stopped."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.runs = threading.Event()
+        self.runs.set()
+
+    def put(self, path: str, value: Any, *, guard: str = "") -> None:
+        """As it does, when it runs."""
+        self.runs.wait(DEADLINE_SECS)
+        super().put(path, value, guard=guard)
+
+
+class Master:
+    """A master's part that writes."""
+
+    def __init__(self, folder: Path, token: str) -> None:
+        self.store = Slow(str(folder))
+        self.node = MasterNode(self.store, NAME, token, {"pid": 1, "token": token})
+        self.node.take()
+        self.written = 0
+        self.reasons: list[str] = []
+        self.nodes = StoredNodes(self.store, NAME, self.node, self._is_written, self.reasons.append)
+
+    def _is_written(self) -> None:
+        self.written += 1
+
+    def turn(self) -> None:
+        """One of its loop's."""
+        self.nodes.look(time.monotonic(), is_over=False)
+        if select.select([self.nodes.readable], [], [], 0.01)[0]:
+            self.nodes.finish()
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Go on until something is so."""
+        deadline = time.monotonic() + DEADLINE_SECS
+        while not is_so():
+            assert time.monotonic() < deadline
+            self.turn()
+
+    def stopped(self) -> None:
+        """Its session ends; the process does not know it."""
+        self.store.delete(master_path(NAME))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A state store with the topology."""
+    with FileStore(str(tmp_path)) as store:
+        store.put(topology_path(NAME), {"name": NAME})
+        yield tmp_path
+
+
+def test_a_state_store_that_hangs_stops_no_master(folder: Path) -> None:
+    master = Master(folder, "one")
+    master.store.runs.clear()
+    began = time.monotonic()
+    for epoch in range(3):
+        master.nodes.put(physical_path(NAME), {"epoch": epoch})
+        master.turn()
+    assert time.monotonic() - began < DEADLINE_SECS / 2
+    assert not master.nodes.is_written
+    master.store.runs.set()
+    master.until(lambda: master.nodes.is_written)
+    assert master.written == 1
+    assert master.store.get(physical_path(NAME)) == {"epoch": 2}
+    master.nodes.close()
+
+
+def test_a_stopped_master_that_wakes_up_writes_nothing_over_its_successor(folder: Path) -> None:
+    # SIGSTOP between a look and a write, another one is elected, SIGCONT.
+    old = Master(folder, "old")
+    old.store.runs.clear()
+    old.nodes.put(physical_path(NAME), {"epoch": 1})
+    old.stopped()
+    new = Master(folder, "new")
+    new.nodes.put(physical_path(NAME), {"epoch": 2})
+    new.until(lambda: new.nodes.is_written)
+    old.store.runs.set()
+    old.until(lambda: bool(old.reasons))
+    assert "another topology master took over" in old.reasons[0]
+    assert new.store.get(physical_path(NAME)) == {"epoch": 2}
+    assert new.store.children(fences_path(NAME)) == ["new"]
+    for each in (old, new):
+        each.nodes.close()
+
+
+def test_a_master_whose_successor_is_gone_again_ends_as_well(folder: Path) -> None:
+    # What it knows is older than what its successor has stored.
+    old = Master(folder, "old")
+    old.stopped()
+    new = Master(folder, "new")
+    new.nodes.close()
+    new.store.close()
+    old.nodes.put(execution_path(NAME), {"state": "RUNNING"})
+    old.until(lambda: bool(old.reasons))
+    assert old.store.get(execution_path(NAME)) is None
+    old.nodes.close()
+
+
+def test_a_state_store_that_lost_everything_has_it_again(folder: Path) -> None:
+    master = Master(folder, "one")
+    master.nodes.put(physical_path(NAME), {"epoch": 1})
+    master.until(lambda: master.nodes.is_written)
+    for path in (
+        physical_path(NAME),
+        master_path(NAME),
+        topology_path(NAME),
+        f"{fences_path(NAME)}/one",
+    ):
+        master.store.delete(path)
+    master.nodes.put(execution_path(NAME), {"state": "RUNNING"})
+    for _ in range(3):
+        master.turn()
+    assert master.store.get(execution_path(NAME)) is None, "it may have been killed"
+    with FileStore(str(folder)) as other:
+        other.put(topology_path(NAME), {"name": NAME})  # as its scheduler does
+    master.until(lambda: master.nodes.is_written)
+    master.until(lambda: master.store.get(physical_path(NAME)) == {"epoch": 1})
+    assert not master.reasons
+    master.nodes.close()
+
+
+def test_a_second_master_is_refused(folder: Path) -> None:
+    master = Master(folder, "one")
+    with FileStore(str(folder)) as store, pytest.raises(NameInUse):
+        MasterNode(store, NAME, "two", {"pid": 2}).take()
+    assert master.store.children(fences_path(NAME)) == ["one"]
+    master.nodes.close()

@@ -1,0 +1,216 @@
+"""What a topology master has in the state store: its own node, and what it writes for others.
+
+All of it happens in a thread: a state store that hangs stops no master. What is to be written waits
+until it is, the newest value of a node alone.
+
+A master writes behind a *fence*: a node with a name of its own below /fences/TOPOLOGY, which
+whoever takes the topology over replaces by another. A write of a master that was stopped meanwhile
+finds its fence gone and is refused by the state store itself, however late it arrives.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_core.errors import Fenced, NameInUse, StateStoreError
+from heron_core.state_tree import fence_path, fences_path, master_path, topology_path
+from heron_io.state_store.kept_nodes import KeptNodes
+from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
+from heron_io.worker import Worker
+
+log = logging.getLogger("topology_master")
+
+CLOSE_SECS = 2.0
+"""For the last writes, when the master ends."""
+TAKEN_OVER = "another topology master took over while we were cut off"
+
+
+class MasterNode:
+    """The ephemeral node of this master, and its fence."""
+
+    def __init__(self, store: StateStore, topology: str, token: str, me: Mapping[str, Any]) -> None:
+        """`token`: a name that no other master has."""
+        self._store = store
+        self._path = master_path(topology)
+        self._topology_path = topology_path(topology)
+        self._fences = fences_path(topology)
+        self.fence = fence_path(topology, token)
+        self._token = token
+        self._me = dict(me)
+
+    def take(self) -> None:
+        """Be the master from now on; NameInUse if there is one."""
+        self._take()
+        if self._store.get(self._topology_path) is None:
+            return  # it has ended: nothing of it is to stay, and without a fence nothing is written
+        self._store.put(self.fence, self._me)
+        for other in self._others():
+            self._store.delete(f"{self._fences}/{other}")
+
+    def take_again(self) -> str:
+        """It was gone, with a session or by somebody's hand; why it cannot be had any more, or
+        nothing."""
+        try:
+            self._take()
+        except NameInUse as error:
+            return f"{TAKEN_OVER}: {error}"
+        log.info("our node was gone from the state store; it is there again")
+        return self.mend_fence()
+
+    def mend_fence(self) -> str:
+        """If the fence is gone because everything is, set it again as soon as the topology is there
+        again (of one that was killed nothing comes back); else why it is gone."""
+        if self._store.get(self.fence) is not None:
+            return ""
+        if self._others():
+            return TAKEN_OVER
+        if self._store.get(self._topology_path) is not None:
+            self._store.put(self.fence, self._me)
+        return ""
+
+    def _take(self) -> None:
+        try:
+            self._store.create(self._path, self._me, ephemeral=True)
+        except NameInUse:
+            if self._store.get(self._path) != self._me:
+                raise
+
+    def _others(self) -> list[str]:
+        return [each for each in self._store.children(self._fences) if each != self._token]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one round of the thread."""
+
+    written: dict[str, Any] = field(default_factory=dict)
+    taken_over: str = ""
+    """By whom or why, if this master is none any more."""
+
+
+class StoredNodes:
+    """The nodes, and the thread that looks after them."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        topology: str,
+        node: MasterNode,
+        written: Callable[[], None],
+        taken_over: Callable[[str], None],
+    ) -> None:
+        """`written`: to be called in the loop when all is written that was to be; `taken_over`:
+        when this master is to end."""
+        self._store = store
+        self._topology = topology
+        self._node = node
+        self._written = written
+        self._taken_over = taken_over
+        self._session = CONNECTED
+        self._is_lost = False
+        """Whether our node is gone."""
+        self._pending: dict[str, Any] = {}
+        """path -> value that the state store has still to be given"""
+        self._kept = KeptNodes(store)
+        self._worker = Worker("state store")
+        store.on_session(self._session_changed)
+
+    @property
+    def readable(self) -> int:
+        """A file descriptor that is ready when the thread has done something."""
+        return self._worker.readable
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the state store has all that it was to be given."""
+        return not self._pending
+
+    def keep(self, path: str, value: Any) -> None:
+        """This stands there, and is written again if somebody removes it. Before the first look."""
+        self._kept.keep(path, value)
+
+    def put(self, path: str, value: Any) -> None:
+        """Have it written as soon as that can be."""
+        self._pending[path] = value
+        self._begin(has_time=False)
+
+    def look(self, now: float, is_over: bool) -> None:
+        """Several times a second: write what waits; see what is gone, unless the topology is over:
+        then its nodes are being removed."""
+        has_time = not is_over and self._kept.is_due(now)
+        if has_time or self._pending or self._is_lost:
+            self._begin(has_time)
+
+    def finish(self) -> None:
+        """The thread has done something."""
+        self._worker.finish()
+
+    def close(self) -> None:
+        """Write what waits, if it can be done at once."""
+        self._begin(has_time=False)
+        self._worker.close(CLOSE_SECS)
+
+    def _begin(self, has_time: bool) -> None:
+        if not self._worker.unfinished:
+            pending = dict(self._pending)
+            self._worker.begin(lambda: self._work(pending, has_time), self._done)
+
+    def _done(self, outcome: Outcome | None) -> None:
+        if outcome is None:
+            return
+        if outcome.taken_over:
+            self._taken_over(outcome.taken_over)
+        had_pending = bool(self._pending)
+        for path, value in outcome.written.items():
+            if self._pending.get(path) is value:
+                del self._pending[path]
+        if self._pending and outcome.written:
+            self._begin(has_time=False)
+        elif had_pending and not self._pending:
+            self._written()
+
+    # --- in the thread ------------------------------------------------------------------------
+
+    def _session_changed(self, state: str) -> None:
+        """From a thread of the store: suspended, lost (our node is gone), connected again."""
+        self._session = state
+        self._is_lost = self._is_lost or state == LOST
+
+    def _work(self, pending: dict[str, Any], has_time: bool) -> Outcome:
+        if self._session != CONNECTED:
+            return Outcome()
+        written: dict[str, Any] = {}
+        try:
+            if self._is_lost:
+                if taken_over := self._node.take_again():
+                    return Outcome(taken_over=taken_over)
+                self._is_lost = False
+            for path, value in {**(self._missing() if has_time else {}), **pending}.items():
+                self._store.put(path, value, guard=self._node.fence)
+                self._kept.keep(path, value)
+                written[path] = value
+        except Fenced:
+            return Outcome(written, self._mended())
+        except StateStoreError as error:
+            log.warning("the state store is not up to date yet: %s", error)
+        return Outcome(written)
+
+    def _mended(self) -> str:
+        try:
+            return self._node.mend_fence()
+        except StateStoreError as error:
+            log.warning("our fence cannot be looked at: %s", error)
+            return ""
+
+    def _missing(self) -> dict[str, Any]:
+        """What somebody removed, as long as the topology itself is there: its scheduler writes that
+        again, or ends us."""
+        missing = self._kept.missing()
+        if topology_path(self._topology) in missing:
+            return {}
+        self._is_lost = self._is_lost or master_path(self._topology) in missing
+        others = [each for each in missing if each != master_path(self._topology)]
+        for path in others:
+            log.warning("%s was removed from the state store: it is written again", path)
+        return {path: self._kept.value(path) for path in others}
