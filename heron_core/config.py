@@ -113,6 +113,7 @@ EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
 FAIL = "fail"
 EXIT = "exit"
 RESTART = "restart"
+STOP = "stop"
 
 TEXT = "text"
 JSON = "json"
@@ -344,7 +345,12 @@ def backpressure_tuples(config: Mapping[str, Any]) -> int:
 
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
     """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
-    return _one_of(config, BOLT_ON_EXCEPTION, FAIL, RESTART, EXIT) == EXIT
+    return _one_of(config, BOLT_ON_EXCEPTION, FAIL, RESTART, STOP, EXIT) == EXIT
+
+
+def stops_on_exception(config: Mapping[str, Any]) -> bool:
+    """Whether an exception in `process` ends the topology, after the retries if there are any."""
+    return bool(config[BOLT_ON_EXCEPTION] == STOP)
 
 
 def retry_policy(config: Mapping[str, Any]) -> RetryPolicy:

@@ -35,6 +35,10 @@ class ComponentError(HeronError):
     """User code of one component failed: it names the component and what it raised."""
 
 
+class TopologyStopped(ComponentError):
+    """User code raised, and the topology is to end by that (topology.bolt.on.exception: stop)."""
+
+
 class ValueNotSerialisable(ComponentError, TypeError):
     """An emitted value cannot travel: names component, stream and field."""
 

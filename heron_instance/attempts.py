@@ -238,6 +238,8 @@ class Attempts:
         if self.kind is not Kind.ROLL_BACK and isinstance(unit, Rows):
             unit.last = unit.first + 1
             if self._is_given_up(unit):
+                if self._host.bolt.options.stops_on_exception:
+                    self._host.bolt.stop_topology(unit.where)
                 self._end_if(unit.give_up(self._host.bolt), unit)
                 return None
         raised = self._attempt(unit)
@@ -260,6 +262,8 @@ class Attempts:
         if pause is not None:
             self.due = now + pause
             return
+        if self._host.bolt.options.stops_on_exception:
+            self._host.bolt.stop_topology(unit.where)
         self._given_up_in_a_row += 1
         self._end_if(unit.give_up(self._host.bolt), unit)
 

@@ -31,6 +31,7 @@ class Options:
     """Between two times that an instance saves its state by itself."""
     debug: bool
     exits_on_exception: bool
+    stops_on_exception: bool
     retries: RetryPolicy
     """Of a bolt that raises, in a topology that takes checkpoints."""
     state_backend: str
@@ -62,6 +63,7 @@ class Options:
             else math.inf,
             checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             exits_on_exception=keys.exits_on_exception(merged),
+            stops_on_exception=keys.stops_on_exception(merged),
             retries=keys.retry_policy(merged),
             state_backend=keys.state_backend(merged),
             debug=keys.flag(merged, keys.DEBUG),

@@ -122,6 +122,7 @@ class Instance:
             construct=self._construct,
             wrap=self.watch.around,
             load_state=callbacks.load if self.takes_checkpoints else None,
+            fails_at_once=True,
         )
         self.core = self._made_core(environment)
         self._attach()

@@ -354,6 +354,8 @@ class BoltDriver(UndoableCalls):
         if self._handle is not None:
             return
         (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
+        if self.options.stops_on_exception:
+            self.stop_topology(where)
         if self.options.exits_on_exception:
             self.leave(
                 "process raised, and topology.bolt.on.exception is exit: "

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from heron_core.errors import ComponentError, ProtocolError
+from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
 from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
 from heron_core.wire.frames import Frames, Header, Kind
@@ -178,6 +178,14 @@ class ComponentDriver:
         """End the process by a ComponentError; what was acked and failed is told before."""
         self.outbox.flush_acks()
         raise ComponentError(why)
+
+    def stop_topology(self, where: str) -> NoReturn:
+        """End the process and the topology, because of what was raised last."""
+        self.outbox.flush_acks()
+        last = (self.metrics.last_error or "").strip().splitlines()[-1:]
+        raise TopologyStopped(
+            f"{where} raised, and topology.bolt.on.exception is stop: {' '.join(last)}"
+        )
 
     def record_error(self, what: str, text: str) -> None:
         """Count an error, keep its `text` (a traceback) for the master, log it unless there were

@@ -80,6 +80,9 @@ class Environment:
     """Whether the component is only made when it is known with which state it begins. (The tester
     makes it at once, and again when it goes back.)"""
 
+    fails_at_once: bool = False
+    """Whether a bolt that raises never tries again: a user's test is to see what it raised."""
+
     report: Callable[[FromInstance], None] = _reported_to_nobody
     """Sends a control message, in the main thread."""
 

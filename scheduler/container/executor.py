@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import heron_instance.server
 from heron_core import config as keys
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, TopologyStopped
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
 from heron_core.supervision import PACKING
@@ -207,6 +207,8 @@ def _instance_spec(
         except HeronError as error:
             logging.error("%s", error)
             link.report(f"{error} (log: {path})")
+            if isinstance(error, TopologyStopped):
+                return ExitCode.GAVE_UP
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
             text = users_traceback(error, _debug(spec.topology))
             logging.error("%s fails:\n%s", label, text)
@@ -223,6 +225,7 @@ def _instance_spec(
         killed_with_parent=True,
         memory_bytes_max=memory_bytes_max,
         is_urgent=False,
+        final_codes=frozenset({ExitCode.GAVE_UP}),
     )
 
 

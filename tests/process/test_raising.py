@@ -18,3 +18,12 @@ def test_a_poison_tuple_is_retried_then_given_up_counted_and_named(place: Place)
     assert place.results()["counted"] == [each for each in NUMBERS if each != 7]
     assert "ConnectionRefusedError: the dependency is away" in run.err
     assert "count[" in run.err
+
+
+def test_a_poison_tuple_stops_the_topology_where_that_is_wanted(place: Place) -> None:
+    place.environment["RAISING"] = "7"
+    run = place.heronpy("run", TOPOLOGY, "-o", "topology.bolt.on.exception=stop")
+    assert run.code == 1, run.err
+    assert "topology.bolt.on.exception is stop: ConnectionRefusedError" in run.err
+    assert "counted" not in place.results()
+    place.nothing_is_left()

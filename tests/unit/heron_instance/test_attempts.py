@@ -10,6 +10,7 @@ from checkpointed_support import ME, Process
 from instance_support import OTHER, batch
 
 from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.errors import TopologyStopped
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.packets import encode_barrier, encode_watermark
@@ -349,3 +350,13 @@ def test_where_only_the_topology_undoes_a_tuple_that_was_refused_once_counts() -
     bolt.world.refuses = lambda value, call: call in (5, 12)
     bolt.tuples(*range(10))
     check_counts(bolt, list(range(10)))
+
+
+@pytest.mark.parametrize("kind", [Asking, Prepared])
+def test_a_topology_that_is_to_stop_does_so_after_the_retries(kind: type) -> None:
+    bolt = Cluster(kind, topology_bolt_on_exception="stop")
+    bolt.world.refuses = lambda value, call: call == 2
+    bolt.tuples(1, 2)
+    bolt.world.refuses = lambda value, call: value == 7
+    with pytest.raises(TopologyStopped, match="exception is stop: ConnectionRefusedError"):
+        bolt.tuples(1, 2, 7)

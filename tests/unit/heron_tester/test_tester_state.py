@@ -191,3 +191,13 @@ def _random_step(rng: Random, tester: TopologyTester) -> None:
             tester.crash(victim, when=lambda tup: next(skipped, None) is None)
         case _:
             tester.run_spouts(rng.randint(1, 3))
+
+
+def test_a_bolt_that_raises_fails_its_tuple_at_once_for_the_test_to_see() -> None:
+    with TopologyTester(CountedLines) as tester:
+        tester.feed("lines", [None], tup_id=1)
+        tester.run()
+        assert tester.errors("split")
+        tester.feed("lines", ["storm"], tup_id=2)
+        tester.run()
+        assert tester.emitted("split")

@@ -211,6 +211,19 @@ def test_a_process_that_comes_later_has_all_go_back() -> None:
     ]
 
 
+def test_a_bolt_that_raised_has_all_go_back_once() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.wait()
+    wanted = messages.RestoreWanted(LAST, 1, "process: ConnectionRefusedError: it is away")
+    made.receive(wanted, wanted)  # said again
+    made.receive(messages.RestoreWanted(FIRST, 1, "it raised too"))  # all go back already
+    assert (made.core.epoch, made.restore) == (2, Restore(1))
+    why = "last[0]: process: ConnectionRefusedError: it is away"
+    assert made.events == [f"the topology goes back to checkpoint 1: {why}"]
+
+
 def test_a_new_stream_manager_has_all_go_back_and_what_was_under_way_is_given_up() -> None:
     made = running()
     made.wait(1.1)
