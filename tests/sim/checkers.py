@@ -46,6 +46,11 @@ class Journal:
         }
         self._left: dict[tuple[int, int], tuple[PackingPlan, dict[str, int]]] = {}
         """(origin, number) -> the plan by which it was emitted, and how often it has to come yet"""
+        self.is_run_again = False
+        """Whether bolts raise: then a task's next object runs again what the one before has undone.
+        That it counts once is seen by the counts at the end."""
+        self._runs: dict[tuple[int, int, int], int] = {}
+        """(origin, number, task) -> the object that ran it last"""
         self._latest: dict[tuple[int, int], int] = {}
         self._keyed: dict[tuple[str, str, str, object, tuple[int, ...]], int] = {}
         self._shuffled: dict[tuple[int, str, str, int], dict[int, int]] = {}
@@ -114,6 +119,9 @@ class Journal:
             f"{where} is late or doubled: number {self._latest.get((origin, process))} was there",
         )
         self._latest[origin, process] = number
+        if self.is_run_again and self._runs.setdefault((origin, number, task), process) != process:
+            self._runs[origin, number, task] = process
+            return
         require((origin, number) in self._left, f"{where} came more often than it was sent")
         packing, left = self._left[origin, number]
         require(left.get(consumer, 0) > 0, f"{where} came more often than it was sent: {left}")

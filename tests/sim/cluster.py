@@ -83,6 +83,7 @@ class Cluster:
         self.topology = self.topology.with_config({keys.STMGRS: containers})
         first = pack(self.topology)
         self.journal = self.habits.journal = Journal(self.topology)
+        self.journal.is_run_again = self.habits.raising is not None
         self.chance = Random(f"deployment {seed}")
         self.stored_packing = json.dumps(packing_to_json(first))
         self.stored_execution: dict[str, Any] = {}
