@@ -237,11 +237,9 @@ class Attempts:
         assert unit is not None
         if self.kind is not Kind.ROLL_BACK and isinstance(unit, Rows):
             unit.last = unit.first + 1
-            if self._is_given_up(unit):
-                if self._host.bolt.options.stops_on_exception:
-                    self._host.bolt.stop_topology(unit.where)
-                self._end_if(unit.give_up(self._host.bolt), unit)
-                return None
+        if self._is_given_up(self._key_of(unit)):
+            self._leave_out(unit)
+            return None
         raised = self._attempt(unit)
         if raised is None:
             self._given_up_in_a_row = 0
@@ -334,9 +332,24 @@ class Attempts:
             return crc32(unit.where.encode())
         return self._host.bolt.row_key(unit.frames, unit.first)
 
-    def _is_given_up(self, unit: Unit) -> bool:
-        failures = self._raises.get(self._key_of(unit), 0)
+    def _is_given_up(self, key: int) -> bool:
+        failures = self._raises.get(key, 0)
         return bool(failures) and self._policy.pause_secs(failures) is None
+
+    def _leave_out(self, unit: Unit) -> None:
+        """It has raised too often. A tuple may come once more, if others raise."""
+        if self._host.bolt.options.stops_on_exception:
+            self._host.bolt.stop_topology(unit.where)
+        if isinstance(unit, Call):
+            self._raises.pop(self._key_of(unit))
+        self._end_if(unit.give_up(self._host.bolt), unit)
+
+    def gives_up(self, raised: UserCodeRaised) -> bool:
+        """Whether what a call raised that is no unit is not worth another restore."""
+        if raised.key or not self._is_given_up(raised.key):
+            return False
+        self._raises.pop(raised.key)
+        return True
 
     def restore_pause_secs(self, raised: UserCodeRaised) -> float:
         """How long to wait until all go back, as this was raised."""

@@ -52,15 +52,18 @@ class RetryingBolt:
 
     def raised(self, raised: UserCodeRaised) -> None:
         """Nothing that it has done since the newest checkpoint counts from here on."""
-        driver = self._host.bolt
+        driver, made = self._host.bolt, self._attempts
+        if self._raised is None and made is not None and made.gives_up(raised):
+            driver.metrics.callback_errors += 1
+            return
         driver.outbox.discard()
         if self._raised is not None:
             return
         driver.is_void, self._raised = True, raised
         pause_secs = 0.0
-        if self._attempts is not None:
-            self._attempts.forget()
-            pause_secs = self._attempts.restore_pause_secs(raised)
+        if made is not None:
+            made.forget()
+            pause_secs = made.restore_pause_secs(raised)
         self._ask_at = self._clock() + pause_secs
 
     def go_back(self) -> None:

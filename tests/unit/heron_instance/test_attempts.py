@@ -360,3 +360,32 @@ def test_a_topology_that_is_to_stop_does_so_after_the_retries(kind: type) -> Non
     bolt.world.refuses = lambda value, call: value == 7
     with pytest.raises(TopologyStopped, match="exception is stop: ConnectionRefusedError"):
         bolt.tuples(1, 2, 7)
+
+
+def test_a_tick_of_who_has_a_second_phase_is_given_up_after_the_retries() -> None:
+    bolt = Cluster(Prepared, topology_tick_tuple_freq_secs=600)
+    bolt.step_secs = 0.05
+    bolt.world.refuses = lambda value, call: value == "tick"
+    for _ in range(6):
+        bolt.now += 600.0
+        bolt.settle()
+    assert "tick" not in bolt.component.seen
+    assert bolt.core.driver.metrics.callback_errors == 1
+
+
+def test_what_a_thread_of_a_bolt_raises_each_time_is_counted_after_the_retries() -> None:
+    bolt = Cluster(Asking)
+
+    def late_call() -> None:
+        try:
+            raise ValueError("from a thread")
+        except ValueError:
+            bolt.core.driver.user_raised("a call")
+
+    for _ in range(6):
+        bolt.shared.call(late_call)
+        bolt.settle()
+    assert bolt.restores == 5
+    assert bolt.core.driver.metrics.callback_errors == 1
+    bolt.tuples(1)
+    check_counts(bolt, [1])
