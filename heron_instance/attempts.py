@@ -101,6 +101,11 @@ class Call:
     """Whether it was a message, which is consumed then."""
     failures: int = 0
 
+    @property
+    def has_run_tuples(self) -> bool:
+        """Whether any tuple was processed."""
+        return False
+
     def attempt(self, driver: BoltDriver) -> None:
         """Make the call."""
         self.run(driver)
@@ -137,6 +142,11 @@ class Rows:
     def where(self) -> str:
         """For people."""
         return "a tuple"
+
+    @property
+    def has_run_tuples(self) -> bool:
+        """Whether any tuple was processed; there may be none left."""
+        return self.rows is not None and self.first < self.rows
 
     def attempt(self, driver: BoltDriver) -> None:
         """Run those of now."""
@@ -211,6 +221,16 @@ class Attempts:
         """What is under way."""
         return self._units[0] if self._units else None
 
+    @property
+    def holds(self) -> bool:
+        """Whether what is under way has failed so often that nobody knows when it will not."""
+        return bool(self._units) and self._units[0].failures > self._policy.retries
+
+    @property
+    def where(self) -> str:
+        """What is under way, for people."""
+        return self._units[0].where if self._units else ""
+
     def forget(self) -> None:
         """The topology goes back: what is under way comes again, by other messages."""
         for unit in self._units:
@@ -242,7 +262,8 @@ class Attempts:
             return None
         raised = self._attempt(unit)
         if raised is None:
-            self._given_up_in_a_row = 0
+            if unit.has_run_tuples:
+                self._given_up_in_a_row = 0
             self._raises.pop(self._key_of(unit), None)
             self._end_if(unit.succeeded(), unit)
             return None

@@ -219,7 +219,7 @@ class InstanceCore:
             if shared.pending_calls:
                 shared.run_pending_calls()
             retrying = self.retrying
-            if retrying is not None and (secs := retrying.advance(shared.may_send)) is not None:
+            if retrying is not None and (secs := retrying.advance(shared)) is not None:
                 if secs > 0:
                     return self._wait(secs, for_input=False)
                 continue

@@ -16,6 +16,7 @@ from heron_instance.attempts import Attempts, Call, Rows, kind_of
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SendControl
 from heron_instance.input.raised import UserCodeRaised
+from heron_instance.shared_state import SharedState
 
 REASON_MAX = 300
 """Characters of what was raised, for people to read."""
@@ -98,13 +99,19 @@ class RetryingBolt:
         self._host.do_first(SendControl(messages.RestoreWanted(who, epoch, reason)))
         return AWAIT_SECS
 
-    def advance(self, may_send: bool) -> float | None:
+    def advance(self, shared: SharedState) -> float | None:
         """The next attempt, if one is due: seconds until then, 0 if it was made; None if there is
         nothing to try."""
         if self._raised is not None:
             return self._await_restore(self._raised, self._clock())
         made = self._attempts
-        return None if made is None or not may_send else self._try(made, self._clock())
+        if made is None:
+            return None
+        if made.holds and not shared.active:
+            # What waits for a checkpoint, new code for instance, need not wait for this tuple.
+            self.raised(UserCodeRaised(made.where, "it is not processed, and the topology pauses"))
+            return 0.0
+        return self._try(made, self._clock()) if shared.may_send else None
 
     def _try(self, made: Attempts, now: float) -> float | None:
         if made.unit is None:

@@ -93,10 +93,16 @@ class Process:
         self.handle(ControlReceived(message))
         return [each.message for each in self.handle(Turn()) if isinstance(each, SendControl)]
 
-    def plan(self, epoch: int, checkpoint: int = 0, member: int | None = None) -> list[Any]:
+    def plan(
+        self,
+        epoch: int,
+        checkpoint: int = 0,
+        member: int | None = None,
+        state: str = TopologyState.RUNNING,
+    ) -> list[Any]:
         members = None if member is None else dict.fromkeys(packing().instances, member)
         plan = PhysicalPlan(
-            "t", epoch, TopologyState.RUNNING, packing(), {1: "a", 2: "b"},
+            "t", epoch, state, packing(), {1: "a", 2: "b"},
             Restore(checkpoint, members),
         )  # fmt: skip
         return self.hear(messages.Plan(physical_to_json(plan)))
