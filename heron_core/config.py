@@ -265,11 +265,10 @@ def seconds(config: Mapping[str, Any], key: str) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = 0.0
-    if isinstance(value, bool) or not 0.0 < number <= SECONDS_MAX:
-        raise TopologyError(
-            f"{key} must be a positive number of seconds, at most {SECONDS_MAX:.0f}, not"
-            f" {shown(value)}"
-        )
+    if isinstance(value, bool) or not 0.0 < number < float("inf"):
+        raise TopologyError(f"{key} must be a positive number of seconds, not {shown(value)}")
+    if number > SECONDS_MAX:
+        raise TopologyError(f"{key} must be at most {SECONDS_MAX:.0f} seconds, not {shown(value)}")
     return number
 
 

@@ -116,7 +116,7 @@ def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expect
         ((SOUND, "-t", "-1"), "--time"),
         ((SOUND, "-t", "nan"), "'nan' is not a number of seconds"),
         ((SOUND, "-o", f"x={'[' * 5000}"), "nested too deep"),
-        ((SOUND, "-o", "topology.liveness.timeout.secs=1e308"), "timeout.secs must be a positive"),
+        ((SOUND, "-o", "topology.liveness.timeout.secs=1e308"), "timeout.secs must be at most"),
         ((SOUND, "-N", "a/b"), "'a/b' must be a word"),
         ((SOUND, "--zookeeper", "no where"), "--zookeeper 'no where' is not HOST:PORT"),
         ((SOUND, "--nonsense"), "--nonsense"),
