@@ -35,6 +35,10 @@ COMMANDS = {
         "heron_cli.commands.control",
         "Take a checkpoint of a running topology now.",
     ),
+    "restore": (
+        "heron_cli.commands.restore",
+        "Have a topology go back to an older checkpoint.",
+    ),
     "kill": (
         "heron_cli.commands.control",
         "End a topology when its tuples in flight are processed.",

@@ -293,6 +293,8 @@ class CheckpointStats:
     """Whether all instances have that state, so that data flows."""
     restore_failure: str = ""
     """Why a checkpoint cannot be restored, after several tries; they go on."""
+    restore_cure: str = ""
+    """What a person can do about it."""
     waiting_for: tuple[str, ...] = ()
     """The instances that have not, or that have still to store their state, some of them."""
     alignment_ms: Mapping[str, int] = field(default_factory=dict)

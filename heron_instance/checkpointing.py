@@ -22,6 +22,7 @@ from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.own_states import OwnStates
 from heron_instance.runtime.factory import Instance
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
 
 REASON_MAX = 500
 """Characters of why a checkpoint failed, for people to read."""
@@ -30,6 +31,13 @@ STATELESS_SPOUT = (
     " for what it has emitted since the last checkpoint, and if its own process dies, that is lost"
     " or emitted twice"
 )
+
+
+def restore_failed(task: int, epoch: int, error: HeronError) -> messages.RestoreFailed:
+    """What the master is told if a task's state cannot be had, or is not taken."""
+    away, refused = messages.RestoreTrouble.AWAY, messages.RestoreTrouble.REFUSED
+    trouble = refused if isinstance(error, StateError) else getattr(error, "trouble", away)
+    return messages.RestoreFailed(task, epoch, str(error)[:REASON_MAX], trouble.value)
 
 
 class Host(Protocol):
@@ -192,7 +200,7 @@ class Checkpointing:
             self._is_completed(checkpoint)  # nobody may have told us
             self._go_back(checkpoint, saved)
         except HeronError as error:
-            if self.is_waiting and not isinstance(error, StateError):
+            if self.is_waiting and not isinstance(error, StateError | CheckpointStoreError):
                 raise  # its class cannot begin, with whatever state
             return self._not_restored(epoch, error)
         return messages.Restored(who.task, who.incarnation, epoch)
@@ -214,8 +222,7 @@ class Checkpointing:
 
     def _not_restored(self, epoch: int, error: HeronError) -> messages.FromInstance:
         self._host.driver.outbox.discard()
-        reason = str(error)[:REASON_MAX]
-        return messages.RestoreFailed(self._host.identity.task, epoch, reason)
+        return restore_failed(self._host.identity.task, epoch, error)
 
     def _go_back(self, checkpoint: int, saved: bytes | None) -> None:
         """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is

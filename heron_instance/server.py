@@ -45,8 +45,7 @@ from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import CheckpointStates, MovedStateFiles, NewestState
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
-from heron_io.checkpoint_store.local_files import LocalFiles
-from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 from heron_io.waker import Waker
@@ -122,10 +121,12 @@ class Server:
     def _open_states(self, topology: TopologySpec, arguments: InstanceArguments) -> None:
         config, task = keys.with_defaults(topology.config), arguments.task
         if keys.takes_checkpoints(config):
-            store = open_checkpoint_store(arguments.checkpoint_store)
-            if not isinstance(store, LocalFiles):
+            url = arguments.checkpoint_store
+            if not is_on_this_machine(url):
                 self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
-            self._states = CheckpointStates(store, topology.name, task, self._copies)
+            self._states = CheckpointStates(
+                partial(open_checkpoint_store, url), topology.name, task, self._copies
+            )
             return
         where = arguments.checkpoint_store
         self._moved = MovedStateFiles(where, topology.name, arguments.run, task)

@@ -25,33 +25,42 @@ class CheckpointStates:
 
     def __init__(
         self,
-        store: CheckpointStore,
+        opened: Callable[[], CheckpointStore],
         topology: str,
         task: int,
         copies: LocalCopies | None = None,
     ) -> None:
-        """`copies`: of the states' files, if the store is not on this machine."""
-        self._store = store
+        """`opened` opens the store, and may fail while that is away: then it is tried again by
+        the next restore or checkpoint. `copies`: of the states' files, if the store is not on this
+        machine."""
+        self._opened = opened
+        self._store: CheckpointStore | None = None
         self._copies = copies
         self._topology = topology
         self._task = task
         self.tell: Callable[[FromInstance], None]
         """Takes what is to be said, from any thread."""
 
+    def _open(self) -> CheckpointStore:
+        if self._store is None:
+            self._store = self._opened()
+        return self._store
+
     def load(self, checkpoint: int, task: int) -> bytes:
         """In the main thread: a state from the store, ours or that of a task whose keys have moved
         here; HeronError if it cannot be had."""
-        state = self._store.load(self._topology, checkpoint, task)
+        state = self._open().load(self._topology, checkpoint, task)
         return state if self._copies is None else self._copies.before(state)
 
     def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
         try:
             data = as_bytes(state)
-            self._store.save(self._topology, checkpoint, self._task, data)
-        except HeronError as error:
+            self._open().save(self._topology, checkpoint, self._task, data)
+        except Exception as error:  # the thread goes on: the next checkpoint may be saved
             log.error("checkpoint %d: %s", checkpoint, error)
-            self.tell(CheckpointFailed(self._task, checkpoint, str(error)))
+            reason = str(error) if isinstance(error, HeronError) else repr(error)
+            self.tell(CheckpointFailed(self._task, checkpoint, reason))
         else:
             self.tell(CheckpointStored(self._task, checkpoint, size_of(data)))
             if self._copies is not None:

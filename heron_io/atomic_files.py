@@ -4,13 +4,18 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from heron_io.private_files import make_private_folders, private
 
-def replace_whole(path: str, parts: Iterable[bytes], beside: str) -> None:
-    """Write the file at `path`, or one in its place, by way of `beside` in the same folder.
+
+def replace_whole(
+    path: str, parts: Iterable[bytes], beside: str, *, is_private: bool = False
+) -> None:
+    """Write the file at `path`, or one in its place, by way of `beside` in the same folder;
+    `is_private`: it and the folders that are made for it are for their owner alone.
 
     OSError if the disk does not take it; then `path` is as it was, and nothing is beside it.
     """
-    write_synced(beside, parts)
+    write_synced(beside, parts, is_private=is_private)
     try:
         os.replace(beside, path)
     except OSError:
@@ -19,14 +24,17 @@ def replace_whole(path: str, parts: Iterable[bytes], beside: str) -> None:
     sync_folder(os.path.dirname(path))
 
 
-def write_synced(path: str, parts: Iterable[bytes]) -> None:
+def write_synced(path: str, parts: Iterable[bytes], *, is_private: bool = False) -> None:
     """Write a new file that survives a power cut; its folder is made if it is not there.
 
     OSError if the disk does not take it; then there is no such file.
     """
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if is_private:
+        make_private_folders(os.path.dirname(path))
+    else:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
-        with open(path, "wb") as file:
+        with open(path, "wb", opener=private if is_private else None) as file:
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())

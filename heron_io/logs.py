@@ -9,10 +9,12 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from typing import Any, TextIO
 
 from heron_core import config as keys
+from heron_io.private_files import make_private_folders, private
 
 LOG_BYTES_MAX = 100 * 1024 * 1024
 LOG_FILES = 5
@@ -28,6 +30,11 @@ class _RotatingFile(RotatingFileHandler):
         assert self.stream is not None
         for number in (1, 2):
             os.dup2(self.stream.fileno(), number)
+
+    def _open(self) -> TextIOWrapper:
+        # What a topology prints is its user's data.
+        os.close(private(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
+        return super()._open()
 
     def doRollover(self) -> None:  # noqa: N802 (the name is logging's)
         super().doRollover()
@@ -117,7 +124,7 @@ def log_to(
     log_format: str = keys.TEXT,
 ) -> None:
     """Send logging, stdout, stderr and crash dumps of this process to the file at `path`."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_private_folders(os.path.dirname(path))
     handler = _RotatingFile(path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8")
     is_json = log_format == keys.JSON
     handler.setFormatter(JsonLines(process=name) if is_json else logging.Formatter(FORMAT))

@@ -13,6 +13,7 @@ from typing import Any
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, log_line
 from heron_core.typed_json import to_json
+from heron_io.private_files import private
 
 log = logging.getLogger("topology_master")
 
@@ -41,7 +42,7 @@ class Records:
             return
         path = os.path.join(self._folder, EVENTS_FILE)
         try:
-            with open(path, "a", encoding="utf-8", errors="replace") as file:
+            with open(path, "a", encoding="utf-8", errors="replace", opener=private) as file:
                 file.write(log_line(event).replace("\n", " ") + "\n")
                 is_full = file.tell() > EVENTS_BYTES_MAX
             if is_full:
@@ -76,7 +77,7 @@ class Records:
         path = os.path.join(self._folder, name)
         try:
             # Whole or not at all, but without waiting for the disk: after a power cut nobody asks.
-            with open(f"{path}.new", "w", encoding="utf-8") as file:
+            with open(f"{path}.new", "w", encoding="utf-8", opener=private) as file:
                 file.write(json.dumps(value))  # in C; `dump` encodes in Python
             os.replace(f"{path}.new", path)
         except OSError as error:

@@ -178,7 +178,7 @@ def _restoring(stats: TopologyStats) -> Iterator[Problem]:
             kind=ProblemKind.RESTORE,
             component="",
             what=f"its state cannot be restored: {checkpoints.restore_failure:.200}",
-            cure="nothing runs before: make the checkpoint store reachable",
+            cure=checkpoints.restore_cure or "nothing runs before: make the store reachable",
         )
 
 

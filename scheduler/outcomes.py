@@ -14,6 +14,7 @@ from heron_core.plans import PackingPlan, TopologyState, packing_from_json
 from heron_core.state_tree import execution_path, packing_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import from_json
+from heron_io.private_files import private
 from heron_io.run_records import LAST_NUMBERS_FILE
 from heron_io.state_store.opening import open_store
 from scheduler.container.supervisor_events import Outcome
@@ -93,7 +94,7 @@ def change_outcome(home: Home, name: str, **changes: Any) -> None:
 def _write(home: Home, name: str, outcome: Mapping[str, Any]) -> None:
     path = home.outcome_file(name)
     try:
-        with open(f"{path}.new", "w", encoding="utf-8") as file:
+        with open(f"{path}.new", "w", encoding="utf-8", opener=private) as file:
             json.dump(outcome, file)
         os.replace(f"{path}.new", path)
     except OSError as error:

@@ -8,7 +8,7 @@ its own: the states are put into its store before its master starts.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heron_core import config as keys
@@ -29,6 +29,7 @@ from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wrong
 from heron_io.security import Keys
+from scheduler.signatures import SIGNATURE, Trust, digest_of_state, sign
 
 NO_STATE = b""
 """What a task is given that begins without state."""
@@ -67,6 +68,8 @@ class Taking:
     at: float
     url: str
     """Its folder."""
+    key: bytes = b""
+    """Signs it; empty: it is not signed."""
 
     def copied(self) -> Iterator[str]:
         """Copy one state after the other; says how far it is before each. CheckpointStoreError if
@@ -74,14 +77,19 @@ class Taking:
         source = self.store.checkpoint(self.topology.name, self.checkpoint)
         target = open_checkpoint_store(self.url).savepoint()
         contents: dict[int, Contents] = {}
+        digests: dict[int, str] = {}
         tasks = self.packing.instances
         try:
             for task in tasks:
                 yield f"writing the savepoint: {len(contents)} of {len(tasks)} states"
                 state = source.load(task)
                 contents[task] = contents_of(state, f"{source.path}/{task}")
+                digests[task] = digest_of_state(state)
                 target.save(task, state)
-            target.describe(to_json(self._described(contents)))
+            described = to_json(self._described(contents))
+            if self.key:
+                sign(target, self.key, described, digests)
+            target.describe(described)
         except HeronError:
             _remove(target, list(tasks))
             raise
@@ -120,6 +128,7 @@ def _remove(folder: StateFolder, tasks: list[int]) -> None:
                 folder.access.remove(f"{folder.path}/shared/{task}/{name}")
             folder.access.remove(f"{folder.path}/{task}.files")
             folder.access.remove(f"{folder.path}/{task}")
+        folder.access.remove(f"{folder.path}/{SIGNATURE}")
         folder.access.remove(f"{folder.path}/{DESCRIPTION}")
     except Exception:  # the error that made us do this is the one to be told
         return
@@ -135,6 +144,7 @@ class Savepoint:
     folder: StateFolder
     description: Description
     plan: RestorePlan
+    trust: Trust = field(default_factory=Trust)
 
     def write(self, store: CheckpointFiles, topology: str, number: int) -> int:
         """Put all states into a topology's store as its checkpoint `number`; their size in bytes.
@@ -153,9 +163,12 @@ class Savepoint:
         if not share.sources:
             return NO_STATE
         if share.is_whole:
-            return self.folder.load(share.sources[0].task)
-        parts = (Part(each.key_range, self.folder.load(each.task)) for each in share.sources)
+            return self._load(share.sources[0].task)
+        parts = (Part(each.key_range, self._load(each.task)) for each in share.sources)
         return encode_parts(Parts(share.key_range, tuple(parts)))
+
+    def _load(self, task: int) -> bytes:
+        return self.trust.check_again(task, self.folder.load(task), self.folder.path)
 
     def node(self, number: int, size_bytes: int) -> dict[str, Any]:
         """What the state store is to say: the topology has completed this checkpoint."""
@@ -165,10 +178,16 @@ class Savepoint:
 
 
 def read_savepoint(
-    url: str, topology: TopologySpec, packing: PackingPlan, allow_non_restored: bool
+    url: str,
+    topology: TopologySpec,
+    packing: PackingPlan,
+    allow_non_restored: bool,
+    trust: Trust | None = None,
 ) -> Savepoint:
-    """The savepoint, or the checkpoint, in a folder, every state of it read and found whole.
-    HeronError saying what is missing, damaged, or does not fit."""
+    """The savepoint, or the checkpoint, in a folder, every state of it read and found whole; no
+    value of it is opened. `trust`: whose may run code. HeronError saying what is missing, damaged,
+    not trusted, or does not fit."""
+    trust = trust or Trust()
     config = keys.with_defaults(topology.config)
     if not keys.takes_checkpoints(config):
         raise UsageError(
@@ -177,14 +196,17 @@ def read_savepoint(
         )
     files = open_checkpoint_store(url)
     folder = files.savepoint()
-    description = description_from_json(folder.description(), url)
+    described = folder.description()
+    description = description_from_json(described, url)
     if not description.is_savepoint:
         folder = files.as_checkpoint()
-    contents = {
-        task: contents_of(folder.check(task), f"{folder.path}/{task}")
-        for each in description.components.values()
-        for task in each.tasks
-    }
+    contents: dict[int, Contents] = {}
+    names = {task: name for name, each in description.components.items() for task in each.tasks}
+    for task in names:
+        state = folder.check(task)
+        contents[task] = contents_of(state, f"{folder.path}/{task}")
+        trust.look_at(task, state)
+    trust.check(folder, described, names)
     backend = keys.state_backend(config)
     plan = plan_restore(url, description, contents, packing, backend, allow_non_restored)
-    return Savepoint(folder, description, plan)
+    return Savepoint(folder, description, plan, trust)

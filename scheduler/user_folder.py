@@ -6,6 +6,8 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 
+from heron_io.private_files import make_private_folders
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -69,7 +71,7 @@ class Home:
                     shutil.rmtree(each.path, ignore_errors=True)
                 else:
                     os.unlink(each.path)
-        os.makedirs(self.logs(name), mode=0o700, exist_ok=True)
+        make_private_folders(self.logs(name))
 
 
 def is_logs_folder(path: str, name: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.stats import CheckpointStats
 from heron_core.typed_json import from_json, to_json
@@ -110,7 +111,7 @@ class Checkpoints:
         return {"latest": self.latest, "completed": [to_json(each) for each in self.completed]}
 
     def numbers(self) -> list[int]:
-        """The checkpoints to which the topology can go back, best first; 0 if there is none."""
+        """The checkpoints that are complete and retained, newest first; 0 if there is none."""
         return [each.number for each in self.completed] or [0]
 
     @property
@@ -118,6 +119,11 @@ class Checkpoints:
         """The newest of which it is stored that it is complete; 0 if there is none."""
         is_storing = self.pending is not None and self.pending.stage is Stage.COMPLETING
         return next((each.number for each in self.completed[is_storing:]), 0)
+
+    @property
+    def newest(self) -> int:
+        """The one to which the topology goes back; 0: to its start."""
+        return self.numbers()[0]
 
     def at_end(self, number: int) -> str:
         """The phase of the end in which a completed one was taken; empty before that."""
@@ -215,12 +221,12 @@ class Checkpoints:
         self.completed = retained
         return StoreCheckpoints(self.to_json())
 
-    def is_late(self, now: float) -> bool:
-        """Whether the one that is under way has had its time."""
+    def late(self, now: float) -> Pending | None:
+        """The one that is under way, if it has had its time."""
         pending = self.pending
         if pending is None or pending.stage is Stage.COMPLETING:
-            return False
-        return now - pending.since > self._options.checkpoint_timeout_secs
+            return None
+        return pending if now - pending.since > self._options.checkpoint_timeout_secs else None
 
     def fail(self, number: int, reason: str, now: float) -> bool:
         """A checkpoint has failed; whether it was the one under way."""
@@ -247,10 +253,15 @@ class Checkpoints:
                 self._give_up(self.pending)
             self.pending = None
 
-    def went_back(self, number: int) -> list[Step]:
-        """The topology runs from that one on: newer ones could not be read."""
-        usable = [each for each in self.completed if each.number <= number]
-        return [] if usable == self.completed else [self._retain(usable)]
+    def drop_newer(self, number: int) -> Step:
+        """Somebody wants the topology to go back to that one, so it is the newest from now on.
+        HeronError if it is not retained, or is the newest already."""
+        older = self.numbers()[1:]
+        if number not in older:
+            known = f"those that are: {', '.join(map(str, older))}" if older else "there is none"
+            raise HeronError(f"checkpoint {number} is no older one that is retained ({known})")
+        self.abandon()
+        return self._retain([each for each in self.completed if each.number <= number])
 
     def stats(
         self,

@@ -31,6 +31,7 @@ class Commands:
             "update": self._update,
             "cancel": self._cancel,
             "checkpoint": self._checkpoint,
+            "restore": self._restore,
             "autoscaled": self._autoscaled,
             "sample": self._sample,
             "sampled": self._sampled,
@@ -78,6 +79,21 @@ class Commands:
         hold = arguments.get("hold_secs", 0)
         hold_secs = float(hold) if isinstance(hold, int | float) else 0.0
         return {"number": self._life.request_checkpoint(now, hold_secs)}
+
+    def _restore(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """`stats` tells when it is restored."""
+        number = arguments.get("checkpoint")
+        if not isinstance(number, int):
+            raise HeronError("restore: the number of a checkpoint is missing")
+        life, name = self._life, self._life.topology.name
+        if life.rescale.update is not None:
+            raise HeronError(f"an update of {name} is under way: wait until it is done")
+        if life.draining or life.termination.phase is Phase.ENDED:
+            raise HeronError(f"{name} is ending: it goes back to no checkpoint")
+        if life.effectively_once is None:
+            raise HeronError(f"{name} takes no checkpoints: it does not run in EFFECTIVELY_ONCE")
+        life.restore_older(life.effectively_once, number, now, out)
+        return {"number": number}
 
     def _autoscaled(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """An event: what the autoscaler has decided, and why."""

@@ -6,7 +6,13 @@ from functools import partial
 
 from heron_core.plans import PackingPlan, PhysicalPlan, Restore, instance_name
 from heron_core.stats import CheckpointStats
-from heron_core.wire.messages import CheckpointCompleted, Json, RegisterStreamManager
+from heron_core.wire.messages import (
+    CheckpointCompleted,
+    Json,
+    RegisterStreamManager,
+    RestoreFailed,
+    RestoreTrouble,
+)
 from topology_master.checkpoints import Checkpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
@@ -61,9 +67,9 @@ class EffectivelyOnce:
         return self.recovery.restore
 
     def begin_epoch(self) -> Restore:
-        """All go back, to the newest completed checkpoint that can be had."""
+        """All go back, to the newest completed checkpoint."""
         self.checkpoints.abandon()
-        restore = self.recovery.begin(self.checkpoints.numbers())
+        restore = self.recovery.begin(self.checkpoints.newest)
         former = self.checkpoints.former(restore.checkpoint)
         self.recovery.restore = replace(restore, former=former)
         return self.recovery.restore
@@ -73,6 +79,36 @@ class EffectivelyOnce:
         plan of this epoch; None if there is none."""
         number = self.checkpoints.stored_number
         return CheckpointCompleted(number, epoch) if number else None
+
+    def failure_text(self, message: RestoreFailed, topology: str) -> tuple[str, str]:
+        """What has happened, and why, for people: an instance cannot have its state."""
+        what = f"checkpoint {self.restore.checkpoint} cannot be restored"
+        return what, f"{message.reason}; {self.cure(topology)}"
+
+    def recovered_text(self) -> tuple[str, str] | None:
+        """What has happened, and how: all have their state; None if the first try was enough."""
+        tries = self.recovery.take_tries()
+        what = f"checkpoint {self.restore.checkpoint} is restored"
+        return (what, f"failed tries before: {tries}") if tries else None
+
+    def cure(self, topology: str) -> str:
+        """What a person can do about a restore that fails."""
+        match self.recovery.trouble:
+            case RestoreTrouble.AWAY:
+                return "it is tried until the checkpoint store is back: make it reachable"
+            case RestoreTrouble.REFUSED:
+                return "it is tried again: correct the code that does not take it"
+            case RestoreTrouble.DAMAGED | RestoreTrouble.GONE:
+                return self._cure_of_loss(topology)
+
+    def _cure_of_loss(self, topology: str) -> str:
+        older = self.checkpoints.numbers()[1:2]
+        put_back = "it is tried again: put the file back"
+        if not older:
+            return f"{put_back}; there is no older checkpoint"
+        command = f"heronpy restore {topology} --checkpoint {older[0]}"
+        cost = f"what sinks have committed since checkpoint {older[0]} is committed again then"
+        return f"{put_back}, or go back further by `{command}`: {cost}"
 
     def missing(self, tasks: Set[int]) -> set[int]:
         """The tasks for whose state all wait: to be restored, or else to be stored."""
@@ -87,7 +123,7 @@ class EffectivelyOnce:
         return CheckpointView(
             is_held=not recovery.is_released,
             restore_failure=recovery.failure_of_try,
-            newest=max(checkpoints.numbers()),
+            newest=checkpoints.newest,
             latest=checkpoints.latest,
             is_under_way=checkpoints.pending is not None or checkpoints.is_requested,
             failure=checkpoints.failure,
@@ -99,12 +135,14 @@ class EffectivelyOnce:
         missing = sorted(self.missing(packing.instances.keys()))[:NAMED_MAX]
         names = tuple(instance_name(packing, task) for task in missing)
         name_of = partial(instance_name, packing)
-        return self.checkpoints.stats(self.recovery, names, name_of, now)
+        stats = self.checkpoints.stats(self.recovery, names, name_of, now)
+        cure = self.cure(packing.topology) if stats.restore_failure else ""
+        return replace(stats, restore_cure=cure)
 
     def validate(self, tasks: Set[int]) -> None:
         """AssertionError if something holds that never may."""
         self.checkpoints.validate(tasks)
-        self.recovery.validate(tasks)
+        self.recovery.validate(tasks, self.checkpoints.newest)
         assert self.recovery.is_released or self.checkpoints.pending is None, (
             "a checkpoint is under way, and not all have the state of the one before"
         )

@@ -227,16 +227,14 @@ class Lifecycle:
             case messages.Restored(task):
                 progress = once.recovery.take(message, self.plan.epoch, tasks)
                 if progress is Progress.RELEASED:
-                    self._release(once, out)
+                    self._release(once, now, out)
                 elif progress is Progress.REPLACED:
                     why = f"another process serves {instance_name(packing, task)}"
                     self._go_back(once, why, now, out)
-            case messages.RestoreFailed(task, _, reason):
+            case messages.RestoreFailed(task):
                 if once.recovery.fail(message, self.plan.epoch, now):
-                    what = f"checkpoint {once.recovery.restore.checkpoint} cannot be restored"
-                    self.incidents.record(
-                        now, EventKind.RESTORE, what, reason, instance=(task, packing)
-                    )
+                    said = once.failure_text(message, packing.topology)
+                    self.incidents.record(now, EventKind.RESTORE, *said, instance=(task, packing))
             case messages.RestoreWanted(task, epoch, reason):
                 if epoch == self.plan.epoch and once.recovery.is_released:
                     self._go_back(once, f"{instance_name(packing, task)}: {reason}", now, out)
@@ -249,10 +247,11 @@ class Lifecycle:
                 why = f"{instance_name(packing, task)}: {reason}"
                 self._checkpoint_failed(once, number, why, now)
 
-    def _release(self, once: EffectivelyOnce, out: Out) -> None:
+    def _release(self, once: EffectivelyOnce, now: float, out: Out) -> None:
         """All instances have their state: they may go on."""
         self.plan.restore = once.recovery.restore
-        self._take_steps(once.checkpoints.went_back(once.recovery.restore.checkpoint), out)
+        if said := once.recovered_text():
+            self.incidents.record(now, EventKind.RESTORE, *said)
         self.termination.detector.restart()
         self._publish(out)
 
@@ -269,11 +268,9 @@ class Lifecycle:
         if once.recovery.is_retry_due(now):
             self._go_back(once, ANOTHER_TRY, now, out)
         self._go_back_if_wanted(once, now, out)
-        if once.checkpoints.is_late(now) and once.checkpoints.pending is not None:
-            pending = once.checkpoints.pending
-            late = names_of(self.plan.packing, pending.left)
-            why = f"not stored in time by {late}"
-            self._checkpoint_failed(once, pending.number, why, now)
+        if (late := once.checkpoints.late(now)) is not None:
+            why = f"not stored in time by {names_of(self.plan.packing, late.left)}"
+            self._checkpoint_failed(once, late.number, why, now)
         if self._may_begin_checkpoint(once) and once.checkpoints.is_due(now):
             tasks, phase = self.plan.packing.instances.keys(), self.termination.phase
             at_end = phase.value if phase in AT_END else ""
@@ -306,6 +303,11 @@ class Lifecycle:
         if self.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
             raise HeronError(f"{name} is at its end: it takes no more checkpoints")
         return once.checkpoints.request(now, hold_secs)
+
+    def restore_older(self, once: EffectivelyOnce, number: int, now: float, out: Out) -> None:
+        """All go back to a checkpoint that is not the newest; HeronError if that cannot be."""
+        self._take_steps([once.checkpoints.drop_newer(number)], out)
+        self._go_back(once, "somebody asked for it by `heronpy restore`", now, out)
 
     def checkpoint_stats(self, now: float) -> CheckpointStats | None:
         """For people; None where none are taken."""

@@ -5,19 +5,26 @@ long as not all have said that they have its state, nobody emits or processes an
 (Restore.members is None). Then the plan names the processes that have it, and these alone go on. A
 process that comes later, because one of them has died, has no state of this moment: so all go back
 once more.
+
+It is always the newest one: as soon as a checkpoint is complete, sinks commit what belongs to it,
+and whoever began with an older one would commit that again. If its states cannot be had, all wait
+and try again, without end, until the store is back or a person has decided otherwise
+(`heronpy restore`, which makes an older one the newest).
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import replace
 from enum import Enum
 
 from heron_core.plans import Restore
-from heron_core.wire.messages import Restored, RestoreFailed
+from heron_core.wire.messages import Restored, RestoreFailed, RestoreTrouble
 
 TRIES = 3
-"""How often a checkpoint is tried before an older one is; after the oldest the newest again."""
-RETRY_SECS = 1.0
-"""Between two tries: a store that is away for a moment, or a slow disk, is there again."""
+"""So many failures in a row are no moment's trouble any more: it is a problem, named as one."""
+RETRY_SECS = 0.5
+"""After the first try that has failed; twice as long after each further one."""
+RETRY_SECS_MAX = 5.0
+"""A store that is back is not noticed later; each try resets every instance, so not earlier."""
 
 
 class Progress(Enum):
@@ -42,6 +49,8 @@ class Recovery:
         """Why all are to go back, as soon as there is a plan for that; empty if they are not."""
         self.tries = 0
         """In a row that have failed."""
+        self.trouble = RestoreTrouble.AWAY
+        """Of the last one that has failed."""
         self._reason = ""
         self._retry_at: float | None = None
 
@@ -60,10 +69,11 @@ class Recovery:
         """Whether data flows."""
         return self.restore.members is not None
 
-    def begin(self, checkpoints: Sequence[int]) -> Restore:
-        """A new epoch begins; `checkpoints`: to which it may go back, best first."""
-        number = checkpoints[self.tries // TRIES % len(checkpoints)]
-        self.restore, self.restored = Restore(number), {}
+    def begin(self, newest: int) -> Restore:
+        """A new epoch begins, with the newest completed checkpoint."""
+        if newest != self.restore.checkpoint:
+            self.tries = 0
+        self.restore, self.restored = Restore(newest), {}
         self.wanted, self._retry_at = "", None
         return self.restore
 
@@ -80,26 +90,46 @@ class Recovery:
         if self.restored.keys() < tasks:
             return Progress.NOTHING
         self.restore = replace(self.restore, members=dict(self.restored))
-        self.tries = 0
         self._retry_at = None
         return Progress.RELEASED
 
     def fail(self, message: RestoreFailed, epoch: int, now: float) -> bool:
-        """An instance cannot have its state; whether that is the first try of this checkpoint."""
+        """An instance cannot have its state; whether that is news: the first try, or for another
+        reason than the one before."""
         if message.epoch != epoch or self.is_released or self._retry_at is not None:
             return False
+        trouble = _trouble_of(message)
+        is_news = not self.tries or trouble is not self.trouble
         self.tries += 1
-        self._reason = message.reason
-        self._retry_at = now + RETRY_SECS
-        return self.tries % TRIES == 1
+        self._reason, self.trouble = message.reason, trouble
+        self._retry_at = now + min(RETRY_SECS_MAX, RETRY_SECS * 2.0 ** min(self.tries - 1, 10))
+        return is_news
+
+    def take_tries(self) -> int:
+        """How many tries have failed, of a restore that is done."""
+        tries, self.tries = self.tries, 0
+        return tries
 
     def is_retry_due(self, now: float) -> bool:
         """Whether all are to try again, after some could not have their state."""
         return self._retry_at is not None and now >= self._retry_at
 
-    def validate(self, tasks: Set[int]) -> None:
-        """AssertionError if something holds that never may."""
+    def validate(self, tasks: Set[int], newest: int) -> None:
+        """AssertionError if something holds that never may; `newest`: of the completed ones."""
         assert self.restored.keys() <= tasks, "a stranger has the state"
         members = self.restore.members
         assert members is None or members.keys() == tasks, "members that are not those of the plan"
         assert members is None or self._retry_at is None, "released, and to be tried again"
+        if not self.wanted:
+            at = self.restore.checkpoint
+            assert at <= newest, f"all began with checkpoint {at}, and the newest is {newest}"
+            assert not self.restored or members is not None or at == newest, (
+                f"checkpoint {at} is being restored, and {newest} is complete"
+            )
+
+
+def _trouble_of(message: RestoreFailed) -> RestoreTrouble:
+    try:
+        return RestoreTrouble(message.trouble)
+    except ValueError:  # whoever has the key may send any message
+        return RestoreTrouble.AWAY

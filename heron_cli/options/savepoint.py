@@ -31,6 +31,12 @@ _options = stacked(
         help="With --from-savepoint: drop the state of components that are no more.",
     ),
     click.option(
+        "--trust-savepoint",
+        is_flag=True,
+        help="With --from-savepoint: its maker is known. One that you have not made yourself may "
+        "have values that run its maker's code.",
+    ),
+    click.option(
         "--fresh",
         is_flag=True,
         help="Start anew, without the states that a run of this name has left.",
@@ -44,6 +50,7 @@ class SavepointOptions:
 
     from_savepoint: str | None = None
     allow_non_restored: bool = False
+    trust_savepoint: bool = False
     fresh: bool = False
 
     def read(
@@ -54,10 +61,13 @@ class SavepointOptions:
         if self.from_savepoint is None:
             if self.allow_non_restored:
                 raise UsageError("--allow-non-restored has a meaning only with --from-savepoint")
+            if self.trust_savepoint:
+                raise UsageError("--trust-savepoint has a meaning only with --from-savepoint")
             return None
         if self.fresh:
             raise UsageError("--fresh begins without state, and --from-savepoint with one: choose")
         from scheduler.savepoints import absolute_url, read_savepoint
+        from scheduler.signatures import Trust, key_of
 
         url = absolute_url(self.from_savepoint)
         own = home.topology(topology.name)
@@ -71,7 +81,8 @@ class SavepointOptions:
                 f"--from-savepoint needs {keys.CHECKPOINT_STORE} where containers are on other "
                 "machines: a folder or URL that all of them reach"
             )
-        savepoint = read_savepoint(url, topology, packing, self.allow_non_restored)
+        trust = Trust(key_of(home.path), self.trust_savepoint)
+        savepoint = read_savepoint(url, topology, packing, self.allow_non_restored, trust)
         for note in savepoint.plan.notes:
             click.echo(note, err=True)
         return savepoint
@@ -109,7 +120,9 @@ def with_savepoint_options(function: Function) -> Function:
     @functools.wraps(function)
     def command(**given: Any) -> Any:
         saved = SavepointOptions(given.pop("from_savepoint"), given.pop("allow_non_restored"))
-        saved = replace(saved, fresh=given.pop("fresh"))
+        saved = replace(
+            saved, fresh=given.pop("fresh"), trust_savepoint=given.pop("trust_savepoint")
+        )
         return function(saved=saved, **given)
 
     return _options(command)

@@ -20,11 +20,14 @@ from heron_core.state.protocol import Kind, TableId
 from heron_core.state.snapshot import decode_any
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import from_json
+from heron_core.wire.values import unpacker
 
 FORMAT = 1
 """Of descriptions; one that is higher was written by a later version."""
 
 
+_UNPACK_PLAIN = unpacker(pickles=False)
+"""As an instance reads a state, but for pickles: there it raises."""
 _NOT_SHOWN = (Kind.DEADLINES, Kind.WATERMARK)
 """They belong to other states."""
 
@@ -117,6 +120,20 @@ class Contents:
         plain = any(each.kind is Kind.PLAIN for each in self.tables)
         keyed = any(each.kind is not Kind.PLAIN for each in self.tables)
         return not plain or (keyed and self.backend != MEMORY)
+
+
+def opens_pickles(state: bytes) -> bool:
+    """Whether a state may have values that only pickle can carry: who opens those runs code of
+    whoever has made it. What cannot be looked through, as RocksDB's files, may."""
+    try:
+        found = decode_any(state)
+        if found.backend != MEMORY:
+            return isinstance(state, FileSnapshot) and bool(state.files)
+        for chunk in found.chunks:
+            _UNPACK_PLAIN(chunk.data)
+    except Exception:
+        return True
+    return False
 
 
 def contents_of(state: bytes, where: str) -> Contents:

@@ -5,11 +5,25 @@ The unions at the end say who says what to whom.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 from heron_core.version import PROTOCOL, VERSION
 
 Json = Mapping[str, Any]
+
+
+class RestoreTrouble(Enum):
+    """Why a state cannot be had, as it matters to what a person can do."""
+
+    AWAY = "away"
+    """The store cannot be reached, or does not answer as it should."""
+    DAMAGED = "damaged"
+    """A file is not what was saved."""
+    GONE = "gone"
+    """The store is there, and a file is not in it."""
+    REFUSED = "refused"
+    """The component does not take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +190,8 @@ class RestoreFailed:
     task: int
     epoch: int
     reason: str
+    trouble: str = RestoreTrouble.AWAY.value
+    """A RestoreTrouble."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class LocalAccess:
     def write(self, path: str, parts: Iterable[bytes]) -> None:
         """See FileAccess."""
         # Of a task that was restarted, two processes may be at it for a moment.
-        replace_whole(path, parts, f"{path}.{os.getpid()}.{threading.get_ident()}.part")
+        beside = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+        replace_whole(path, parts, beside, is_private=True)
 
     def read(self, path: str) -> bytes:
         """See FileAccess."""

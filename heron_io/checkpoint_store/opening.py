@@ -6,6 +6,11 @@ from heron_io.checkpoint_store.local_files import LocalFiles
 _FILE = "file://"
 
 
+def is_on_this_machine(url: str) -> bool:
+    """Whether the store at `url` is a folder, as far as that can be seen."""
+    return url.startswith(_FILE) or "://" not in url
+
+
 def open_checkpoint_store(url: str) -> CheckpointFiles:
     """The store at `url`: a folder's path or file:// URL, or a URL that fsspec knows; UsageError
     for what is no URL of a store, or needs a package that is not there."""

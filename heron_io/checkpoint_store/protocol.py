@@ -8,10 +8,26 @@ never taken for another one. Whether a checkpoint is complete stands in the stat
 from typing import Protocol
 
 from heron_core.errors import HeronError
+from heron_core.wire.messages import RestoreTrouble
 
 
 class CheckpointStoreError(HeronError):
     """The store is away, full, or does not have (any more) what was asked for; one line."""
+
+    trouble = RestoreTrouble.AWAY
+    """What a restore is to make of it."""
+
+
+class StateDamaged(CheckpointStoreError):
+    """A file of a state is there, and is not what was saved."""
+
+    trouble = RestoreTrouble.DAMAGED
+
+
+class StateGone(CheckpointStoreError):
+    """The store is there, and a file of a state is not in it."""
+
+    trouble = RestoreTrouble.GONE
 
 
 class CheckpointStore(Protocol):

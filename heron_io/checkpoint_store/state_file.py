@@ -7,7 +7,7 @@ state
 import struct
 import zlib
 
-from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.protocol import StateDamaged
 
 _HEADER = struct.Struct("<4sIQ")
 _MAGIC = b"HCKP"
@@ -19,11 +19,11 @@ def header_of(state: bytes) -> bytes:
 
 
 def state_in(data: bytes, path: str) -> bytes:
-    """The state of a file's content; CheckpointStoreError that names the file if it is damaged."""
+    """The state of a file's content; StateDamaged, which names the file, if it is damaged."""
     if len(data) < _HEADER.size:
-        raise CheckpointStoreError(f"{path} is no state: it is cut after {len(data)} bytes")
+        raise StateDamaged(f"{path} is damaged: it is cut after {len(data)} bytes")
     magic, crc, length = _HEADER.unpack_from(data)
     state = data[_HEADER.size :]
     if magic != _MAGIC or length != len(state) or crc != zlib.crc32(state):
-        raise CheckpointStoreError(f"{path} is damaged: it is not what was saved there")
+        raise StateDamaged(f"{path} is damaged: it is not what was saved there")
     return state

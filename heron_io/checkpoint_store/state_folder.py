@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from heron_core.state.file_snapshot import FileSnapshot
-from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
 from heron_io.checkpoint_store.state_file import header_of, state_in
 
 FILES = ".files"
@@ -95,11 +95,25 @@ class StateFolder:
             files = self.files_of(task)
         except CheckpointStoreError:
             raise
+        except FileNotFoundError as error:
+            what = f"the state of task {task} cannot be read from {path}: No such file"
+            raise self._missing(what) from error
         except Exception as error:
             raise wrong(f"the state of task {task} cannot be read from {path}", error) from error
         if files is None:
             return state
         return FileSnapshot.of(state, files, Stored(self.access, f"{self._shared}/{task}", files))
+
+    def _missing(self, what: str) -> CheckpointStoreError:
+        """A file is not there: is the store? A folder that is not mounted has nothing at all."""
+        around = self.path.rpartition("/")[0]
+        try:
+            is_there = bool(self.access.names(around))
+        except Exception as error:
+            return wrong(f"{around} cannot be looked at", error)
+        if is_there:
+            return StateGone(what)
+        return CheckpointStoreError(f"{what}, and nothing is at {around}")
 
     def check(self, task: int) -> bytes:
         """As `load`, and all files of the state are there as well."""
@@ -140,7 +154,7 @@ class StateFolder:
         try:
             return {str(name): int(size) for name, size in json.loads(data)}
         except (ValueError, TypeError) as error:
-            raise CheckpointStoreError(f"{path} is damaged: {error}") from None
+            raise StateDamaged(f"{path} is damaged: {error}") from None
 
     def describe(self, description: Mapping[str, Any]) -> None:
         """All states are here, and this is what they are."""
@@ -197,10 +211,10 @@ class Stored:
         except Exception as error:
             raise wrong(f"{stored} cannot be read", error) from error
         if size is None:
-            raise CheckpointStoreError(f"{stored} is missing: a checkpoint needs it")
+            raise StateGone(f"{stored} is missing: a checkpoint needs it")
         if size != self._files[name]:
             wanted = self._files[name]
-            raise CheckpointStoreError(f"{stored} is damaged: it has {size} bytes, not {wanted}")
+            raise StateDamaged(f"{stored} is damaged: it has {size} bytes, not {wanted}")
         return stored
 
     def local_path(self, name: str) -> str | None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from heron_core.errors import ProtocolError
+from heron_io.private_files import private
 
 ENGINES_FILE = "engines.json"
 SEARCH_PATH = "PYTHONPATH"
@@ -92,7 +93,7 @@ class Engines:
         """From its next start on."""
         entry = {"engine": engine_to_json(choice.engine), "on_trial": choice.on_trial}
         new = f"{self._path}.new"
-        with open(new, "w", encoding="utf-8") as file:
+        with open(new, "w", encoding="utf-8", opener=private) as file:
             json.dump({**self._all(), str(container): entry}, file)
         os.replace(new, self._path)
 

@@ -150,7 +150,7 @@ def test_files_that_are_gone_before_they_are_read_fail_one_checkpoint_alone(
     make: Any, tmp_path: Path
 ) -> None:
     real, told = Real(make), list[Any]()
-    states = CheckpointStates(LocalFiles(f"{tmp_path}/store"), "words", 1)
+    states = CheckpointStates(lambda: LocalFiles(f"{tmp_path}/store"), "words", 1)
     states.tell = told.append
     real.do("key", ("put", "value"))
     first = real.backend.deferred_snapshot()

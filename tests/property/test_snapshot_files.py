@@ -161,7 +161,7 @@ def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
 
     def process() -> tuple[CheckpointStates, LocalCopies, Real]:
         copies = copies_of(str(tmp_path / "here"), "words-1")
-        states = CheckpointStates(store, "words", 1, copies)
+        states = CheckpointStates(lambda: store, "words", 1, copies)
         states.tell = told.append
         return states, copies, Real(make)
 

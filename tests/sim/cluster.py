@@ -17,7 +17,13 @@ from sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, savi
 from sim.checkers import Journal, require
 from sim.clock import Clock
 from sim.deployment import Deployment
-from sim.effectively_once import RAISES_MAX, SimStates, checkpoint_config, counting
+from sim.effectively_once import (
+    RAISES_MAX,
+    SimStates,
+    check_restore,
+    checkpoint_config,
+    counting,
+)
 from sim.instances import Instance
 from sim.network import Channel
 from sim.new_code import new_code
@@ -198,6 +204,7 @@ class Cluster:
             elif isinstance(actor, Instance):
                 busy = actor.control_step() or busy
         self.deployment.step()
+        check_restore(self)
         self._reap()
         for container in [each.container for each in self.managers.values() if each.refused]:
             self.kill_manager(container)

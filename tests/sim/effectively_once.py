@@ -12,7 +12,7 @@ from zlib import crc32
 
 from heron_core import config as keys
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
-from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
 from heronpy_compat.api.state.stateful_component import (
     StatefulComponent,
     TwoPhaseStatefulComponent,
@@ -33,6 +33,10 @@ HELD_MAX = 3
 """Tuples that a bolt holds back, in its state."""
 
 
+FAILING_SHARES = (0.7, 1.0)
+"""How much fails while the store is in trouble: some, or it is away altogether."""
+
+
 class SimStates:
     """The checkpoint store; as slow or as broken as the run wants it."""
 
@@ -40,25 +44,41 @@ class SimStates:
         self._rng = Random(f"states {seed}")
         self._states: dict[tuple[int, int], bytes] = {}
         self.fails_to = ""
+        self.failing_share = 1.0
+        self._lost: dict[tuple[int, int], type[CheckpointStoreError]] = {}
 
     def save(self, topology: str, checkpoint: int, task: int, state: bytes) -> None:
-        if self.fails_to in ("save", "both") and self._rng.random() < 0.7:
+        if self.fails_to in ("save", "both") and self._rng.random() < self.failing_share:
             raise CheckpointStoreError("no space is left")
         self._states[checkpoint, task] = state
 
     def load(self, topology: str, checkpoint: int, task: int) -> bytes:
-        if self.fails_to in ("load", "both") and self._rng.random() < 0.7:
+        if self.fails_to in ("load", "both") and self._rng.random() < self.failing_share:
             raise CheckpointStoreError("it cannot be read")
         require((checkpoint, task) in self._states, f"{task} has no state of {checkpoint}")
+        if (checkpoint, task) in self._lost:
+            raise self._lost[checkpoint, task](f"the state of {task} in {checkpoint} is lost")
         return self._states[checkpoint, task]
 
     def discard(self, topology: str, checkpoint: int) -> None:
         for key in [each for each in self._states if each[0] == checkpoint]:
             del self._states[key]
 
+    def begin_failing(self, to: str) -> None:
+        """It is full, or away, or both."""
+        self.fails_to, self.failing_share = to, self._rng.choice(FAILING_SHARES)
+
+    def lose(self) -> None:
+        """The files of some states of the newest checkpoint are damaged, or gone."""
+        newest = max((number for number, _ in self._states), default=0)
+        for key in self._states:
+            if key[0] >= newest - 1 and self._rng.random() < 0.5:
+                self._lost[key] = self._rng.choice((StateDamaged, StateGone))
+
     def recover(self) -> None:
-        """It works again."""
+        """It works again, and a person has put back what was lost."""
         self.fails_to = ""
+        self._lost = {}
 
 
 def checkpoint_config(seed: int) -> dict[str, Any]:
@@ -71,7 +91,7 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
         keys.CHECKPOINT_INTERVAL_SECS: rng.choice((0.005, 0.02, 0.1)),
         keys.CHECKPOINT_TIMEOUT_SECS: rng.choice((0.2, 5, 5, 5)),
         keys.CHECKPOINT_PAUSE_MS: rng.choice((0, 10)),
-        keys.CHECKPOINTS_RETAINED: rng.choice((1, 3)),
+        keys.CHECKPOINTS_RETAINED: rng.choice((1, 3, 3)),
     }
 
 
@@ -163,6 +183,7 @@ class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
     def post_save(self, checkpoint_id: Any) -> None:
         """Make good what was prepared, as a two-phase sink does; doing so again changes nothing."""
         habits = self.emitter.habits
+        habits.newest_committed = max(habits.newest_committed, int(checkpoint_id))
         ready = [each for each in self.prepared if int(each) <= int(checkpoint_id)]
         for each in ready:
             number = self.prepared.pop(each)
@@ -261,6 +282,15 @@ def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int
                 for ident, number in emitted[stream.name].items():
                     counts[reader.name][ident] += number * copies
     return counts
+
+
+def check_restore(cluster: "Cluster") -> None:
+    """At any moment: what sinks have committed is part of the state with which all go on."""
+    restore = cluster.master.core.plan_restore if cluster.master is not None else None
+    newest = cluster.habits.newest_committed
+    if restore is not None and restore.members is None:
+        at = restore.checkpoint
+        require(at >= newest, f"all go back to {at}, and sinks have committed {newest}")
 
 
 def check_committed(cluster: "Cluster", bolt: CountingBolt) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
+from heron_core import config as keys
 from sim.cluster import PATIENCE_SECS, Cluster
 from sim.effectively_once import scalable
 from topology_master.termination import Phase
@@ -23,6 +24,8 @@ RESETS_MAX, RESET_ROUNDS_MAX = 6, 100
 """A connection that breaks does so several times."""
 MASTER_AWAY_ROUNDS_MAX = 120
 """Long enough that the stream managers look for a master in vain (a round is up to 20 ms)."""
+UNREADABLE_ROUNDS_MAX = 1500
+"""Long enough for many tries of a restore."""
 STORE_AWAY_ROUNDS_MAX = 400
 """Long enough for a new plan, and for the death of the master that made it."""
 CUT_ROUNDS_MAX = 60
@@ -87,6 +90,8 @@ CHECKPOINT_NIGHTS: tuple[tuple[str, ...], ...] = (
     ("reset", "manager", "master", "takeover", "instance"),
     ("container", "cut", "states"),
     ("states", "instance"),
+    ("unreadable",),
+    ("unreadable", "instance", "master", "states"),
     ("store", "master", "manager", "instance"),
     (
         "break",
@@ -208,10 +213,31 @@ class Faults:
             self._store_back_at = self._later(at, STORE_AWAY_ROUNDS_MAX, returns)
 
     def _states(self, at: int) -> None:
-        """The checkpoint store is full or away; or what it has cannot be read for a while."""
+        """The checkpoint store is full or away; or what it has cannot be read for a while, or is
+        damaged until a person puts it back."""
         states = self.cluster.states
-        states.fails_to = self.chance.choice(("save", "load", "both"))
+        trouble = self.chance.choice(("save", "load", "both", "lose"))
+        if trouble == "lose":
+            states.lose()
+        else:
+            states.begin_failing(trouble)
         self._later(at, STORE_AWAY_ROUNDS_MAX, states.recover)
+
+    def _unreadable(self, at: int) -> None:
+        """An instance dies while what it is to begin with cannot be read, or is damaged; as soon
+        as there are some checkpoints."""
+        states = self.cluster.states
+        completed = self.cluster.stored_checkpoints.get("completed", ())
+        if len(completed) < min(2, self.cluster.topology.config[keys.CHECKPOINTS_RETAINED]):
+            if not self.cluster.ended:
+                self._repairs[at + 1].append(partial(self._unreadable, at + 1))
+            return
+        if self.chance.random() < 0.5:
+            states.lose()
+        else:
+            states.begin_failing("load")
+        self._instance(at)
+        self._later(at, UNREADABLE_ROUNDS_MAX, states.recover)
 
     def _scale(self, at: int) -> None:
         """A component more or less, containers more or less, or both at once."""

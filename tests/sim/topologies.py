@@ -57,6 +57,8 @@ class Habits:
     acked_idents: set[int] = field(default_factory=set)
     committed: dict[tuple[str, str], int] = field(default_factory=dict)
     """(instance, checkpoint) -> how many tuples a bolt has made good with it"""
+    newest_committed: int = 0
+    """The checkpoint of the newest of these."""
     received: dict[str, Counter[int]] = field(default_factory=dict)
     """component -> how often its bolts with keyed state have got each ident (at_least_once.py)"""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)

@@ -212,7 +212,7 @@ def test_a_process_that_was_not_among_the_members_stays_held() -> None:
 
 def test_a_state_that_cannot_be_read_is_reported_and_nothing_goes_on() -> None:
     bolt = Process(Count)
-    assert bolt.plan(4, 2) == [messages.RestoreFailed(ME, 4, "no state of 2")]
+    assert bolt.plan(4, 2) == [messages.RestoreFailed(ME, 4, "no state of 2", "away")]
     bolt.states[2] = EMPTY
     assert bolt.plan(5, 2) == [messages.Restored(ME, INCARNATION, 5)]
 

@@ -255,31 +255,6 @@ def test_what_is_complete_and_not_yet_told_is_gone_back_to() -> None:
     assert [each["number"] for each in made.checkpoints["completed"]] == [1]
 
 
-def test_a_checkpoint_that_cannot_be_read_is_tried_again_and_then_an_older_one() -> None:
-    made = running()
-    for number in (1, 2):
-        made.wait(1.1)
-        made.complete(number)
-    made.wait()
-    made.receive(messages.Restored(FIRST, 99, 0))
-    tried = []
-    for _ in range(4):
-        made.wait()
-        tried.append(made.restore.checkpoint)
-        made.receive(messages.RestoreFailed(FIRST, made.core.epoch, "it is damaged"))
-        made.wait(1.1)
-    assert tried == [2, 2, 2, 1]
-    made.restored(incarnation=80)
-    assert made.restore.checkpoint == 1
-    assert [each["number"] for each in made.checkpoints["completed"]] == [1]
-    assert made.events == [
-        "the topology goes back to checkpoint 2: another process serves first[0]",
-        "checkpoint 2 cannot be restored: it is damaged",
-        "the topology goes back to checkpoint 1: another try",
-        "checkpoint 1 cannot be restored: it is damaged",
-    ]
-
-
 def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
     before = running()
     before.wait(1.1)

@@ -1,0 +1,115 @@
+"""Who made a savepoint: it is signed by a key of the user's own.
+
+A value that only pickle can carry runs code of its maker's choice when it is opened. So a savepoint
+is signed when it is taken, by an HMAC with a key that only its user can read; one without a valid
+signature begins nothing if it has such values, unless the user says that its maker is trusted.
+Plain values need no signature: nothing of them is ever executed.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.state.description import opens_pickles
+from heron_core.state.file_snapshot import FileSnapshot
+from heron_io.checkpoint_store.state_folder import StateFolder, wrong
+
+SIGNATURE = "signature"
+KEY_FILE = "state.key"
+KEY_BYTES = 32
+"""As many as the hash has: a longer key makes an HMAC no stronger."""
+OPTION = "--trust-savepoint"
+
+
+def key_of(home: str) -> bytes:
+    """The key of the user whose folder this is, which is made when it is needed first."""
+    path = os.path.join(home, KEY_FILE)
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+        beside = f"{path}.{os.getpid()}"
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(beside, path)  # whole, and never in the place of one that is there
+        except FileExistsError:
+            pass
+        finally:
+            os.unlink(beside)
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise HeronError(f"the key of savepoints cannot be had from {path}: {error}") from error
+
+
+def digest_of_state(state: bytes) -> str:
+    """Of a state; its files go by their names, which are digests of what they hold."""
+    files = sorted(state.files.items()) if isinstance(state, FileSnapshot) else []
+    listed = json.dumps(files).encode()
+    return hashlib.sha256(hashlib.sha256(state).digest() + listed).hexdigest()
+
+
+def _signature(key: bytes, description: Any, digests: Mapping[int, str]) -> str:
+    states = {str(task): each for task, each in digests.items()}
+    signed = json.dumps([description, states], sort_keys=True).encode()
+    return hmac.new(key, signed, hashlib.sha256).hexdigest()
+
+
+def sign(folder: StateFolder, key: bytes, description: Any, digests: Mapping[int, str]) -> None:
+    """Write the signature of a savepoint whose states have these digests."""
+    path = f"{folder.path}/{SIGNATURE}"
+    try:
+        folder.access.write(path, (_signature(key, description, digests).encode(),))
+    except Exception as error:
+        raise wrong(f"{path} cannot be written", error) from error
+
+
+@dataclass(slots=True)
+class Trust:
+    """Whose savepoints a user begins with."""
+
+    key: bytes = b""
+    trusts_all: bool = False
+    """The user says that the maker is trusted."""
+    digests: dict[int, str] = field(default_factory=dict)
+    """task -> digest of the state that was looked at."""
+    _pickled: list[int] = field(default_factory=list)
+
+    def look_at(self, task: int, state: bytes) -> None:
+        """One state of a savepoint."""
+        self.digests[task] = digest_of_state(state)
+        if opens_pickles(state):
+            self._pickled.append(task)
+
+    def check(self, folder: StateFolder, description: Any, names: Mapping[int, str]) -> None:
+        """After all states: UsageError if the savepoint may run a stranger's code. `names`: task ->
+        component."""
+        if self.trusts_all or not self._pickled or self._is_signed(folder, description):
+            return
+        components = ", ".join(sorted({names[task] for task in self._pickled}))
+        raise UsageError(
+            f"{folder.path} is not signed by your key ({KEY_FILE}), and the state of {components} "
+            f"may have values that run its maker's code: {OPTION} if you know who made it"
+        )
+
+    def _is_signed(self, folder: StateFolder, description: Any) -> bool:
+        path = f"{folder.path}/{SIGNATURE}"
+        try:
+            found = folder.access.read(path)
+        except FileNotFoundError:
+            return False
+        except Exception as error:
+            raise wrong(f"{path} cannot be read", error) from error
+        wanted = _signature(self.key, description, self.digests).encode()
+        return bool(self.key) and hmac.compare_digest(found, wanted)
+
+    def check_again(self, task: int, state: bytes, path: str) -> bytes:
+        """A state that is read once more is the one that was looked at."""
+        if task in self.digests and digest_of_state(state) != self.digests[task]:
+            raise HeronError(f"{path}/{task} has changed while it was read: try again")
+        return state

@@ -1,0 +1,132 @@
+"""Effectively once, the master's part: a restore whose states cannot be had."""
+
+from typing import Any
+
+import pytest
+from test_checkpoints import Made, restore_failure, running, sent
+from test_master_core import FIRST
+
+from heron_core.plans import Restore
+from heron_core.wire import messages
+from topology_master.recovery import Recovery
+
+
+def failing_to_restore(trouble: str, tries: int = 8) -> tuple[Made, list[int]]:
+    """A master with two checkpoints, of the newest of which a state cannot be had; and what was
+    tried so far."""
+    made = running()
+    for number in (1, 2):
+        made.wait(1.1)
+        made.complete(number)
+    made.wait()
+    made.receive(messages.Restored(FIRST, 99, 0))
+    tried = []
+    for _ in range(tries):
+        made.wait()
+        tried.append(made.restore.checkpoint)
+        failed = messages.RestoreFailed(FIRST, made.core.epoch, "it is no good", trouble)
+        made.receive(failed, failed)
+        made.wait(5.1)
+    return made, tried
+
+
+@pytest.mark.parametrize("trouble", ["away", "damaged", "gone", "refused", "another word"])
+def test_no_restore_goes_behind_a_checkpoint_that_sinks_have_committed(trouble: str) -> None:
+    made, tried = failing_to_restore(trouble)
+    assert tried == [2] * 8
+    assert restore_failure(made) == "it is no good"
+    made.restored(incarnation=80)
+    assert made.restore.checkpoint == 2
+    assert restore_failure(made) == ""
+    assert [each["number"] for each in made.checkpoints["completed"]] == [2, 1]
+    assert [each.partition(":")[0] for each in made.events] == [
+        "the topology goes back to checkpoint 2",
+        "checkpoint 2 cannot be restored",
+        "checkpoint 2 is restored",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "cure"),
+    [
+        ("away", "tried until the checkpoint store is back"),
+        ("damaged", "put the file back, or go back further by `heronpy restore T --checkpoint 1`"),
+        ("gone", "what sinks have committed since checkpoint 1 is committed again then"),
+        ("refused", "correct the code"),
+    ],
+)
+def test_a_restore_that_fails_says_what_a_person_can_do(trouble: str, cure: str) -> None:
+    made, _ = failing_to_restore(trouble, 3)
+    stats = made.core.stats(None, made.now).checkpoints
+    assert stats is not None
+    cure = cure.replace(" T ", f" {made.core.packing.topology} ")
+    assert cure in stats.restore_cure
+    assert cure in made.events[1]
+
+
+def test_a_store_that_is_away_is_tried_less_and_less_often_until_it_is_back() -> None:
+    recovery = Recovery(None)
+    now, pauses = 0.0, []
+    for epoch in range(1, 7):
+        recovery.begin(2)
+        recovery.fail(messages.RestoreFailed(1, epoch, "away"), epoch, now)
+        pause = next(each / 2 for each in range(100) if recovery.is_retry_due(now + each / 2))
+        pauses.append(pause)
+        now += pause
+    assert pauses == [0.5, 1, 2, 4, 5, 5]
+    recovery.begin(2)
+    recovery.take(messages.Restored(1, 9, 7), 7, {1})
+    assert recovery.take_tries() == 6
+    recovery.begin(2)
+    assert recovery.fail(messages.RestoreFailed(1, 8, "away"), 8, now)
+    assert recovery.is_retry_due(now + 0.5)
+
+
+def test_another_reason_is_told_as_well() -> None:
+    recovery = Recovery(None)
+    recovery.begin(2)
+    assert recovery.fail(messages.RestoreFailed(1, 1, "it is away", "away"), 1, 0.0)
+    recovery.begin(2)
+    assert not recovery.fail(messages.RestoreFailed(1, 2, "it is away", "away"), 2, 1.0)
+    recovery.begin(2)
+    assert recovery.fail(messages.RestoreFailed(1, 3, "it is cut", "damaged"), 3, 2.0)
+
+
+def ask(made: Made, arguments: dict[str, Any]) -> messages.Reply:
+    made.out.clear()
+    made.receive(messages.Command("restore", arguments))
+    (reply,) = sent(made.out, messages.Reply)
+    assert isinstance(reply, messages.Reply)
+    return reply
+
+
+def test_a_person_may_have_the_topology_go_back_further() -> None:
+    made, _ = failing_to_restore("damaged", 1)
+    assert ask(made, {"checkpoint": 1}).ok
+    made.wait()
+    assert made.restore == Restore(1)
+    made.restored(incarnation=80)
+    assert made.restore.checkpoint == 1
+    assert [each["number"] for each in made.checkpoints["completed"]] == [1]
+    made.receive(messages.Restored(FIRST, 98, 0))
+    assert made.restore == Restore(1)  # and no other failure leads to the newer one again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        ({"checkpoint": 2}, "checkpoint 2 is no older one that is retained (those that are: 1)"),
+        ({"checkpoint": 9}, "checkpoint 9 is no older one that is retained (those that are: 1)"),
+        ({}, "restore: the number of a checkpoint is missing"),
+        ({"checkpoint": "1"}, "restore: the number of a checkpoint is missing"),
+    ],
+)
+def test_to_go_back_to_what_is_not_retained_is_refused(
+    arguments: dict[str, Any], refusal: str
+) -> None:
+    made, _ = failing_to_restore("damaged", 1)
+    reply = ask(made, arguments)
+    assert not reply.ok
+    assert reply.data["error"] == refusal
+    made.restored(incarnation=80)
+    assert made.restore.checkpoint == 2
