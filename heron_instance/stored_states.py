@@ -1,6 +1,7 @@
 """An instance's states in a checkpoint store: of checkpoints, or its newest by itself."""
 
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -101,15 +102,23 @@ class MovedStateFiles:
 class NewestState:
     """The states that one task has saved by itself, the newest of which its next process takes."""
 
-    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        topology: str,
+        run: str,
+        task: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         """`run` tells this run of the topology from others of its name, whose states are not
         for it."""
+        self._clock = clock
         self._url = url
         self._folder = f"{topology}/{OWN}/{run}/{task}"
         self._task = task
         self._store: CheckpointFiles | None = None
         self.latest = 0
-        """The highest number that one has."""
+        """The highest number that one has, or that one of an earlier process may still get."""
         self.reported: Callable[[int, str], None]
         """Takes the number of a state that is saved, or else why it is not, from any thread."""
 
@@ -124,7 +133,9 @@ class NewestState:
         some, and none can be read."""
         store = self._opened()
         numbers = store.numbers(self._folder)
-        self.latest = max(numbers, default=0)
+        # Numbers go on from the time, so that a process that was stopped and replaced, and wakes up
+        # again, saves nothing under a number that its successor has used or will use.
+        self.latest = max([*numbers, int(self._clock() * 1000)])
         failure: CheckpointStoreError | None = None
         for number in reversed(numbers):
             try:

@@ -22,6 +22,8 @@ from sim.topologies import SimBolt, SimSpout
 if TYPE_CHECKING:
     from sim.cluster import Cluster
 
+NUMBERS_MAX = 1_000_000
+"""Of the states that one process saves."""
 SAVING_SHARE = 0.7
 """Of the topologies that run at least once."""
 FAILING_SHARES = (0.0, 0.0, 0.3)
@@ -39,6 +41,8 @@ class OwnStates:
         self.interval_secs = self._rng.choice((0.002, 0.01, 0.05))
         self.of: dict[int, dict[int, bytes]] = {}
         """task -> number -> state"""
+        self.processes = 0
+        """How many there have been: the later one has the higher numbers, as by the time."""
         self.loaded = 0
         """How many processes have begun with a state."""
 
@@ -60,15 +64,15 @@ class Newest:
     def __init__(self, states: OwnStates, task: int) -> None:
         self._states = states
         self._task = task
-        self.latest = 0
+        states.processes += 1
+        self.latest = states.processes * NUMBERS_MAX
 
     def load(self) -> bytes | None:
         found = self._states.of.get(self._task)
         if not found:
             return None
         self._states.loaded += 1
-        self.latest = max(found)
-        return found[self.latest]
+        return found[max(found)]
 
 
 class MovedStates:
@@ -240,4 +244,7 @@ class SavingBolt(SimBolt, StatefulComponent):
         self.state.put("counts", dict(self.counts))
 
     def post_save(self, checkpoint_id: Any) -> None:
-        self.saved[self.emitter.task] = self.taken.pop(checkpoint_id)
+        taken, emitter = self.taken.pop(checkpoint_id), self.emitter
+        # The state of a task is that of its newest process, not of one that was replaced.
+        if emitter.process_id not in emitter.habits.replaced_processes:
+            self.saved[emitter.task] = taken

@@ -29,7 +29,7 @@ from sim.network import Channel
 from sim.new_code import new_code
 from sim.pressure import PressureRules
 from sim.processes import Manager, Master
-from sim.topologies import Habits, random_config, random_topology
+from sim.topologies import Habits, SimBolt, SimSpout, random_config, random_topology
 from topology_master.termination import Phase
 from topology_master.update import UpdateStage
 
@@ -53,8 +53,6 @@ class Manners:
 
     refusing_share: float
     """How often a peer's socket takes no more although it has room."""
-    breaking_share: float
-    """How often a connection between stream managers breaks with a message on it."""
     peer_messages_max: int
     repeated_share: float
     consumed_bytes: int
@@ -64,6 +62,8 @@ class Manners:
     """What a busy instance is handed at once, or else it waits to be merged; 0 hands over all."""
     master_silent_secs: float
     drain_secs: float
+    breaking_share: float = 0.0
+    """How often a connection between stream managers breaks with a message on it."""
 
 
 class Cluster:
@@ -241,6 +241,11 @@ class Cluster:
             and not any(each.core.blocked_peers() for each in self.managers.values())
             and not any(each.line is None or each.line.down for each in self.managers.values())
             and not any(any(each.inbound) for each in self.managers.values())
+            and not any(
+                peer.outgoing.kept_bytes
+                for each in self.managers.values()
+                for peer in each.core.state.peers.values()
+            )
             and not any(each.data or each.orders for each in self.instances.values())
             and all(
                 each.incarnation == self.managers[home].core.state.queues[task].incarnation
@@ -365,6 +370,8 @@ class Cluster:
         self.journal.lossy = True
         stopped = self.instances[container, task]
         stopped.is_stopped = True
+        if isinstance(stopped.component, SimSpout | SimBolt):
+            self.habits.replaced_processes.add(stopped.component.emitter.process_id)
         self.zombies.append(stopped)
         self.deployment.start_instance(container, task)
         self.rules.process_changed()

@@ -61,6 +61,8 @@ class Habits:
     """The checkpoint of the newest of these."""
     received: dict[str, Counter[int]] = field(default_factory=dict)
     """component -> how often its bolts with keyed state have got each ident (at_least_once.py)"""
+    replaced_processes: set[int] = field(default_factory=set)
+    """Those that were stopped while another process took their place."""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
     """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
 

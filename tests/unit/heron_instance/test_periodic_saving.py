@@ -90,7 +90,7 @@ class Process:
         }
         streams = (StreamSpec("default", ("a", "b")),)
         topology = topology_of(kind, streams, [reads(SHUFFLE)], config)
-        self.newest = NewestState(str(folder), "t", run, SOURCE)
+        self.newest = NewestState(str(folder), "t", run, SOURCE, clock=float)
         environment = Environment(
             lambda: self.now,
             Random(1),
