@@ -26,6 +26,7 @@ from scheduler.backends.local import READY_SECS, LocalBackend
 from scheduler.backends.protocol import Supervised
 from scheduler.container.supervisor import Supervisor
 from scheduler.container.supervisor_events import Outcome, ProcessSpec
+from scheduler.guardian import Guarded, guardian_job
 from scheduler.operation_runner import runner_job
 from scheduler.operation_steps import BACK_SECS
 from scheduler.outcomes import write_outcome
@@ -61,13 +62,19 @@ def _leave_terminal() -> int:
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
+    return _endless()
+
+
+def _endless() -> int:
+    """A lifeline that never ends."""
     forever, _held_open = os.pipe()
     return forever
 
 
-def _serve(submission: Submission, backend: Supervised, lifeline: int) -> int:
+def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: str = "") -> int:
+    """`sockets`: the folder of a scheduler before this one; empty for the first one."""
     name = submission.topology.name
-    sockets = sockets_folder()
+    sockets = sockets or sockets_folder()
     form = log_format(submission.topology.config)
     log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler", log_format=form)
     outcome = Outcome(ExitCode.GAVE_UP, "the scheduler failed")
@@ -123,9 +130,17 @@ def _jobs(submission: Submission, backend: Supervised, sockets: str) -> list[Pro
     """The back end's, its first as the first, and the runner of operations."""
     are_children = backend.kind == LocalBackend.kind
     back_secs = READY_SECS if are_children else BACK_SECS
-    announced = Announcement.of(submission, _own_node(backend, sockets))
+    node = _own_node(backend, sockets)
+    announced = Announcement.of(submission, node)
     runner = runner_job(submission, announced, are_children, back_secs, sockets)
-    return [*backend.jobs(submission, sockets), runner]
+    jobs = [*backend.jobs(submission, sockets), runner]
+    if are_children and not submission.foreground:
+
+        def serve(again: Submission, sockets: str) -> int:
+            return _serve(again, backend, _endless(), sockets)
+
+        jobs.append(guardian_job(Guarded(submission, node, sockets, serve)))
+    return jobs
 
 
 def _jobs_of_both_plans(

@@ -18,6 +18,8 @@ from scheduler.submission import Submission
 
 log = logging.getLogger("operations")
 
+GUARDIAN = "guardian"
+"""Key of a scheduler's node: pid and start of the process that takes its place."""
 IDENTITY = ("host", "pid", "started")
 """What tells a scheduler's node from that of another one."""
 

@@ -39,6 +39,7 @@ from scheduler.backends.protocol import Backend, SelfRunning
 from scheduler.kept_states import ANEW, describe_own, kept_by, leave
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
+from scheduler.own_nodes import GUARDIAN
 from scheduler.savepoints import store_url
 from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
@@ -210,14 +211,21 @@ def scheduler_node(backend: Backend) -> dict[str, Any]:
 
 
 def is_alive(node: Any | None) -> bool:
-    """Whether the scheduler that `node` (its node's value) describes still runs; one on another
-    machine is trusted, and so is a cluster that runs containers by itself: it has no pid."""
+    """Whether the scheduler that `node` (its node's value) describes still runs, or its guardian,
+    which takes its place; one on another machine is trusted, and so is a cluster that runs
+    containers by itself: it has no pid."""
     if not isinstance(node, dict):
         return False
     if "pid" not in node or node.get("host") != socket.gethostname():
         return True
-    pid = node["pid"]
-    return isinstance(pid, int) and pid > 0 and started_at(pid) == node.get("started")
+    return _runs(node) or _runs(node.get(GUARDIAN))
+
+
+def _runs(process: Any) -> bool:
+    if not isinstance(process, dict):
+        return False
+    pid = process.get("pid")
+    return isinstance(pid, int) and pid > 0 and started_at(pid) == process.get("started")
 
 
 def _remove_stale(store: StateStore, name: str) -> None:

@@ -32,6 +32,8 @@ class Submission:
     was_up: bool = False
     """Whether the topology runs already, and containers are added to it, or its scheduler is
     another one: a process that cannot start does not end it then."""
+    predecessor: str = ""
+    """How the scheduler ended that this one replaces; empty for the first one."""
     waits_for_room: bool = False
     """`submit` goes on waiting where the cluster has no room."""
 

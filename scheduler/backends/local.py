@@ -64,6 +64,7 @@ def container_job(
         sockets,
         submission.console,
         bind_host,
+        predecessor=submission.predecessor,
         was_up=submission.was_up,
     )
     return ProcessSpec(

@@ -67,7 +67,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     form = keys.log_format(spec.topology.config)
     name = f"container {spec.container}"
     log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
-    spec = replace(spec, predecessor=link.predecessor)
+    spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)

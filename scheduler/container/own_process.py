@@ -6,9 +6,10 @@ becomes: the other engine is executed in its place.
 
 import logging
 import os
+import re
 from contextlib import suppress
 
-from heron_io.processes import SupervisorLink
+from heron_io.processes import SupervisorLink, started_at
 from scheduler.container import executor
 from scheduler.container.engines import Choice, Engines
 from scheduler.container.executor import ContainerSpec
@@ -62,6 +63,9 @@ def arguments(spec: ContainerSpec, link: SupervisorLink) -> list[str]:
     return ["--local", *(f"{key}={value}" for key, value in words.items())]
 
 
+_PID_FILE = re.compile(r"container-(\d+)\.pid")
+
+
 def _pid_file(sockets: str, container: int) -> str:
     return os.path.join(sockets, f"container-{container}.pid")
 
@@ -69,6 +73,14 @@ def _pid_file(sockets: str, container: int) -> str:
 def _write_pid(spec: ContainerSpec) -> None:
     with suppress(OSError), open(_pid_file(spec.sockets, spec.container), "w") as file:
         file.write(str(os.getpid()))
+
+
+def processes_in(sockets: str) -> list[tuple[int, str]]:
+    """Process id and start (heron_io.processes.started_at) of each container that runs."""
+    numbers = (_PID_FILE.fullmatch(each) for each in os.listdir(sockets))
+    pids = (pid_of(sockets, int(each[1])) for each in numbers if each is not None)
+    found = ((pid, started_at(pid)) for pid in pids if pid is not None)
+    return [(pid, started) for pid, started in found if started is not None]
 
 
 def pid_of(sockets: str, container: int) -> int | None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import psutil
 
+from heron_core.state_tree import scheduler_path
 from tests.process.process_support import TOPOLOGIES, Master, Place, until
 from tests.process.test_exact_counts import counted, emitted
 
@@ -93,3 +94,46 @@ def power_cut(place: Place) -> None:
                 each.send_signal(stop)
     psutil.wait_procs(victims)
     assert not place.processes()
+
+
+def test_a_topology_whose_scheduler_is_killed_comes_back_by_itself(place: Place) -> None:
+    """The kernel is out of memory and takes the guardian, and then the scheduler, whose place the
+    next guardian takes. Commands go on meanwhile, and every count is exact."""
+    place.heronpy("submit", *arguments(place)).succeeded()
+    until(completed(place), "a checkpoint is complete")
+    for title in ("guardian", "scheduler"):
+        victim = until(lambda title=title: called(place, title), f"there is a {title}")
+        guarded(place)
+        latest = completed(place)() or 0
+        victim.kill()
+        psutil.wait_procs([victim])
+        assert "RUNNING" in place.heronpy("list").succeeded().out
+        guarded(place)
+        until(completed(place, latest), "it goes on")
+    assert "ended with its scheduler, which was killed" in place.log(place.name, "events")
+    end(place)
+    until((place.path / "in_windows").exists, "it ends")
+    until(lambda: not place.left_behind(), "nothing is left")
+    check_exact(place)
+
+
+def called(place: Place, role: str) -> psutil.Process | None:
+    """The process of a submitted topology that has this role."""
+    for each in place.processes():
+        with suppress(psutil.Error):
+            if " ".join(each.cmdline()).startswith(f"heron: {role} ({place.name})"):
+                return each
+    return None
+
+
+def guarded(place: Place) -> None:
+    """Wait until the scheduler's node names a scheduler and a guardian that live."""
+
+    def is_guarded() -> bool:
+        with place.store() as store:
+            node = store.get(scheduler_path(place.name)) or {}
+        both = (called(place, "scheduler"), called(place, "guardian"))
+        pids = (node.get("pid"), node.get("guardian", {}).get("pid"))
+        return pids == tuple(each and each.pid for each in both)
+
+    until(is_guarded, "scheduler and guardian are known")

@@ -1,0 +1,128 @@
+"""The process that takes the place of a submitted topology's scheduler when that is killed.
+
+It is a child of the scheduler, and does nothing but wait for its end: a scheduler that ends in
+order ends it first. If it dies itself, the scheduler starts another one. So one of the two is
+always there to start the other, and no single process ends a topology.
+
+    scheduler killed ─► its containers end in order, by their lifelines
+                     ─► the guardian waits for that, and becomes the scheduler: the same process id
+                        that the scheduler's node names as guardian, so commands go on meanwhile
+                     ─► it starts the containers, and a guardian of its own
+"""
+
+import logging
+import os
+import select
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from setproctitle import setproctitle
+
+from heron_core.errors import HeronError
+from heron_core.exit_codes import ExitCode
+from heron_core.state_tree import scheduler_path
+from heron_io.polling import wait_until
+from heron_io.processes import SupervisorLink, started_at
+from heron_io.state_store.opening import open_store
+from scheduler.container.grace import CONTAINER_GRACE_SECS
+from scheduler.container.own_process import processes_in
+from scheduler.container.supervisor_events import ProcessSpec
+from scheduler.own_nodes import GUARDIAN, is_of
+from scheduler.submission import Submission
+from scheduler.update_plans import read_packings
+
+log = logging.getLogger("guardian")
+
+NAME = "guardian"
+GRACE_SECS = 1.0
+HEARTBEAT_SECS = 1.0
+AGAIN_SECS = 5.0
+"""Between two tries to write into a state store that is away."""
+ENDED_SECS = 2 * CONTAINER_GRACE_SECS
+"""What containers get to end without their scheduler; those that are still there after it are
+recognised by their stream managers' and masters' successors, and end then."""
+PREDECESSOR = "ended with its scheduler, which was killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """The scheduler that is guarded."""
+
+    submission: Submission
+    node: dict[str, Any]
+    """What its node says at first."""
+    sockets: str
+    serve: Callable[[Submission, str], int]
+    """Be the scheduler of a submission, with that folder for sockets."""
+
+
+def guardian_job(guarded: Guarded) -> ProcessSpec:
+    """The guardian as a job of the scheduler."""
+    name = guarded.submission.topology.name
+
+    def main(link: SupervisorLink) -> int:
+        _wait_for_the_end(guarded, link)
+        log.warning("the scheduler was killed: its guardian takes its place")
+        os.close(link.lifeline)
+        setproctitle(f"heron: scheduler ({name})")
+        return _take_over(guarded)
+
+    title = f"heron: guardian ({name})"
+    return ProcessSpec(NAME, title, main, GRACE_SECS, killed_with_parent=False, is_urgent=False)
+
+
+def _wait_for_the_end(guarded: Guarded, link: SupervisorLink) -> None:
+    """Until the scheduler is gone; meanwhile its node says who we are."""
+    link.came_up()
+    teller, tell_at = 0, 0.0
+    while not select.select([link.lifeline], [], [], HEARTBEAT_SECS)[0]:
+        link.heartbeat()
+        if teller:
+            ended, status = os.waitpid(teller, os.WNOHANG)
+            if ended:
+                teller, tell_at = 0, float("inf") if status == 0 else time.monotonic() + AGAIN_SECS
+        elif time.monotonic() >= tell_at:
+            teller = _tell(guarded)
+
+
+def _tell(guarded: Guarded) -> int:
+    """Write into the scheduler's node who guards it, in a child: what a client of the state store
+    starts in a process keeps that from forking. Returns its process id."""
+    node = {"pid": os.getpid(), "started": started_at(os.getpid())}
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        with open_store(guarded.submission.store_url) as store:
+            path = scheduler_path(guarded.submission.topology.name)
+            found = store.get(path)
+            if isinstance(found, dict) and is_of(guarded.node, found):
+                store.put(path, {**found, GUARDIAN: node})
+                code = 0
+    except HeronError:
+        pass
+    os._exit(code)
+
+
+def _take_over(guarded: Guarded) -> int:
+    """Be the scheduler; the exit code. Not of a topology whose nodes are gone, or another one's."""
+    submission, name = guarded.submission, guarded.submission.topology.name
+    left = processes_in(guarded.sockets)
+    if not wait_until(lambda: not any(started_at(x) == since for x, since in left), ENDED_SECS):
+        log.warning("containers of the scheduler that was killed have not ended yet")
+    while True:
+        try:
+            with open_store(submission.store_url) as store:
+                if not is_of(guarded.node, store.get(scheduler_path(name))):
+                    log.warning("the topology is gone, or another scheduler has it")
+                    return ExitCode.SUPERSEDED
+                packing = read_packings(store, name).current
+            break
+        except HeronError as error:
+            log.warning("the state store does not answer yet: %s", error)
+            time.sleep(AGAIN_SECS)
+    again = replace(submission, packing=packing, was_up=True, predecessor=PREDECESSOR)
+    return guarded.serve(again, guarded.sockets)
