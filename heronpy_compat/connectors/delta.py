@@ -59,6 +59,19 @@ class DeltaSink(WriteAheadSink):
         self._columns = self.fields_of_inputs(context)
         table_of(self._columns, self._types, [])  # so that a wrong type is told now
 
+        self._is_first = context.get_component_tasks(self._name)[0] == context.get_task_id()
+
+    def unknown_output(self) -> str:
+        """Rows that are there; the first instance looks."""
+        if not self._is_first:
+            return ""
+        try:
+            present = self._present()
+            number = 0 if present is None else len(present.file_uris())
+        except Exception:  # a table that is away is told of when it is to be written
+            return ""
+        return f"{self._table} has {number} files of other runs" if number else ""
+
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Add a version with the rows, unless the table has it."""
         writer, number = transaction_id.writer, transaction_id.number

@@ -41,6 +41,11 @@ class PartFileSink(TwoPhaseSink):
         """What waits, as the bytes of a file for each folder."""
         raise NotImplementedError
 
+    def unknown_output(self) -> str:
+        """Files of the same name that are there."""
+        number = self._files.number_of_files()
+        return f"{self._files.folder} has {number} files of another run of it" if number else ""
+
     def begin(self) -> PartTransaction:
         """No files."""
         self._kept: Sequence[str]

@@ -90,6 +90,10 @@ class PartFiles:
             highest = max(highest, int(found[1])) if found else highest
         return highest
 
+    def number_of_files(self) -> int:
+        """So many files of this writer are there for all to see."""
+        return sum(name.startswith(f"{self._writer}-") for _, name in self._names())
+
     # --- committed at once ------------------------------------------------------------------------
 
     def add(self, where: str, data: Any) -> None:

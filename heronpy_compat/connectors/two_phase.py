@@ -96,6 +96,11 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         """Remove what former lives of this instance have left, except what is `prepared` for a
         commit. Called once, before the first `begin`."""
 
+    def unknown_output(self) -> str:
+        """What is in the target that is not of this run, in words, for a sink that begins without
+        state; empty if that is nothing, or cannot be seen. Called once, after `open`."""
+        return ""
+
     # --- for sinks to use -------------------------------------------------------------------------
 
     @property
@@ -144,10 +149,23 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             saved = self._two_phase_state.get(STATE_KEY)
             if saved is None:
                 self._keep_prepared()  # from now on it is known that this state cannot be divided
+                self._tell_of_unknown_output()
             else:
                 self._tail = saved["tail"]
                 self._prepared.restore(saved["prepared"])
                 self._commit_due()
+
+    def _tell_of_unknown_output(self) -> None:
+        """Before anything is written: a run that reads the same input again writes it again."""
+        found = self.unknown_output()
+        if not found:
+            return
+        text = (
+            f"{self._name} begins without state, and {found}: it adds to that, twice what it reads "
+            "again; resume from the checkpoint of that run, or name an empty target"
+        )
+        what = "output that this run does not know"
+        self.delegate.call_soon(partial(self.delegate.record_error, what, text))
 
     def process(self, tup: "Tuple") -> None:
         """Write a tuple."""

@@ -144,6 +144,30 @@ def writing(sink_class: type[TwoPhaseSink], **keys: Any) -> TopologyTester:
     return TopologyTester(Writing)
 
 
+@pytest.mark.parametrize("sink_class", [FileSink, ParquetSink, DeltaSink])
+def test_a_run_that_begins_anew_beside_the_output_of_another_one_says_so(
+    sink_class: type[TwoPhaseSink], tmp_path: Path
+) -> None:
+    """Somebody runs it again with --fresh: what it reads again it writes again."""
+    keys = {FileSink: "file_folder", ParquetSink: "parquet_folder", DeltaSink: "delta_table"}
+    target = tmp_path / "out"
+
+    def run(crash: bool) -> list[str]:
+        with writing(sink_class, **{keys[sink_class]: str(target)}) as tester:
+            tester.run_spouts(3)
+            tester.checkpoint()
+            if crash:
+                tester.crash("sink")
+                tester.run_spouts(3)
+                tester.checkpoint()
+            return [each.text for each in tester.errors("sink")]
+
+    assert run(crash=True) == [], "it knows what it has written itself"
+    (told,) = run(crash=False)
+    assert f"sink begins without state, and {target} has " in told
+    assert "resume from the checkpoint of that run, or name an empty target" in told
+
+
 @contextmanager
 def full_disk() -> Iterator[None]:
     """No file of this process may grow: write() stops in the middle, as on a full disk."""
