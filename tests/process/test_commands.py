@@ -160,16 +160,16 @@ def test_a_submitted_name_is_taken(place: Place) -> None:
 
 
 def test_what_a_killed_scheduler_leaves_is_removed_by_kill(place: Place) -> None:
-    """kill -9 of the scheduler: its processes end by themselves, list calls the topology LOST,
-    and kill removes its nodes and sockets, so that the name is free again."""
+    """kill -9 of the scheduler and its guardian: its processes end by themselves, list calls the
+    topology LOST, and kill removes its nodes and sockets, so that the name is free again."""
     submitted(place)
-    store = place.store()
-    held = store.get(f"/schedulers/{place.name}")
-    store.close()
-    assert held is not None
-    scheduler = psutil.Process(held["pid"])
-    scheduler.kill()
-    psutil.wait_procs([scheduler], GONE_SECS)
+    roles = tuple(f"heron: {role} ({place.name})" for role in ("guardian", "scheduler"))
+    both = [x for x in place.processes() if " ".join(x.cmdline()).startswith(roles)]
+    assert len(both) == 2
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for each in both:
+            each.send_signal(number)
+    psutil.wait_procs(both, GONE_SECS)
     (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
     assert listed["state"] == "LOST"
     place.heronpy("kill", place.name).succeeded()

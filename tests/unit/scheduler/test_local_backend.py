@@ -1,5 +1,7 @@
 """What an executor on this machine is started with."""
 
+import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,9 +9,10 @@ import pytest
 
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_io.processes import SupervisorLink
+from heron_io.processes import SupervisorLink, started_at
 from scheduler.backends.local import container_job
 from scheduler.container import executor
+from scheduler.registration import is_alive
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
 
@@ -35,3 +38,14 @@ def test_an_executor_that_is_started_again_has_the_code_that_its_plan_has(
     for container in (MASTER_CONTAINER, 1):
         container_job(submission, container, str(tmp_path)).main(SupervisorLink(-1))
     assert started == [SUBMITTED, CHANGED]
+
+
+def test_a_topology_whose_scheduler_was_killed_runs_as_long_as_its_guardian_does() -> None:
+    """`list`, `kill` and `update` find it while the guardian takes the scheduler's place."""
+    gone = {"pid": 2**22 + 1, "started": "1"}
+    ours = {"pid": os.getpid(), "started": started_at(os.getpid())}
+    node = {"kind": "local", "host": socket.gethostname(), **gone}
+    assert not is_alive(node)
+    assert is_alive({**node, "guardian": ours})
+    assert not is_alive({**node, "guardian": gone})
+    assert not is_alive({**node, "guardian": {**ours, "started": "another life"}})
