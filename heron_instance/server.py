@@ -322,6 +322,7 @@ def run(
     heartbeat_secs = liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT
     # The user's class may take long to load and to initialise.
     stop_heartbeats = start_heartbeat_thread(link, heartbeat_secs)
-    server = Server(topology, packing, arguments, link.predecessor, link.outlook)
+    predecessor = f"{link.predecessor} ({link.outlook})" if link.outlook else link.predecessor
+    server = Server(topology, packing, arguments, predecessor, link.outlook)
     stop_heartbeats()
     return server.run(link, heartbeat_secs)

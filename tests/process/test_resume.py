@@ -4,6 +4,7 @@ import json
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import psutil
 
@@ -102,7 +103,7 @@ def test_a_topology_whose_scheduler_is_killed_comes_back_by_itself(place: Place)
     place.heronpy("submit", *arguments(place)).succeeded()
     until(completed(place), "a checkpoint is complete")
     for title in ("guardian", "scheduler"):
-        victim = until(lambda title=title: called(place, title), f"there is a {title}")
+        victim = until(partial(called, place, title), f"there is a {title}")
         guarded(place)
         latest = completed(place)() or 0
         victim.kill()
