@@ -31,6 +31,9 @@ from scheduler.container.agent_core import LOOK_SECS
 
 MODULE = "scheduler.backends.aurora.container_agent"
 HEALTH_PATH = "/health"
+LOOPBACK = "127.0.0.1"
+REQUEST_SECS = 10.0
+"""A request that is not complete by then is dropped."""
 STOP_PATHS = ("/quitquitquit", "/abortabortabort")
 
 
@@ -83,6 +86,8 @@ def health_server(instance: AuroraInstance, port: int) -> ThreadingHTTPServer:
     """Answers Aurora's health checks and its requests to end."""
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = REQUEST_SECS
+
         def do_GET(self) -> None:
             if self.path == HEALTH_PATH:
                 self._answer(
@@ -109,7 +114,8 @@ def health_server(instance: AuroraInstance, port: int) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """A health check every ten seconds is not worth a line."""
 
-    server = ThreadingHTTPServer(("", port), Handler)
+    # Aurora's executor asks on its own machine; from another one nothing may end a container.
+    server = ThreadingHTTPServer((LOOPBACK, port), Handler)
     server.daemon_threads = True
     return server
 

@@ -63,6 +63,12 @@ def test_aurora_asks_for_an_end(address: str, path: str, instance: AuroraInstanc
     assert instance.stopping
 
 
+def test_another_machine_cannot_end_a_container(instance: AuroraInstance) -> None:
+    """Whoever reaches the machine could, as nothing asks for a secret."""
+    with health_server(instance, 0) as server:
+        assert server.server_address[0] == "127.0.0.1"
+
+
 def test_nothing_else_is_answered(address: str) -> None:
     """No files, no commands."""
     assert answer(f"{address}/") == (404, "only /health")
