@@ -23,6 +23,12 @@ from heronpy_compat.user_errors import display_path, install_hint, is_users
 
 HOOKS = ("next_tuple", "process", "processWindow", "process_batch")
 """Methods that a user's class has to define if what it is derived from only raises."""
+CALLED = (
+    "initialize", "next_tuple", "process", "process_tick", "process_batch", "processWindow",
+    "ack", "fail", "activate", "deactivate", "close", "on_timer", "on_watermark", "on_finish",
+    "init_state", "pre_save", "post_save", "pre_restore",
+)  # fmt: skip
+"""Methods that the engine calls: an `async def` or a `yield` in one would run nothing of it."""
 _LIBRARIES = ("heronpy_compat.", "pystorm.", "streamparse.")
 _ADAPTERS = "heronpy_compat.adapters."
 """Shell components: their class is ours, and importing it costs time."""
@@ -56,6 +62,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
     if _RECIPE not in spec.config:
         yield from _constructor_problems(label, kind)
     yield from _hook_problems(label, kind, "next_tuple" if spec.is_spout else "process")
+    yield from _shape_problems(label, kind)
     config = {
         key: value
         for key, value in {**topology.config, **spec.config}.items()
@@ -105,6 +112,23 @@ def _hook_problems(label: str, kind: type, needed: str) -> Iterator[str]:
             continue
         if _only_raises(vars(owner)[name]) and not _may_set(kind, name):
             yield f"{_line_of(kind, kind)}{label}: {_undefined(kind, name)}"
+
+
+def _shape_problems(label: str, kind: type) -> Iterator[str]:
+    """A call of such a method returns at once: its tuple would be acked, and be lost."""
+    for name in CALLED:
+        owner = next((each for each in kind.__mro__ if name in vars(each)), None)
+        if owner is None or owner.__module__.startswith(_LIBRARIES):
+            continue
+        method = inspect.unwrap(getattr(owner, name))
+        where = f"{_line_of(method, owner)}{label}: {name} of class {owner.__name__}"
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            yield (
+                f"{where} is `async def`, which nothing waits for: write `def {name}`, and run"
+                " coroutines in it by asyncio.run(…)"
+            )
+        elif inspect.isgeneratorfunction(method):
+            yield f"{where} has a `yield`, so nothing of it would run: call self.emit(…) instead"
 
 
 def _undefined(kind: type, name: str) -> str:

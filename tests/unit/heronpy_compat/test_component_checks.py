@@ -58,6 +58,23 @@ def test_a_bolt_without_process_or_with_a_misspelt_one(refused: Refused) -> None
     assert refused("pass", is_to_run=False) == "", "drawing it needs no process"
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("async def process(self, tup): pass", "process of class Count is `async def`"),
+        ("async def process(self, tup): yield 1", "process of class Count is `async def`"),
+        ("def process(self, tup): yield tup", "process of class Count has a `yield`"),
+        (f"{PROCESS}\ndef process_tick(self, tup): yield", "process_tick of class Count has"),
+        (f"{PROCESS}\nasync def initialize(self, c, t): pass", "initialize of class Count is"),
+    ],
+)
+def test_a_method_whose_call_would_run_nothing(body: str, expected: str, refused: Refused) -> None:
+    # Each tuple was acked and dropped, with exit code 0.
+    line = refused(body)
+    assert line.startswith("words.py:1")
+    assert f"bolt 'count': {expected}" in line
+
+
 def test_an_overridden_init(refused: Refused) -> None:
     line = refused(f"def __init__(self):\n    self.counts = {{}}\n{PROCESS}")
     assert line == (
