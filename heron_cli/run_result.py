@@ -29,7 +29,9 @@ def shortfalls(stats: TopologyStats) -> list[str]:
     if discarded := _discarded(stats):
         about = "" if not _has_crashed(stats) else "about "
         text = counted_whole(discarded, "delivery")
-        found.append(f"{about}{text} still in flight, and discarded")
+        is_kept = stats.checkpoints is not None and stats.checkpoints.completed
+        what = "which the next run processes again" if is_kept else "and discarded"
+        found.append(f"{about}{text} still in flight, {what}")
     for name, each in stats.components.items():
         if each.callback_errors:
             times = counted(each.callback_errors, "time")
@@ -61,7 +63,8 @@ def shortfall_line(stats: TopologyStats) -> str:
 def kept_line(stats: TopologyStats, state: str) -> str:
     """What the next run begins with, of one that ended in `state`; empty if that is nothing."""
     checkpoints = stats.checkpoints
-    if checkpoints is None or not checkpoints.completed or state == TopologyState.ENDED:
+    is_exact = state != TopologyState.ENDED and not failure_line(stats)
+    if checkpoints is None or not checkpoints.completed or not is_exact:
         return ""
     return (
         f"{stats.topology} keeps checkpoint {checkpoints.completed}: the same command resumes from"

@@ -7,7 +7,14 @@ from test_checkpoint_line import NINTH
 from view_support import STATS, component
 
 from heron_cli.commands.run import ending_code
-from heron_cli.run_result import Ending, failure_line, shortfall_line, waiting_text, without_outcome
+from heron_cli.run_result import (
+    Ending,
+    failure_line,
+    kept_line,
+    shortfall_line,
+    waiting_text,
+    without_outcome,
+)
 from heron_cli.stats_text import processed
 from heron_core.exit_codes import INCOMPLETE
 
@@ -59,6 +66,8 @@ def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
     )
     assert failure_line(replace(lost, lost=0)) == ""
     assert failure_line(replace(lost, checkpoints=None)) == ""
+    assert kept_line(lost, "FAILED") == "", "a checkpoint that lacks tuples is not offered"
+    assert kept_line(replace(lost, lost=0), "PAUSED").startswith("words keeps checkpoint 9")
 
 
 def test_a_stop_says_what_it_discards() -> None:
@@ -68,6 +77,8 @@ def test_a_stop_says_what_it_discards() -> None:
     assert line == "INCOMPLETE: 2,400,000 deliveries still in flight, and discarded"
     assert "about 2,400,000" in shortfall_line(replace(stopped, events=STATS.events))
     assert shortfall_line(replace(stopped, drained=True)) == ""
+    again = "2,400,000 deliveries still in flight, which the next run processes again"
+    assert again in shortfall_line(replace(stopped, checkpoints=NINTH))
 
 
 def test_errors_outside_of_a_tuple_count() -> None:
