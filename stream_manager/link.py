@@ -1,40 +1,42 @@
 """A link: the two directions between this stream manager and the one of another container.
 
-Theory of operation. A TCP connection that breaks loses what was under way, whichever part of it,
-and zmq connects again without a word. Therefore a connection means nothing here; a link is between
-two *incarnations*, and numbers what it carries:
+Theory of operation. A TCP connection that breaks loses the messages under way, and zmq connects
+again silently. So a connection has no meaning here. A link is between two *incarnations*, and
+numbers the messages:
 
-- The sender numbers its messages from 1 on and keeps each until it is acknowledged. What it keeps
-  is limited; what comes beyond that waits in the queue in front, where back-pressure counts it.
-- The receiver takes the messages in the order of their numbers. It drops one that it has had
-  (repeated), and one in front of which others are missing (a gap).
-- It acknowledges cumulatively: every message in the opposite direction says how far it has got. If
-  there is none, a link frame alone says so, after ACK_SECS or ACK_BYTES at the latest.
-- The sender finds out about a loss in two ways: the receiver reports a gap, or an acknowledgement
-  is overdue and a *probe* is answered. A probe leaves behind all messages transmitted so far; if
-  its echo acknowledges less than these, the rest is lost. Either way everything from the first
-  missing message on is sent again.
+- The sender numbers messages from 1 on and keeps each message until the acknowledgement arrives.
+  The bytes kept are limited; further messages wait in the queue in front, where back-pressure
+  counts them.
+- The receiver takes messages in the order of their numbers. A message received before is dropped
+  (repeated), and so is a message with a missing predecessor (a gap).
+- The receiver acknowledges cumulatively. Every message in the opposite direction carries the
+  newest number received. In a silent direction a link frame alone carries the number, after
+  ACK_SECS or ACK_BYTES at the latest.
+- The sender detects a loss in two ways: the receiver reports a gap, or an acknowledgement is
+  overdue and a *probe* is answered. A probe travels behind all messages transmitted so far, so an
+  echo with a lower number shows a loss. Both make the sender transmit again from the first missing
+  message on.
 
 The states of the sending direction:
 
-    state     what holds                        leaves it
+    state     meaning                           leaves the state
     --------  --------------------------------  ----------------------------------------------
-    idle      nothing is kept                   a message is numbered → waiting
-    waiting   messages are kept, an             all are acknowledged → idle
-              acknowledgement is expected       none comes for the probe time → probing
-                                                a gap is reported → waiting, rewound
-    probing   a probe is under way, the next    an acknowledgement → waiting, or idle
-              follows with a longer interval    its echo shows a loss → waiting, rewound
+    idle      no message is kept                a message is numbered → waiting
+    waiting   messages are kept, an             all messages are acknowledged → idle
+              acknowledgement is expected       the probe time passes → probing
+                                                the receiver reports a gap → waiting, rewound
+    probing   a probe is under way, the next    an acknowledgement arrives → waiting, or idle
+              follows with a longer interval    the echo shows a loss → waiting, rewound
     any                                         the link cannot be continued → idle, restarted
 
-*Rewound*: it transmits again from the first missing message on. Whether the socket takes messages
-is a state of the queue in front (peer_queue.PeerQueue.blocked).
+*Rewound*: the sender transmits again from the first missing message on. Whether the socket takes
+messages is a state of the queue in front (peer_queue.PeerQueue.blocked).
 
-*Restarted*: the numbers begin at 1 in a new generation, the epoch of then, and what was kept is
-lost. A link restarts if a plan names another stream manager for the container; if another one
-acknowledges, at the very address of its predecessor; and if the peer refuses our messages because
-it has had those of a later generation, of one that had taken our place for a while. The receiver
-takes messages of the highest generation that it has seen, and refuses all others.
+*Restarted*: the numbers begin at 1 in a new generation, which is the current epoch, and the kept
+messages are lost. Three events restart a link: a plan names another stream manager for the
+container; another stream manager acknowledges, at the address of its predecessor; the peer refuses
+our messages, after messages of a later generation (of a process that had taken our place for a
+while). The receiver takes messages of the highest generation seen, and refuses older generations.
 """
 
 from collections import deque
