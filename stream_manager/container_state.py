@@ -146,6 +146,7 @@ class ContainerState:
             options.pipelined_bytes,
             options.at_once_bytes,
             options.high_water_tuples,
+            is_fed=not self._is_spout(instance),
         )
         if self._is_spout(instance):
             self.trees[task] = Trees(self.options.expiry_buckets)

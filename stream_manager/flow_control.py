@@ -64,6 +64,13 @@ class FlowControl:
         self._state.queues[task].processed(messages_processed, busy_secs, now, paused_secs)
         self._tasks_to_send.add(task)
 
+    def drop_fenced(self) -> None:
+        """The topology goes back to a checkpoint: an instance would ignore what waits for it, but
+        would be handed that in many small messages first."""
+        for task, queue in self._state.queues.items():
+            self._state.counters["fenced"] += queue.drop_before(self._state.fence)
+            self._tasks_to_send.add(task)
+
     def hand_over(self, task: int, out: Out) -> None:
         """What the window lets through; the queue may become a cause, or stop being one."""
         queue = self._state.queues[task]
@@ -76,7 +83,8 @@ class FlowControl:
             self._lift(here, {task}, out)
 
     def _is_long(self, queue: InstanceQueue) -> bool:
-        return bool(queue.waiting) and (
+        """Whether those that feed it are to pause; a spout's queue has none above it."""
+        return bool(queue.is_fed and queue.waiting) and (
             queue.waiting_bytes > self._high_bytes
             or queue.waiting_work > self._high_tuples
             or queue.is_too_much_for_a_start
@@ -250,7 +258,7 @@ class FlowControl:
             named = task in local
             unsent = task in self._tasks_to_send
             assert not named or unsent or not self._is_short(queue), f"{task} is no cause"
-            if not self._drops:
+            if queue.is_fed and not self._drops:
                 has_room = (
                     queue.waiting_bytes <= self._high_bytes
                     and queue.waiting_work <= self._high_tuples

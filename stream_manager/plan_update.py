@@ -70,6 +70,7 @@ class PlanUpdate:
         if self._gates is not None and (before is None or before.epoch < plan.epoch):
             self._state.fence = plan.epoch
             self._gates.reset()
+            self._flow.drop_fenced()
 
     def _check(self, plan: PhysicalPlan) -> None:
         containers = {each.id for each in plan.packing.containers}

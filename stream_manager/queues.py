@@ -29,7 +29,7 @@ the instance has turned slow. A message is the least that is handed.
 from collections import deque
 from itertools import accumulate, islice
 
-from heron_core.wire.frames import Frames, items_of, size_of
+from heron_core.wire.frames import Frames, epoch_of, items_of, size_of
 from heron_core.wire.merged import mergeable
 from stream_manager.consumer_rate import ConsumerRate
 from stream_manager.fan_out import FanOut
@@ -53,7 +53,10 @@ class InstanceQueue:
         pipelined_bytes: int,
         at_once_bytes: int = 0,
         handed_tuples_max: int = ANY_TUPLES,
+        is_fed: bool = True,
     ) -> None:
+        self.is_fed = is_fed
+        """Whether other tasks send to it. A spout's queue holds what became of its own roots."""
         self._window_bytes = window_bytes
         self._handed_tuples_max = handed_tuples_max
         self._pipelined_bytes = pipelined_bytes
@@ -198,6 +201,14 @@ class InstanceQueue:
         self._paused_secs = paused_secs
         self._rate.processed(done_tuples, busy_secs, bool(self.handed), now, paused)
         self.fan_out.processed(done_tuples)
+
+    def drop_before(self, epoch: int) -> int:
+        """Drop what waits by an earlier plan than this; returns how many messages that were."""
+        before = len(self.waiting)
+        self.waiting = deque(each for each in self.waiting if epoch_of(each) >= epoch)
+        self.waiting_bytes = sum(map(size_of, self.waiting))
+        self.waiting_tuples = sum(map(items_of, self.waiting))
+        return before - len(self.waiting)
 
     def replaced(self, incarnation: int, born_ms: int = 0) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""

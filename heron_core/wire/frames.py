@@ -39,6 +39,7 @@ _OURS = bytes([MAGIC, VERSION])
 _AFTER_VERSION = struct.Struct("<xxBBHHIIII")
 _CONSUMED_AT = 6
 _DESTINATION = struct.Struct("<I")
+_EPOCH_AT = 8
 _SOURCE_AT = 12
 _DESTINATION_AT = 16
 _ITEMS_AT = 20
@@ -150,6 +151,11 @@ def kind_of(frames: Frames) -> int:
 def source_of(frames: Frames) -> int:
     """The source of a message that is known to be ours, without the rest of its header."""
     return int.from_bytes(frames[0][_SOURCE_AT:_DESTINATION_AT], "little")
+
+
+def epoch_of(frames: Frames) -> int:
+    """The epoch of a message that is known to be ours, without the rest of its header."""
+    return int.from_bytes(frames[0][_EPOCH_AT:_SOURCE_AT], "little")
 
 
 def items_of(frames: Frames) -> int:

@@ -139,3 +139,18 @@ def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
         events.FromMaster(physical(packing_of({SPOUT: "spout", NEAR: "near", FAR: "far"}), 2))
     )
     assert made.core.statistics()["lost"] == 0, "it is no batch"
+
+
+def test_a_spout_that_has_much_to_hear_of_its_roots_is_no_cause_of_back_pressure() -> None:
+    # Found by simulation (seed 70227): none feeds a spout, so none could pause for it.
+    made = manager()
+    made.handle(events.Timer())
+    roots = [ROOT + number for number in range(160)]
+    made.data(init(SPOUT, *(each for root in roots for each in (root, 7))))
+    for first, end in ((0, 60), (60, 100)):  # the spout works on the first of these
+        made.peer(ack(SPOUT, *(each for root in roots[first:end] for each in (root, 7))))
+    made.now = 20.0
+    assert results(made.handle(events.Timer())) == []
+    assert results(made.consumed(SPOUT, 1)) == [(Kind.ACKED, roots[60:100])]
+    assert made.core.statistics()["causes"] == []
+    assert results(made.consumed(SPOUT, 1)) == [(Kind.EXPIRED, roots[100:])]
