@@ -10,7 +10,7 @@ from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies
-from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreError
 
 log = logging.getLogger("heron_instance")
@@ -114,6 +114,8 @@ class NewestState:
         for it."""
         self._clock = clock
         self._url = url
+        self._topology = topology
+        self._run = run
         self._folder = f"{topology}/{OWN}/{run}/{task}"
         self._task = task
         self._store: CheckpointFiles | None = None
@@ -128,10 +130,17 @@ class NewestState:
             self._store = open_checkpoint_store(self._url)
         return self._store
 
+    def _check_presence(self, store: CheckpointFiles) -> None:
+        """A folder is empty when its disk is not mounted; a server does not answer then."""
+        if is_on_this_machine(self._url):
+            store.check_own(self._topology, self._run)
+
     def load(self) -> bytes | None:
         """The newest that can be read, or None if there is none; CheckpointStoreError if there are
-        some, and none can be read."""
+        some, and none can be read, or if the store is away: it would look like that of a first
+        run."""
         store = self._opened()
+        self._check_presence(store)
         numbers = store.numbers(self._folder)
         # Numbers go on from the time, so that a process that was stopped and replaced, and wakes up
         # again, saves nothing under a number that its successor has used or will use.
@@ -148,9 +157,11 @@ class NewestState:
         return None
 
     def write(self, number: int, state: StateBytes) -> None:
-        """Save a state, and tell the main thread."""
+        """Save a state, and tell the main thread. Nothing is saved where the store is not: it would
+        be hidden as soon as that is there again."""
         try:
             store = self._opened()
+            self._check_presence(store)
             store.save(self._folder, number, self._task, as_bytes(state))
             for old in store.numbers(self._folder):
                 if old <= number - KEPT:

@@ -44,7 +44,7 @@ def start(submission: Submission, backend: Supervised) -> Child:
     name = submission.topology.name
     submission.home.clean_logs(name)
     try:
-        bring_states(submission)
+        bring_states(submission, is_here=backend.kind == LocalBackend.kind)
     except BaseException:
         forget_submission(submission)
         raise

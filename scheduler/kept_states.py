@@ -24,12 +24,15 @@ from heron_core.state.restore_plan import plan_restore
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.state_folder import StateFolder
 from scheduler.savepoints import Savepoint
 
 Node = Mapping[str, Any]
 """What the state store says of the checkpoints of a topology: latest, completed."""
 ANEW = "--fresh starts anew"
+OWN_RUN = "own"
+"""Key of that node: the run whose instances save states by themselves in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ def kept_by(
     """With what a topology resumes, None if there is nothing. `node`: what the state store says of
     its checkpoints. HeronError in one line if there is something that it cannot begin with."""
     config, name = keys.with_defaults(topology.config), topology.name
+    check_presence(name, files, node)
     newest = _newest(name, files, node)
     runs = files.runs(name)
     takes, saves = keys.takes_checkpoints(config), keys.saves_states(config)
@@ -74,6 +78,18 @@ def kept_by(
             return _checkpoint(topology, packing, files, node, newest)
         return _own_states(topology, packing, files, runs[-1]) if runs else None
     except HeronError as error:
+        raise type(error)(f"{error}; {ANEW}") from error
+
+
+def check_presence(name: str, files: CheckpointFiles, node: Node) -> None:
+    """CheckpointStoreError if the state store knows of states and the checkpoint store has none: an
+    unmounted disk is an empty folder."""
+    try:
+        if node.get("completed") and not files.numbers(name):
+            raise files.absent(name)
+        if run := node.get(OWN_RUN):
+            files.check_own(name, str(run))
+    except CheckpointStoreError as error:
         raise type(error)(f"{error}; {ANEW}") from error
 
 

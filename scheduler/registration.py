@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,17 +30,17 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
-from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.processes import started_at, user_name
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.backends.protocol import Backend, SelfRunning
-from scheduler.kept_states import ANEW, describe_own, kept_by, leave
+from scheduler.kept_states import ANEW, OWN_RUN, check_presence, describe_own, kept_by, leave
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
 from scheduler.own_nodes import GUARDIAN
-from scheduler.savepoints import store_url
+from scheduler.savepoints import begin_own, run_of, store_url
 from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
@@ -61,7 +61,7 @@ def resumed(submission: Submission) -> Submission:
         files = _files_of(topology, submission.home)
         files.numbers(topology.name)
     except HeronError as error:
-        if node.get("completed"):
+        if node.get("completed") or OWN_RUN in node:
             raise type(error)(f"{error}; {ANEW}") from error
         return submission  # who takes checkpoints may reach what we do not, and says so if not
     kept = kept_by(topology, packing, files, node)
@@ -74,8 +74,11 @@ def anew(submission: Submission) -> str:
     """The same with --fresh: what is left of former runs, in words; empty if that is nothing.
     `bring_states` removes it, or leaves it to others in a store of the user's own."""
     name = submission.topology.name
+    with open_store(submission.store_url) as store:
+        node = store.get(checkpoints_path(name)) or {}
     try:
         files = _files_of(submission.topology, submission.home)
+        check_presence(name, files, node)
         newest, runs = max(files.numbers(name), default=0), files.runs(name)
     except HeronError as error:
         return f"what former runs of {name} have left stays where it is: {error}"
@@ -124,12 +127,12 @@ def _first_state(submission: Submission) -> dict[str, Any]:
     }
 
 
-def bring_states(submission: Submission) -> None:
+def bring_states(submission: Submission, *, is_here: bool = False) -> None:
     """Put the states with which it begins where its instances look for them; HeronError if that
     cannot be done. One that begins anew does not find those of former runs.
 
     In a store of the user's own may be checkpoints of former topologies of this name: theirs keep
-    their numbers, and ours come behind.
+    their numbers, and ours come behind. `is_here`: all of its processes are on this machine.
     """
     topology, name = submission.topology, submission.topology.name
     config = keys.with_defaults(topology.config)
@@ -137,21 +140,37 @@ def bring_states(submission: Submission) -> None:
         shutil.rmtree(submission.home.states(name), ignore_errors=True)
     if not (keys.takes_checkpoints(config) or keys.saves_states(config)):
         return
-    try:
-        node = _brought(submission, _files_of(topology, submission.home))
-    except HeronError:
-        if submission.savepoint is not None or submission.kept is not None:
-            raise
-        return  # who takes checkpoints may reach what we do not, and says so if not
     with open_store(submission.store_url) as nodes:
-        if node["latest"] and keys.takes_checkpoints(config):
+        former = nodes.get(checkpoints_path(name)) or {}
+        try:
+            node = _brought(submission, _files_of(topology, submission.home), former)
+            node = _begun(submission, node, is_here)
+        except HeronError:
+            if submission.savepoint is not None or submission.kept is not None:
+                raise
+            return  # who takes checkpoints may reach what we do not, and says so if not
+        if (node["latest"] and keys.takes_checkpoints(config)) or OWN_RUN in node:
             nodes.put(checkpoints_path(name), node)
         else:
             nodes.delete(checkpoints_path(name))
 
 
-def _brought(submission: Submission, files: CheckpointFiles) -> dict[str, Any]:
-    """What the state store is to say of the checkpoints, whose states are there now."""
+def _begun(submission: Submission, node: dict[str, Any], is_here: bool) -> dict[str, Any]:
+    """The same with what is to be said of states that instances save by themselves: a next run
+    looks for them where they are now, or are to be."""
+    topology, pair = submission.topology, submission.keys
+    url = store_url(topology, submission.home.logs(topology.name))
+    saves = keys.saves_states(keys.with_defaults(topology.config))
+    if is_here or pair.run:
+        begin_own(topology, url, pair)
+    return {**node, OWN_RUN: run_of(pair)} if saves and is_on_this_machine(url) else node
+
+
+def _brought(
+    submission: Submission, files: CheckpointFiles, former: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the state store is to say of the checkpoints, whose states are there now. `former`: what
+    it says of those before."""
     topology, packing, kept = submission.topology, submission.packing, submission.kept
     name = topology.name
     if kept is None:
@@ -159,7 +178,11 @@ def _brought(submission: Submission, files: CheckpointFiles) -> dict[str, Any]:
     elif kept.node is not None and kept.savepoint is None:
         _discard_others(name, files, kept.checkpoint)
         return dict(kept.node)
-    latest = max(files.numbers(name), default=0)
+    numbers = files.numbers(name)
+    if not numbers and topology.config.get(keys.CHECKPOINT_STORE) and former.get("completed"):
+        # Its disk is not mounted: when it is, theirs and ours are to have numbers of their own.
+        numbers = [int(former.get("latest", 0))]
+    latest = max(numbers, default=0)
     savepoint = submission.savepoint if kept is None else kept.savepoint
     if savepoint is None:
         return {"latest": latest, "completed": []}
@@ -290,6 +313,7 @@ def _end_states(store: StateStore, name: str, is_over: bool) -> None:
     looked at again by that."""
     home = Home.of_user()
     stored, packing = store.get(topology_path(name)), store.get(packing_path(name))
+    node = store.get(checkpoints_path(name)) or {}
     if is_over:
         store.delete(checkpoints_path(name))
         shutil.rmtree(home.states(name), ignore_errors=True)
@@ -299,11 +323,21 @@ def _end_states(store: StateStore, name: str, is_over: bool) -> None:
         plan = packing_from_json(packing)
         topology = plan.topology_of(topology_from_json(stored))
         if not is_over:
+            _forget_unused(store, name, node)
             describe_own(topology, plan, _files_of(topology, home))
         elif topology.config.get(keys.CHECKPOINT_STORE):
-            leave(name, _files_of(topology, home))
+            files = _files_of(topology, home)
+            check_presence(name, files, node)
+            leave(name, files)
     except HeronError as error:
         log.warning("%s: what its next run begins with is not written down: %s", name, error)
+
+
+def _forget_unused(store: StateStore, name: str, node: Mapping[str, Any]) -> None:
+    """A run that has never been up has saved no state, so its next one looks for none."""
+    has_begun = store.get(physical_path(name)) is not None
+    if OWN_RUN in node and not has_begun and not (store.get(keys_path(name)) or {}).get("run"):
+        store.delete(checkpoints_path(name))
 
 
 def end_states(submission: Submission) -> None:

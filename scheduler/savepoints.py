@@ -26,7 +26,7 @@ from heron_core.state.restore_plan import RestorePlan, Share, plan_restore
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
-from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wrong
 from heron_io.security import Keys
 from scheduler.signatures import SIGNATURE, Trust, digest_of_state, sign
@@ -45,6 +45,14 @@ def run_of(pair: Keys) -> str:
     """A name for one run of a topology, the same for all its processes, and for a run that resumes
     from what it has left."""
     return pair.run or hashlib.sha256(pair.public.encode()).hexdigest()[:16]
+
+
+def begin_own(topology: TopologySpec, url: str, pair: Keys) -> None:
+    """Say in a checkpoint store that the instances of this run save their states there by
+    themselves; HeronError if that cannot be. Only in a folder: a store with a server is away when
+    that does not answer, and never looks empty."""
+    if keys.saves_states(keys.with_defaults(topology.config)) and is_on_this_machine(url):
+        open_checkpoint_store(url).begin_own(topology.name, run_of(pair))
 
 
 def absolute_url(given: str) -> str:

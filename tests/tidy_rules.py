@@ -24,6 +24,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/dying.py": "a spout with a pace, so that its end comes in the middle",
     "tests/process/topologies/exact.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/topologies/lines_to_files.py": "a spout with a pace, so that it outlives it",
+    "tests/process/topologies/remembering.py": "a spout with a pace, so that it outlives it",
     "tests/process/topologies/surviving.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/aurora_stand_in/__main__.py": "a stand-in for Aurora, which polls its tasks",
     "tests/unit/heron_tester/tested_topologies.py": "the tester patches time.sleep: no time passes",

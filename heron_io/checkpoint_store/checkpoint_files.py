@@ -2,6 +2,8 @@
 
     TOPOLOGY/CHECKPOINT/…             the states of one (state_folder.py)
     TOPOLOGY/own/RUN/TASK/…           the same of states that an instance has saved by itself
+    TOPOLOGY/own/RUN/begun            the run saves such states here: where it is missing, the
+                                      store is not there (a disk that is not mounted)
     TOPOLOGY/over                     the highest number of runs that have ended, or were killed
     TOPOLOGY/shared/TASK/NAME         a file of several checkpoints, named after its content
 
@@ -12,11 +14,16 @@ Files are removed with the last checkpoint that has them. Those of a checkpoint 
 yet are safe meanwhile: they are new, or they are those of a newer one than is discarded.
 """
 
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.state_folder import FILES, FileAccess, StateFolder, wrong
 
 SHARED = "shared"
 OWN = "own"
 """Of a topology: the folder of what its instances save by themselves, without a checkpoint."""
+BEGUN = "begun"
+"""Of a run: that its instances save their states in this store. A folder of an unmounted disk is
+as empty as that of a first run; only what is written before the first process starts tells them
+apart."""
 OVER = "over"
 """Of a topology: up to which number its checkpoints are of runs that are over."""
 
@@ -54,6 +61,32 @@ class CheckpointFiles:
     def own(self, topology: str, run: str) -> StateFolder:
         """The folder above what the instances of one run have saved by themselves."""
         return StateFolder(self._access, f"{self._folder}/{topology}/{OWN}/{run}", "")
+
+    def begin_own(self, topology: str, run: str) -> None:
+        """The instances of a run save their states here from now on."""
+        path = f"{self.own(topology, run).path}/{BEGUN}"
+        try:
+            if self._access.size(path) is None:
+                self._access.write(path, (b"",))
+        except Exception as error:
+            raise wrong(f"{path} cannot be written", error) from error
+
+    def check_own(self, topology: str, run: str) -> None:
+        """CheckpointStoreError if the store is not the one in which a run has begun."""
+        path = f"{self.own(topology, run).path}/{BEGUN}"
+        try:
+            is_here = self._access.size(path) is not None
+        except Exception as error:
+            raise wrong(f"{path} cannot be looked at", error) from error
+        if not is_here:
+            raise self.absent(topology)
+
+    def absent(self, topology: str) -> CheckpointStoreError:
+        """The error of a store that has to have something of a topology, and has nothing."""
+        return CheckpointStoreError(
+            f"{self._folder}/{topology} has nothing of the states that {topology} has saved there: "
+            "mount its disk, or put the folder back"
+        )
 
     def runs(self, topology: str) -> list[str]:
         """The runs whose instances have saved something by themselves."""

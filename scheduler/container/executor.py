@@ -31,7 +31,7 @@ from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
-from scheduler.savepoints import run_of, store_url
+from scheduler.savepoints import begin_own, run_of, store_url
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
@@ -68,6 +68,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     name = f"container {spec.container}"
     log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
+    _begin_states(spec)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -85,6 +86,18 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     logging.info("container %d ends: %s", spec.container, outcome.reason)
     link.report(outcome.reason)
     return outcome.code
+
+
+def _begin_states(spec: ContainerSpec) -> None:
+    """Say in the checkpoint store that the instances of this run save their states there, before
+    the first of them begins. Whoever has been there before looks for that."""
+    was_here = spec.was_up or spec.predecessor or spec.keys.run
+    if spec.container == MASTER_CONTAINER or was_here:
+        return
+    try:
+        begin_own(spec.topology, _checkpoint_store(spec), spec.keys)
+    except HeronError as error:  # an instance that keeps state cannot begin, and says why
+        logging.warning("%s", error)
 
 
 def changed_specs(

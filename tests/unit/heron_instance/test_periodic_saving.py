@@ -32,6 +32,8 @@ from heron_instance.events import (
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import NewestState
+from heron_io.checkpoint_store.local_files import LocalFiles
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt
 from heronpy_compat.api.state.stateful_component import StatefulComponent
@@ -77,7 +79,9 @@ class Windows(SlidingWindowBolt):
 class Process:
     """An instance's core, what its control thread does, and what its saving thread does."""
 
-    def __init__(self, kind: type, folder: Path, run: str = "run") -> None:
+    def __init__(
+        self, kind: type, folder: Path, run: str = "run", *, is_first: bool = True
+    ) -> None:
         self.now = 100.0
         self.sent: list[Any] = []
         self.shared = SharedState()
@@ -90,6 +94,8 @@ class Process:
         }
         streams = (StreamSpec("default", ("a", "b")),)
         topology = topology_of(kind, streams, [reads(SHUFFLE)], config)
+        if is_first:
+            LocalFiles(str(folder)).begin_own("t", run)
         self.newest = NewestState(str(folder), "t", run, SOURCE, clock=float)
         environment = Environment(
             lambda: self.now,
@@ -207,11 +213,31 @@ def test_a_state_that_cannot_be_saved_is_reported_and_the_one_before_stays(tmp_p
 
 def test_a_store_that_is_away_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t").touch()
-    store = Process(Stateless, tmp_path).newest
+    store = Process(Stateless, tmp_path, is_first=False).newest
     reported: list[str] = []
     store.reported = lambda number, failure: reported.append(failure)
     store.write(1, b"state")
-    assert "cannot be saved" in reported[0]
+    assert "Not a directory" in reported[0]
+
+
+def test_a_process_that_dies_while_its_disk_is_not_mounted_does_not_begin_anew(
+    tmp_path: Path,
+) -> None:
+    """The folder is as empty as that of a first run; nothing is saved there meanwhile."""
+    spout = Process(Numbers, tmp_path)
+    spout.emit()
+    spout.settle(Kind.ACKED)
+    spout.wait()
+    (tmp_path / "t").rename(tmp_path / "unmounted")
+    reported: list[str] = []
+    spout.newest.reported = lambda number, failure: reported.append(failure)
+    spout.newest.write(9, b"state")
+    with pytest.raises(CheckpointStoreError, match=r"/t has nothing of .*: mount its disk") as away:
+        Process(Numbers, tmp_path, is_first=False)
+    assert reported == [str(away.value)]
+    assert not (tmp_path / "t").exists()
+    (tmp_path / "unmounted").rename(tmp_path / "t")
+    assert Process(Numbers, tmp_path, is_first=False).component.at == spout.component.at
 
 
 @pytest.mark.parametrize("kind", [Stateless, Windows])
@@ -219,4 +245,4 @@ def test_who_keeps_no_state_or_gets_its_tuples_again_saves_none(kind: type, tmp_
     bolt = Process(kind, tmp_path)
     bolt.wait()
     assert bolt.core.saving is None
-    assert not list(tmp_path.iterdir())
+    assert not LocalFiles(str(tmp_path)).runs("t")

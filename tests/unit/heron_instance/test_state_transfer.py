@@ -34,6 +34,7 @@ from heron_instance.events import (
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import MovedStateFiles, NewestState
+from heron_io.checkpoint_store.local_files import LocalFiles
 
 FORMER = {"tested": (SOURCE,)}
 SAID = (
@@ -61,6 +62,7 @@ class Process:
         self.packing = plan or packing()
         config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
         topology = topology_of(kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], config)
+        LocalFiles(str(folder)).begin_own("t", "run")
         self.newest = NewestState(str(folder), "t", "run", task)
         self.moved = MovedStateFiles(str(folder), "t", "run", task)
         environment = Environment(
@@ -292,4 +294,4 @@ def test_who_has_no_state_or_cannot_save_it_says_so(
     (said,) = process.save()
     assert isinstance(said, answer)
     assert not getattr(said, "size_bytes", 0)
-    assert not list(tmp_path.iterdir())
+    assert not LocalFiles(str(tmp_path)).runs("t")

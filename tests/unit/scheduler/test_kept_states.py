@@ -17,7 +17,7 @@ from heron_core.state.description import description_of
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.named_states import NamedStates
-from heron_core.state_tree import checkpoints_path, execution_path, topology_path
+from heron_core.state_tree import checkpoints_path, execution_path, physical_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.local_files import LocalFiles
@@ -202,7 +202,7 @@ class World:
         """Registered, with its states; what the state store says of its checkpoints."""
         register(submission, LocalBackend())
         self.home.clean_logs("words")
-        bring_states(submission)
+        bring_states(submission, is_here=True)
         with open_store(self.home.store_url) as store:
             return store.get(checkpoints_path("words"))
 
@@ -293,6 +293,46 @@ def test_divided_states_come_behind_the_numbers_of_before(world: World) -> None:
     assert [each["number"] for each in node["completed"]] == [5]
     world.files.checkpoint("words", 5).check_presence([1, 2, 3, 4])
     assert world.files.checkpoint("words", 5).is_described
+
+
+def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
+    """It is refused until the disk is there, or somebody wants to begin anew."""
+    world = World(here, {keys.CHECKPOINT_STORE: str(here / "disk" / "kept")})
+    world.begin(resumed(world.submission()))
+    world.run()
+    (here / "disk").rename(here / "unmounted")
+    with pytest.raises(HeronError, match=r"disk/kept/words has nothing of .*; --fresh starts anew"):
+        resumed(world.submission())
+    fresh = world.submission()
+    assert "disk/kept/words has nothing of" in anew(fresh)
+    assert world.begin(fresh)["latest"] == 4, "no number is used twice when both are there"
+    with open_store(world.home.store_url) as store:
+        forget(store, "words")
+    (here / "unmounted").rename(here / "disk")
+    assert resumed(world.submission()).kept is not None
+
+
+def test_own_states_on_a_disk_that_is_not_mounted_are_missed(here: Path) -> None:
+    """Also if the run was killed before anything was saved; not if it has never been up."""
+    config = {**AT_LEAST_ONCE.config, keys.CHECKPOINT_STORE: str(here / "kept")}
+    world = World(here, config)
+    for is_up in (False, True):
+        first = resumed(world.submission())
+        world.begin(first)
+        with open_store(world.home.store_url) as store:
+            if is_up:
+                store.put(physical_path("words"), {"epoch": 1})
+            forget(store, "words")
+        (here / "kept").rename(here / "unmounted")
+        if is_up:
+            with pytest.raises(HeronError, match=r"kept/words has nothing of .*; --fresh starts"):
+                resumed(world.submission())
+        else:
+            assert resumed(world.submission()).kept is None
+        (here / "unmounted").rename(here / "kept")
+    own_states(world.files, run_of(first.keys), first.packing)
+    describe_own(world.topology, first.packing, world.files)
+    assert run_of(resumed(world.submission()).keys) == run_of(first.keys)
 
 
 def test_a_run_goes_on_with_the_states_that_instances_have_saved(here: Path) -> None:

@@ -1,0 +1,59 @@
+"""The disk with a topology's states is not mounted: that is no first run."""
+
+from pathlib import Path
+
+from heron_core.exit_codes import ExitCode
+from tests.process.process_support import TOPOLOGIES, Place, Running
+from tests.process.test_recovery import processes, title_of
+
+NAME = "Remembering"
+SPOUT = "heron: numbers[0]"
+ABSENT = f"/store/{NAME} has nothing of the states that {NAME} has saved there: mount its disk"
+
+
+def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> None:
+    """At least once: a killed spout waits, and so does the next run, for what it remembers."""
+    disk, unmounted = place.path / "disk", place.path / "unmounted"
+    settings = (f"remembered.folder={place.path}", f"topology.checkpoint.store={disk / 'store'}")
+    options = [word for each in settings for word in ("-o", each)]
+    command = ("run", TOPOLOGIES / "remembering.py", *options)
+    first = place.start(*command)
+    before = wait_for_states(first, disk)
+    disk.rename(unmounted)
+    processes(first)[title_of(first, SPOUT)].kill()
+    first.until(lambda: ABSENT in place.log(NAME, "events"), "it waits and says for what")
+    assert not disk.exists(), "nothing is saved where the disk is to be"
+    unmounted.rename(disk)
+    first.until(lambda: len(begun(place)) == 2, "it begins when the disk is there")
+    wait_for_states(first, disk, before)
+    assert first.end().code != 0
+
+    disk.rename(unmounted)
+    refused = place.heronpy(*command)
+    assert refused.code == ExitCode.FAILED
+    assert [line for line in refused.errors if ABSENT in line and "--fresh" in line]
+    assert len(begun(place)) == 2
+    unmounted.rename(disk)
+    again = place.start(*command)
+    again.until(lambda: len(begun(place)) == 3, "the next run begins")
+    assert "resumes from the states that its components saved last" in again.err
+    (place.path / "enough").touch()
+    again.wait().succeeded()
+    at = begun(place)
+    assert at[0] == 0 < at[1] < at[2], "each process goes on where the one before was"
+
+
+def wait_for_states(running: Running, disk: Path, before: int = 0) -> int:
+    """Until the spout has saved a state behind that number; the newest one's."""
+
+    def newest() -> int | None:
+        numbers = (int(each.name) for each in disk.glob(f"store/{NAME}/own/*/1/*"))
+        return max((each for each in numbers if each > before), default=None)
+
+    return running.until(newest, "a state is saved")
+
+
+def begun(place: Place) -> list[int]:
+    """Where each process of the spout has begun."""
+    file = place.path / "begun"
+    return [int(line) for line in file.read_text().split()] if file.exists() else []
