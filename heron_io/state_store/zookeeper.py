@@ -56,6 +56,9 @@ ATTEMPTS_MAX = 50
 # ZooKeeper's jute.maxbuffer is 1,048,575 bytes for the whole packet; path and header need a few.
 NODE_BYTES_MAX = 1_000_000
 CLOSE_WAIT_SECS = 0.5
+# A server refuses a client that has seen a newer state than its own. One that is only a little
+# behind the others has caught up by then; servers that lost their data would refuse it for ever.
+CATCH_UP_SECS = 2.0
 ANY_VERSION = -1
 
 _STATES = {
@@ -103,6 +106,7 @@ class ZooKeeperStore:
         self._mutex = threading.Lock()
         self._listeners: list[SessionListener] = []
         self._interruptions = 0
+        self._outage: threading.Timer | None = None
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
@@ -208,6 +212,7 @@ class ZooKeeperStore:
         if self._closed.is_set():
             return
         self._closed.set()
+        self._end_outage()
         self._stop_client()
 
     def __enter__(self) -> Self:
@@ -243,12 +248,32 @@ class ZooKeeperStore:
             self._interruptions += 1
         if self._closed.is_set():
             return
+        self._end_outage()
+        if state == KazooState.SUSPENDED:
+            self._begin_outage()
+        elif state == KazooState.LOST:
+            self._forget_zxid()
         with self._mutex:
             for listener in self._listeners:
                 try:
                     listener(_STATES[state])
                 except Exception:
                     _log.exception("a session listener failed at %s", state)
+
+    def _begin_outage(self) -> None:
+        self._outage = threading.Timer(CATCH_UP_SECS, self._forget_zxid)
+        self._outage.daemon = True
+        self._outage.start()
+
+    def _end_outage(self) -> None:
+        if self._outage is not None:
+            self._outage.cancel()
+
+    def _forget_zxid(self) -> None:
+        """Be taken by servers whose state is older than what this client has seen: kazoo itself
+        remembers the newest for ever. Servers that still know the session continue it, and those
+        that lost everything say that it is lost, as they do to a new client."""
+        self._client.last_zxid = 0
 
     def _wait(self, path: str, begin: Callable[[], Any]) -> Any:
         """The answer to `begin()`, asked again after a lost connection until time is up."""

@@ -1,5 +1,6 @@
 """ZooKeeper goes away, comes back, or was never there: the store says so and goes on."""
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -68,6 +69,28 @@ def test_a_restarted_server_suspends_and_reconnects(own_zookeeper: EmbeddedZooKe
         assert states.is_silent()
     finally:
         store.close()
+
+
+def test_a_server_that_lost_its_data_takes_its_clients_again(
+    own_zookeeper: EmbeddedZooKeeper, tmp_path: Path
+) -> None:
+    # Its disk is replaced. Its clients have seen more than it has now, so that it refuses them.
+    states, heard = Heard(), Heard()
+    with ZooKeeperStore(own_zookeeper.address, "/heron") as store:
+        store.on_session(states)
+        assert states.next() == "connected"
+        store.create("/tmasters/wordcount", 1, ephemeral=True)
+        store.watch("/pplans/wordcount", heard)
+        assert heard.next() is None
+        own_zookeeper.stop()
+        assert states.next() == "suspended"
+        shutil.rmtree(tmp_path / "own" / "data")
+        own_zookeeper.start()
+        assert [states.next(), states.next()] == ["lost", "connected"]
+        assert answered(lambda: store.get("/tmasters/wordcount")) is None
+        answered(lambda: store.create("/tmasters/wordcount", 2, ephemeral=True))
+        answered(lambda: store.put("/pplans/wordcount", "after"))
+        heard.wait_for("after")
 
 
 def test_a_frozen_process_learns_that_its_session_is_lost(zookeeper_backend: Backend) -> None:
