@@ -42,7 +42,8 @@ class ExitCode(IntEnum):
     ENDED = 5
     """The topology's work is done."""
     SUPERSEDED = 6
-    """Another process has replaced it while it was stopped."""
+    """Another process has replaced it while it was stopped; of a container: another container has
+    its number, on another host."""
     KILLED = 7
     """Somebody asked for the topology's end: its scheduler ends with it."""
     ORPHANED = 70

@@ -70,6 +70,8 @@ class ControlPlane:
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
         """When the master was last heard of; None while there is none."""
+        self._was_accepted = False
+        """Whether a master has taken this process for its container's stream manager."""
         self._wave: messages.QuiescenceProbe | None = None
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
@@ -225,12 +227,18 @@ class ControlPlane:
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self._state.container)))
             case messages.RegistrationRejected(reason):
-                text = f"the topology master refused us: {reason}"
-                out.append(events.Exit(text, ExitCode.UNSTARTED))
+                self._rejected(reason, out)
             case messages.HeartbeatAck():
-                pass
+                self._was_accepted = True
             case _:
                 assert_never(message)
+
+    def _rejected(self, reason: str, out: Out) -> None:
+        """Another one has the container, or the container is gone. Before this process was ever
+        accepted the other one may be about to end, and the next try succeeds; afterwards this
+        container was replaced while it stood still or was cut off, and ends."""
+        code = ExitCode.SUPERSEDED if self._was_accepted else ExitCode.UNSTARTED
+        out.append(events.Exit(f"the topology master refused us: {reason}", code))
 
     def _for_some(
         self, message: messages.FinishBolts | messages.SampleTuples, tasks: set[int], out: Out

@@ -6,8 +6,8 @@ One that is mended leaves this table.
 from tests.hosts.flows import ATLEAST_ONCE, EFFECTIVELY_ONCE
 
 _UNWRITTEN = (
-    "on Aurora only `submit` has written the topology's node, its keys and its scheduler's: nothing "
-    "writes them again, and without the topology's node a master writes nothing either"
+    "on Aurora only `submit` has written the nodes of the topology, its keys and its scheduler: "
+    "nothing writes them again, and without the first a master writes nothing either"
 )
 KNOWN: dict[tuple[str, str], str] = {
     ("zookeeper-emptied", EFFECTIVELY_ONCE): _UNWRITTEN,

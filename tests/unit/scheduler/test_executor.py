@@ -56,6 +56,7 @@ def test_the_stream_manager_is_first_so_that_it_ends_last() -> None:
     first, *instances = process_specs(container(1))
     assert first.name == "stream manager 1"
     assert names(instances) == ["lines[0] (task 1)", "lines[1] (task 2)"]
+    assert first.final_codes == {ExitCode.SUPERSEDED}, "replaced: all of the container ends"
 
 
 def test_the_memory_of_an_instance_is_limited_by_the_rammap_alone() -> None:

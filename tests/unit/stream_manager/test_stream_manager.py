@@ -18,6 +18,7 @@ from manager_support import (
     of_type,
 )
 
+from heron_core.exit_codes import FINAL_CODES, ExitCode
 from heron_core.story import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, with_consumed
@@ -116,6 +117,16 @@ def test_a_refusal_ends_the_process_with_its_reason() -> None:
     )
     assert isinstance(told, events.Exit)
     assert "pid 7 on host has it" in told.reason
+    assert told.code == ExitCode.UNSTARTED, "the one that has it may be about to end"
+
+
+def test_a_stream_manager_that_was_replaced_while_its_host_hung_ends_its_container() -> None:
+    made = manager()
+    made.handle(events.FromMaster(messages.HeartbeatAck()))
+    (told,) = made.handle(events.FromMaster(messages.RegistrationRejected("pid 7 on host has it")))
+    assert isinstance(told, events.Exit)
+    assert told.code == ExitCode.SUPERSEDED
+    assert told.code not in FINAL_CODES, "the container is started again, should it be wanted"
 
 
 def test_a_zombie_is_told_to_end_and_not_listened_to() -> None:
