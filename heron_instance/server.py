@@ -49,6 +49,7 @@ from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoin
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 from heron_io.waker import Waker
+from heronpy_compat.api.incarnation import Incarnation
 
 log = logging.getLogger("heron_instance")
 
@@ -102,6 +103,7 @@ class Server:
         self._shared = SharedState()
         self._may_send = threading.Event()
         """`SharedState.may_send`, to wait for in the middle of a send."""
+        self._incarnation = Incarnation(arguments.run, int(time.time() * 1000))
         self._copies: LocalCopies | None = None
         self._states: CheckpointStates | None = None
         self._newest: NewestState | None = None
@@ -177,6 +179,7 @@ class Server:
             waits_for_state=self._states is not None,
             newest_state=self._newest,
             load_moved=None if self._moved is None else self._moved.load,
+            incarnation=self._incarnation,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 

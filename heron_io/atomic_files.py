@@ -1,24 +1,35 @@
 """Files that are there as a whole or not at all, whatever ends the writer."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from heron_io.private_files import make_private_folders, private
 
 
+def _always() -> None:
+    """Nothing is in the way."""
+
+
 def replace_whole(
-    path: str, parts: Iterable[bytes], beside: str, *, is_private: bool = False
+    path: str,
+    parts: Iterable[bytes],
+    beside: str,
+    *,
+    is_private: bool = False,
+    may_replace: Callable[[], object] = _always,
 ) -> None:
     """Write the file at `path`, or one in its place, by way of `beside` in the same folder;
-    `is_private`: it and the folders that are made for it are for their owner alone.
+    `is_private`: it and the folders that are made for it are for their owner alone; `may_replace`
+    raises if it is not to be there, once `beside` is.
 
     OSError if the disk does not take it; then `path` is as it was, and nothing is beside it.
     """
     write_synced(beside, parts, is_private=is_private)
     try:
+        may_replace()
         os.replace(beside, path)
-    except OSError:
+    except Exception:
         remove(beside)
         raise
     sync_folder(os.path.dirname(path))

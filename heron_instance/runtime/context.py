@@ -10,6 +10,7 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
 from heronpy_compat.adapters.storm_context import storm_context
 from heronpy_compat.api import global_metrics
+from heronpy_compat.api.incarnation import Incarnation
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology_context import TopologyContext
 
@@ -33,13 +34,19 @@ class InstanceContext(TopologyContext):
     """TopologyContext of a running instance."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, task: int, config: dict[str, Any]
+        self,
+        topology: TopologySpec,
+        packing: PackingPlan,
+        task: int,
+        config: dict[str, Any],
+        incarnation: Incarnation,
     ) -> None:
         self._topology = topology
         self._packing = packing
         self._task = task
         self._config = config
         self._component = packing.instances[task].component
+        self._incarnation = incarnation
         self.metrics: dict[str, tuple[Any, float]] = {}
         """name -> (the user's metric, seconds between two looks at it)"""
         self.added_hooks: list[Any] = []
@@ -113,6 +120,10 @@ class InstanceContext(TopologyContext):
     def get_topology_pex_path(self) -> str:
         """Where the topology's code is: the file it was loaded from."""
         return self._topology.main_file
+
+    def get_incarnation(self) -> Incarnation:
+        """Which process of its task this is."""
+        return self._incarnation
 
     def to_storm(self) -> dict[str, Any]:
         """The context as Storm hands it to components of other languages."""

@@ -12,6 +12,7 @@ from heron_core.topology import ComponentSpec
 from heron_core.wire.messages import FromInstance
 from heron_instance.emit.output_buffers import Admit, MaySend, Send
 from heronpy_compat.adapters.construct import construct
+from heronpy_compat.api.incarnation import Incarnation
 
 Clock = Callable[[], float]
 CallSoon = Callable[[Callable[[], None]], None]
@@ -91,6 +92,9 @@ class Environment:
     load_moved: Callable[[int, int], bytes] | None = None
     """The state of a task that was saved for an update, given the update's number and the task;
     HeronError if it cannot be had. None where checkpoints are taken."""
+
+    incarnation: Incarnation = Incarnation()
+    """Which process of its task this is."""
 
     @property
     def is_direct(self) -> bool:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from heronpy_compat.api.incarnation import Incarnation
+
 if TYPE_CHECKING:
     from heronpy_compat.api.metrics import IMetric
 
@@ -56,3 +58,8 @@ class TopologyContext:
     def request_ticks(self, interval_secs: float) -> None:
         """Have a tick every `interval_secs` seconds, whatever the config says; for use in a bolt's
         `initialize`. heronpy does not have it: a context that knows nothing of it ignores it."""
+
+    def get_incarnation(self) -> Incarnation:
+        """Which process of its task this is, for components that write outside. heronpy does not
+        have it; where it is not known there is one process only."""
+        return Incarnation()

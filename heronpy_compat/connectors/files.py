@@ -63,7 +63,8 @@ class FileSink(PartFileSink):
         self.commit_secs = float(config.get(ROLL_SECS, self.commit_secs))
         tasks = context.get_component_tasks(self._name)
         index = tasks.index(context.get_task_id())
-        self._files = PartFiles(str(folder), self._name, index, _ENDINGS[self._format])
+        ending, incarnation = _ENDINGS[self._format], context.get_incarnation()
+        self._files = PartFiles(str(folder), self._name, index, ending, incarnation)
         self._batch: tuple[int, PartTransaction] | None = None
         self._last_batch: int | None = None
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
+from heronpy_compat.connectors.folder_lock import Superseded
 from heronpy_compat.connectors.ids import Id, Ids
 from heronpy_compat.connectors.part_file_sink import PartFileSink, PartTransaction
 from heronpy_compat.connectors.part_files import (
@@ -97,7 +98,10 @@ class ParquetSink(PartFileSink):
         self._column_at = [self._fields.index(each) for each in self._columns]
         table_of(self._columns, self._types, [])  # so that a wrong type is told now
         self._partition_at = [self._fields.index(each) for each in self._partition_by]
-        self._files = PartFiles(str(folder), self._name, tasks.index(context.get_task_id()))
+        index = tasks.index(context.get_task_id())
+        self._files = PartFiles(
+            str(folder), self._name, index, incarnation=context.get_incarnation()
+        )
         self._is_open = False
         self._committed = Ids()
         self._batch: int | None = None
@@ -258,6 +262,8 @@ class ParquetSink(PartFileSink):
                 self._files.add(where, file_of(table))
         except OSError as error:
             return error.strerror or str(error)
+        except Superseded as error:
+            self.leave(str(error))
         return ""
 
     def on_finish(self) -> None:

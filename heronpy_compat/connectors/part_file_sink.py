@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_core.errors import ComponentError
+from heronpy_compat.connectors.folder_lock import Superseded
 from heronpy_compat.connectors.part_files import PartFiles, PendingFile
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.connectors.two_phase import RETRY_SECS, TwoPhaseSink, described
@@ -78,7 +79,7 @@ class PartFileSink(TwoPhaseSink):
     def _flush(self, transaction: PartTransaction) -> None:
         """All that waits is in files on return; nothing has changed if it raises."""
         if not self._files.is_locked:
-            self._files.lock()
+            self._lock()
             self._files.discard_others(self._kept)
         written: list[PendingFile] = []
         try:
@@ -90,6 +91,12 @@ class PartFileSink(TwoPhaseSink):
         transaction.pending += written
         transaction.clear()
 
+    def _lock(self) -> None:
+        try:
+            self._files.lock()
+        except Superseded as error:
+            self.leave(str(error))
+
     def pre_commit(
         self, transaction: PartTransaction, transaction_id: TransactionId
     ) -> list[list[str]]:
@@ -100,7 +107,11 @@ class PartFileSink(TwoPhaseSink):
 
     def commit(self, prepared: list[list[str]], transaction_id: TransactionId) -> None:
         """Give the files their names."""
-        for each in self._files.publish(prepared):
+        try:
+            absent = self._files.publish(prepared)
+        except Superseded as error:
+            self.leave(str(error))
+        for each in absent:
             self.logger.warning(
                 "%s is not in %s: it was there and is gone, or its hidden file was removed",
                 *(each, self._files.folder),

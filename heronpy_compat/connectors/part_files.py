@@ -1,16 +1,20 @@
 """Files that one writer adds to a folder, each whole or not there.
 
-    FOLDER/day=2013-01-01/part-sink-00000-00000007.parquet          committed by rename
-    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet   of batch 12 on a batch engine
-    FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0.parquet of checkpoint 4
-    FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.pending           before its checkpoint completes
-    FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.tmp        being written
-    FOLDER/.part-sink-00000.lock                                    held by the process that writes
+    FOLDER/day=2013-01-01/part-sink-00000-00000007-WRITER-0000.parquet  the 8th, by rename
+    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet      of batch 12 on a batch engine
+    FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0000.parquet  of checkpoint 4
+    FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.BORN.pending         before its checkpoint completes
+    FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.BORN.tmp      being written
+    FOLDER/.part-sink-00000.lock                                       held by the process that writes
 
-A name has the component, its instance, and a number of its own.
+A name has the component, its instance, a number, and the writer, which is one process: of two that
+write, the one that was frozen and the one that replaced it, neither overwrites the other's file.
+BORN is when the process began. A process removes what older ones have left, never what a younger
+one is writing. It may write as long as it has the lock (folder_lock.py). It looks once its file is
+written under a hidden name and before it renames it, and a replacement removes hidden files once it
+has the lock: so nothing of a process that was replaced appears after that.
 """
 
-import fcntl
 import os
 import re
 import secrets
@@ -21,7 +25,10 @@ from urllib.parse import quote
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
 from heron_io.atomic_files import remove, replace_whole, sync_folder, write_synced
+from heronpy_compat.api.incarnation import Incarnation
+from heronpy_compat.connectors.folder_lock import FolderLock
 from heronpy_compat.connectors.ids import Id, Ids
+from heronpy_compat.connectors.transactions import new_writer
 
 Row = list[Any]
 Partition = tuple[Any, ...]
@@ -30,6 +37,11 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and so Spark and Arrow, call the folder of rows without a value."""
 PURPOSE = "writing Parquet files"
 PENDING = ".pending"
+TEMPORARY = ".tmp"
+BORN = 13
+"""Digits of the time in milliseconds at which a process began: until the year 2286."""
+AT = 4
+"""Digits of a file's place in its transaction: the names are in the order of the lines."""
 PENDING_BYTES = 8
 """Of chance in the name of a pending file, so that a process that wakes up late meets nobody's."""
 
@@ -40,55 +52,60 @@ PendingFile = list[str]
 class PartFiles:
     """The files of one writer: instance `index` of `component`."""
 
-    def __init__(self, folder: str, component: str, index: int, ending: str = ".parquet") -> None:
+    def __init__(
+        self,
+        folder: str,
+        component: str,
+        index: int,
+        ending: str = ".parquet",
+        incarnation: Incarnation | None = None,
+    ) -> None:
         self.folder = folder
         self._ending = ending
         self._component = quote(component, safe="")
         self._writer = f"part-{self._component}-{index:05d}"
+        self._life = new_writer()
         self._number = 0
-        self._lock: int | None = None
+        self._incarnation = incarnation or Incarnation()
+        path = os.path.join(folder, f".{self._writer}.lock")
+        self._lock = FolderLock(path, self._writer, self._incarnation)
 
     @property
     def is_locked(self) -> bool:
-        """Whether this process may write."""
-        return self._lock is not None
+        """Whether this process has taken the lock; it may have lost it since."""
+        return self._lock.is_taken
 
     def lock(self) -> None:
-        """Be the only process that writes under this name, and remove what a dead one left.
+        """Be the only process that writes under this name, and remove what an older one left.
 
-        ComponentError if another one does.
+        ComponentError if another topology does, Superseded if a younger process of this one does.
         """
-        os.makedirs(self.folder, exist_ok=True)
-        # POSIX locks end with the process, whatever kills it.
-        path = os.path.join(self.folder, f".{self._writer}.lock")
-        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            raise ComponentError(
-                f"another process writes {self._writer} in {self.folder}: give each topology a "
-                "folder of its own"
-            ) from None
-        self._lock = file
+        self._lock.take()
         self._number = 1 + self._tidy()
 
     def unlock(self) -> None:
         """Let others write."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     def _tidy(self) -> int:
         """Remove unfinished files; returns the highest number of those that are done."""
         highest = -1
-        pattern = re.compile(re.escape(self._writer) + r"-(\d{8,})" + re.escape(self._ending))
+        pattern = re.compile(
+            re.escape(self._writer) + r"-(\d{8,})(-[0-9a-f]+-0+)?" + re.escape(self._ending)
+        )
         for folder, name in self._names():
-            if name.startswith(f".{self._writer}-") and name.endswith(".tmp"):
-                os.unlink(os.path.join(folder, name))
+            if name.endswith(TEMPORARY) and self._may_remove(name):
+                remove(os.path.join(folder, name))
             found = pattern.fullmatch(name)
             highest = max(highest, int(found[1])) if found else highest
         return highest
+
+    def _may_remove(self, name: str) -> bool:
+        """Whether a hidden file is this writer's, and not of a process younger than this one."""
+        if not name.startswith(f".{self._writer}-"):
+            return False
+        born = name.split(".")[-2]  # of former versions it is something else
+        return not born.isdigit() or int(born) <= self._incarnation.born_ms or len(born) < BORN
 
     def number_of_files(self) -> int:
         """So many files of this writer are there for all to see."""
@@ -98,7 +115,8 @@ class PartFiles:
 
     def add(self, where: str, data: Any) -> None:
         """Commit a file as the next one in folder `where`; OSError if that fails."""
-        self._write(where, f"{self._writer}-{self._number:08d}{self._ending}", data)
+        name = f"{self._writer}-{self._number:08d}-{self._life}-{0:0{AT}d}{self._ending}"
+        self._write(where, name, data)
         self._number += 1
 
     def put_batch(self, batch: int, contents: Mapping[str, Any], is_replay: bool) -> None:
@@ -114,14 +132,17 @@ class PartFiles:
 
     def _write(self, where: str, name: str, data: Any) -> None:
         folder = os.path.join(self.folder, where)
-        beside = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
-        replace_whole(os.path.join(folder, name), [data], beside)
+        beside = os.path.join(folder, self._hidden(f"{name}.{os.getpid()}", TEMPORARY))
+        replace_whole(os.path.join(folder, name), [data], beside, may_replace=self._lock.check)
+
+    def _hidden(self, name: str, ending: str) -> str:
+        return f".{name}.{self._incarnation.born_ms:0{BORN}d}{ending}"
 
     # --- committed by a checkpoint ----------------------------------------------------------------
 
     def add_pending(self, where: str, data: Any) -> PendingFile:
         """A file that nobody sees yet, in folder `where`; OSError if that fails."""
-        name = f".{self._writer}-{secrets.token_hex(PENDING_BYTES)}{PENDING}"
+        name = self._hidden(f"{self._writer}-{secrets.token_hex(PENDING_BYTES)}", PENDING)
         write_synced(os.path.join(self.folder, where, name), [data])
         return [where, name]
 
@@ -130,12 +151,16 @@ class PartFiles:
         for folder in {os.path.join(self.folder, where) for where, _ in pending}:
             sync_folder(folder)
         return [
-            [where, name, f"{self._writer}-{transaction}-{at}{self._ending}"]
+            [where, name, f"{self._writer}-{transaction}-{at:0{AT}d}{self._ending}"]
             for at, (where, name) in enumerate(pending)
         ]
 
     def publish(self, named: Iterable[Sequence[str]]) -> list[str]:
-        """Let files be seen, those that are not yet; returns those that are not there at all."""
+        """Let files be seen, those that are not yet; returns those that are not there at all.
+
+        Superseded if another process has taken over. Without the lock it is what a checkpoint has
+        brought, which is to be seen whoever is first."""
+        self._lock.check()
         absent, folders = [], set()
         for where, name, final in named:
             folder = os.path.join(self.folder, where)
@@ -155,12 +180,12 @@ class PartFiles:
             remove(os.path.join(self.folder, where, name))
 
     def discard_others(self, kept: Iterable[str]) -> None:
-        """No pending file of this writer will be seen but those of the names `kept`."""
+        """No pending file of this writer will be seen but those of the names `kept`, and what a
+        younger process than this one has written."""
         known = set(kept)
         for folder, name in self._names():
-            is_ours = name.startswith(f".{self._writer}-") and name.endswith(PENDING)
-            if is_ours and name not in known:
-                os.unlink(os.path.join(folder, name))
+            if name.endswith(PENDING) and name not in known and self._may_remove(name):
+                remove(os.path.join(folder, name))
 
     def ids(self, field: str) -> Ids:
         """The ids in all files of the component, of whichever of its instances."""

@@ -1,6 +1,7 @@
 """ParquetSink: acked means committed, ids are written once, a full disk leaves nothing half."""
 
 import multiprocessing
+import re
 import resource
 import signal
 from collections.abc import Iterator
@@ -49,13 +50,18 @@ def visible(folder: Path) -> list[str]:
     )
 
 
+def without_writers(folder: Path) -> list[str]:
+    """The same without the names of their writers, which are random."""
+    return [re.sub("-[0-9a-f]{16}-0000", "", each) for each in visible(folder)]
+
+
 def test_a_tuple_is_acked_when_its_file_is_there(tmp_path: Path) -> None:
     with sink_in(tmp_path, rows_per_file=2) as sink:
         sink.process([1, JANUARY, 5])
         assert (sink.acked, visible(tmp_path)) == ([], [])
         sink.process([2, JANUARY, 7])
         assert sink.acked == [1, 2]
-        assert visible(tmp_path) == ["part-sink-00000-00000000.parquet"]
+        assert without_writers(tmp_path) == ["part-sink-00000-00000000.parquet"]
     assert rows_in(tmp_path) == [[1, JANUARY, 5], [2, JANUARY, 7]]
 
 
@@ -78,7 +84,7 @@ def test_partitions_are_folders(tmp_path: Path) -> None:
             sink.process([number, day, 0])
         sink.finish()
         assert sorted(sink.acked) == [1, 2, 3, 4]
-    assert visible(tmp_path) == [
+    assert without_writers(tmp_path) == [
         "day=2013-01-01/part-sink-00000-00000000.parquet",
         "day=2013-02-01/part-sink-00000-00000002.parquet",
         "day=__HIVE_DEFAULT_PARTITION__/part-sink-00000-00000001.parquet",
