@@ -145,6 +145,8 @@ class Restore:
     former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """component -> the tasks that it had when the checkpoint was taken, in order, of those that may
     have others now: theirs are the states that are divided among its tasks."""
+    gave_up: tuple[str, ...] = ()
+    """See CheckpointCompleted: for instances that have not been told that it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +292,7 @@ def _restore_to_json(restore: Restore) -> dict[str, Any]:
         "checkpoint": restore.checkpoint,
         "members": None if members is None else {str(task): who for task, who in members.items()},
         **({"former": former} if former else {}),
+        **({"gave_up": list(restore.gave_up)} if restore.gave_up else {}),
     }
 
 
@@ -301,6 +304,7 @@ def _restore_from_json(data: Mapping[str, Any] | None) -> Restore | None:
         data["checkpoint"],
         None if members is None else {int(task): who for task, who in members.items()},
         {name: tuple(tasks) for name, tasks in data.get("former", {}).items()},
+        tuple(map(str, data.get("gave_up", ()))),
     )
     numbers = (
         restore.checkpoint,

@@ -121,6 +121,16 @@ class TopologySpec:
         """Names of the components that read a stream of `component`."""
         return {each.name for each in self.components if component in self.producers_of(each.name)}
 
+    def components_behind(self, component: str) -> frozenset[str]:
+        """Names of the components to which something comes from `component`, by whatever way."""
+        found: set[str] = set()
+        left = [component]
+        while left:
+            new = self.readers_of(left.pop()) - found
+            found |= new
+            left += new
+        return frozenset(found)
+
     def with_class(self, component: str, class_path: str) -> "TopologySpec":
         """The same topology with another class path of a component."""
         components = tuple(

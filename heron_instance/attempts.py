@@ -121,6 +121,7 @@ class Call:
     def give_up(self, driver: BoltDriver) -> bool:
         """It is left out, and counts as an error outside of a tuple; whether it is over."""
         driver.metrics.callback_errors += 1
+        driver.calls_given_up += 1
         return True
 
 

@@ -4,7 +4,7 @@ Checkpointing decides when a state is taken and what follows from it. The instan
 component and its driver, and does the rest: it is what `Host` names.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,6 +72,27 @@ class Saved:
     exchanged: Exchanged
 
 
+class GivenUpTuples:
+    """How many tuples a bolt had given up in all, at its checkpoints."""
+
+    def __init__(self) -> None:
+        self._totals: dict[int, int] = {}
+        """Of the checkpoints after the last completed one."""
+        self.at_checkpoint = 0
+        """At the last completed one."""
+
+    def covered(self, checkpoint: int, total: int) -> int:
+        """The state of a checkpoint is taken: how many it covers and no completed one does."""
+        self._totals[checkpoint] = total
+        return total - self.at_checkpoint
+
+    def completed(self, checkpoint: int) -> None:
+        """It is complete: none of those that it covers comes again."""
+        for each in sorted(self._totals):
+            if each <= checkpoint:
+                self.at_checkpoint = self._totals.pop(each)
+
+
 class Checkpointing:
     """The saved states of one instance, and what of a checkpoint is the instance's to do."""
 
@@ -79,17 +100,18 @@ class Checkpointing:
         self,
         host: Host,
         load: Callable[[int, int], bytes],
-        is_read: bool,
+        readers: frozenset[str],
         is_waiting: bool,
         undoes: bool,
     ) -> None:
-        """`load` reads the state of a checkpoint from the store; `is_read`: whether somebody
-        waits for our barriers; `is_waiting`: there is no component yet; `undoes`: whether what a
-        bolt raises is undone (attempts.py)."""
+        """`load` reads the state of a checkpoint from the store; `readers`: the components behind
+        ours, of which some wait for our barriers; `is_waiting`: there is no component yet;
+        `undoes`: whether what a bolt raises is undone (attempts.py)."""
         self._host = host
         self._states = OwnStates(host.identity.task, load)
         self._newest: Saved | None = None
-        self._is_read = is_read
+        self._readers = readers
+        self._given_up = GivenUpTuples()
         self.is_waiting = is_waiting
         """Whether the component is only made when its state is there."""
         self._is_fresh = True
@@ -133,7 +155,7 @@ class Checkpointing:
             driver.begin_checkpoint(checkpoint)
         driver.flush()
         self._newest = Saved(checkpoint, driver.exchanged())
-        if self._is_read:
+        if self._readers:
             host.send([encode_barrier(driver.outbox.epoch, host.identity.task, 0, checkpoint)])
 
     def _take_state(self, checkpoint: int) -> None:
@@ -147,21 +169,30 @@ class Checkpointing:
             task = self._host.identity.task
             self._tell(messages.CheckpointFailed(task, checkpoint, reason[:REASON_MAX]))
         else:
+            self._tell_of_given_up(checkpoint)
             self._states.keep(checkpoint, state)
             self._host.do_first(SaveState(checkpoint, state))
+
+    def _tell_of_given_up(self, checkpoint: int) -> None:
+        driver, task = self._host.driver, self._host.identity.task
+        if isinstance(driver, BoltDriver) and self._given_up.covered(checkpoint, driver.given_up):
+            name = self._host.instance.context.get_component_id()
+            self._tell(messages.GivenUp(task, checkpoint, name))
 
     def completed(self, completed: messages.CheckpointCompleted) -> None:
         """All instances have saved their state."""
         if completed.epoch == self._host.driver.outbox.epoch:
-            self._is_completed(completed.checkpoint)
+            self._is_completed(completed.checkpoint, completed.gave_up)
 
-    def _is_completed(self, checkpoint: int) -> None:
-        """Tell the component, once."""
+    def _is_completed(self, checkpoint: int, gave_up: Sequence[str]) -> None:
+        """Tell the component, once. `gave_up`: the bolts that gave up tuples which it covers."""
         if not self._states.completed(checkpoint):
             return
+        self._given_up.completed(checkpoint)
         driver = self._host.driver
         if isinstance(driver, SpoutDriver):
-            driver.checkpoint_completed(checkpoint)
+            behind = [each for each in gave_up if each in self._readers]
+            driver.checkpoint_completed(checkpoint, behind)
         self._call_component(self._host.instance.adapter.post_save, checkpoint)
 
     # --- going back ---------------------------------------------------------------------------
@@ -178,18 +209,24 @@ class Checkpointing:
             driver.outbox.discard()
         else:
             share = share_of(who.task, packing, restore.get("former", {}))
-            answer = self._restore(epoch, restore["checkpoint"], share, is_scaled)
+            gave_up = restore.get("gave_up", ())
+            answer = self._restore(epoch, restore["checkpoint"], gave_up, share, is_scaled)
         self._host.driver.forget_deliveries()
         self._host.driver.plan_changed(epoch)
         self._tell(answer)
         return f"{answer}: checkpoint {restore['checkpoint']}"
 
     def _restore(
-        self, epoch: int, checkpoint: int, share: Share, is_scaled: bool
+        self,
+        epoch: int,
+        checkpoint: int,
+        gave_up: Sequence[str],
+        share: Share,
+        is_scaled: bool,
     ) -> messages.FromInstance:
         who = self._host.identity
         if is_scaled:
-            self._is_completed(checkpoint)  # nobody may have told us
+            self._is_completed(checkpoint, gave_up)  # nobody may have told us
             if self._has_state_of(checkpoint, share):
                 return messages.Restored(who.task, who.incarnation, epoch)
         try:
@@ -197,7 +234,7 @@ class Checkpointing:
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
-            self._is_completed(checkpoint)  # nobody may have told us
+            self._is_completed(checkpoint, gave_up)  # nobody may have told us
             self._go_back(checkpoint, saved)
         except HeronError as error:
             if self.is_waiting and not isinstance(error, StateError | CheckpointStoreError):
@@ -245,6 +282,8 @@ class Checkpointing:
         self._call_component(host.instance.adapter.pre_restore, checkpoint)
         host.close_component()
         host.make_anew(saved)
+        if isinstance(host.driver, BoltDriver):  # what it gave up since then comes again
+            host.driver.take_back_given_up(self._given_up.at_checkpoint)
 
     def _call_component(self, call: Callable[[str], Any], checkpoint: int) -> None:
         try:

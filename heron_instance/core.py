@@ -396,12 +396,12 @@ class InstanceCore:
             return None
         self.shared.takes_checkpoints = True
         component = self._packing.instances[self.identity.task].component
-        is_read = bool(self._topology.readers_of(component))
+        behind = self._topology.components_behind(component)
         spec, fails_at_once = self._topology.by_name[component], self._environment.fails_at_once
         if not (spec.is_spout or fails_at_once or self.instance.driver.options.exits_on_exception):
             self.retrying = RetryingBolt(self, self._clock)
         made = Checkpointing(
-            self, load, is_read, self._environment.waits_for_state, self.retrying is not None
+            self, load, behind, self._environment.waits_for_state, self.retrying is not None
         )
         if not made.is_waiting:
             made.warn_of_spout()

@@ -56,6 +56,7 @@ class RetryingBolt:
         driver, made = self._host.bolt, self._attempts
         if self._raised is None and made is not None and made.gives_up(raised):
             driver.metrics.callback_errors += 1
+            driver.calls_given_up += 1
             return
         driver.outbox.discard()
         if self._raised is not None:

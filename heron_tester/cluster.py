@@ -149,6 +149,8 @@ class Cluster:
         """What the master would be told; what failed in user code is among its errors already."""
         if isinstance(message, messages.Restored):
             self._restored[message.task] = message.incarnation
+        elif isinstance(message, messages.GivenUp) and self.checkpoints is not None:
+            self.checkpoints.gave_up.add(message.component)
         elif isinstance(message, messages.RestoreFailed):
             raise TesterError(f"a state cannot be restored: {message.reason}")
 
@@ -299,7 +301,9 @@ class Cluster:
         self.settle()
         is_complete = checkpoints.complete(number)
         if is_complete:
-            self._handle(events.FromMaster(messages.CheckpointCompleted(number, self._epoch)))
+            gave_up = tuple(sorted(checkpoints.gave_up))
+            completed = messages.CheckpointCompleted(number, self._epoch, gave_up)
+            self._handle(events.FromMaster(completed))
             self.settle()
         return is_complete
 

@@ -116,6 +116,7 @@ class ControlPlane:
             case (
                 messages.SpoutFinished()
                 | messages.InstanceFailed()
+                | messages.GivenUp()
                 | messages.CheckpointFailed()
                 | messages.TraceReport()
                 | messages.TuplesSampled()

@@ -59,6 +59,8 @@ class Completed:
     """The phase of the end in which it was taken (termination.Phase); empty before that."""
     former: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
     """component -> its tasks of then, of those that have had others since (Restore.former)"""
+    gave_up: tuple[str, ...] = ()
+    """The bolts that have given up tuples which it covers and none before it."""
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ class Pending:
     aligned_ms: dict[int, int] = field(default_factory=dict)
     """task -> how long its barriers took from the first to the last"""
     at_end: str = ""
+    gave_up: set[str] = field(default_factory=set)
 
 
 class Checkpoints:
@@ -188,8 +191,21 @@ class Checkpoints:
             self.pending = None
             garbage, self._garbage = self._garbage, set()
             discarded = [DiscardCheckpoint(number) for number in sorted(garbage)]
-            return [messages.CheckpointCompleted(pending.number, epoch), *discarded]
+            return [self.completed_message(pending.number, epoch), *discarded]
         return []
+
+    def gave_up(self, number: int) -> tuple[str, ...]:
+        """The bolts that have given up tuples which a completed one covers and none before it."""
+        return next((each.gave_up for each in self.completed if each.number == number), ())
+
+    def completed_message(self, number: int, epoch: int) -> messages.CheckpointCompleted:
+        """For all instances: that one is complete."""
+        return messages.CheckpointCompleted(number, epoch, self.gave_up(number))
+
+    def note_given_up(self, message: messages.GivenUp) -> None:
+        """A bolt has given up tuples which the one under way covers."""
+        if self.pending is not None and self.pending.number == message.checkpoint:
+            self.pending.gave_up.add(message.component)
 
     def take(self, message: messages.CheckpointStored, now: float) -> list[Step]:
         """An instance has stored its state."""
@@ -211,6 +227,7 @@ class Checkpoints:
             pending.secs,
             pending.size_bytes,
             pending.at_end,
+            gave_up=tuple(sorted(pending.gave_up)),
         )
         described = DescribeCheckpoint(newest.number, newest.at, newest.at_end)
         return [described, self._retain([newest, *self.completed])]

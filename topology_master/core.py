@@ -255,6 +255,7 @@ class TopologyMaster:
                 self._of_instance(message, now, out)
             case (
                 messages.CheckpointStored()
+                | messages.GivenUp()
                 | messages.CheckpointFailed()
                 | messages.Restored()
                 | messages.RestoreFailed()
@@ -358,6 +359,7 @@ class TopologyMaster:
         self,
         message: (
             messages.CheckpointStored
+            | messages.GivenUp
             | messages.CheckpointFailed
             | messages.Restored
             | messages.RestoreFailed

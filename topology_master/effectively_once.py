@@ -71,14 +71,15 @@ class EffectivelyOnce:
         self.checkpoints.abandon()
         restore = self.recovery.begin(self.checkpoints.newest)
         former = self.checkpoints.former(restore.checkpoint)
-        self.recovery.restore = replace(restore, former=former)
+        gave_up = self.checkpoints.gave_up(restore.checkpoint)
+        self.recovery.restore = replace(restore, former=former, gave_up=gave_up)
         return self.recovery.restore
 
     def newest_stored(self, epoch: int) -> CheckpointCompleted | None:
         """The newest checkpoint of which it is stored that it is complete, for processes of the
         plan of this epoch; None if there is none."""
         number = self.checkpoints.stored_number
-        return CheckpointCompleted(number, epoch) if number else None
+        return self.checkpoints.completed_message(number, epoch) if number else None
 
     def failure_text(self, message: RestoreFailed, topology: str) -> tuple[str, str]:
         """What has happened, and why, for people: an instance cannot have its state."""

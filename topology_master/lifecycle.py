@@ -229,8 +229,8 @@ class Lifecycle:
                 if progress is Progress.RELEASED:
                     self._release(once, now, out)
                 elif progress is Progress.REPLACED:
-                    why = f"another process serves {instance_name(packing, task)}"
-                    self._go_back(once, why, now, out)
+                    who = instance_name(packing, task)
+                    self._go_back(once, f"another process serves {who}", now, out)
             case messages.RestoreFailed(task):
                 if once.recovery.fail(message, self.plan.epoch, now):
                     said = once.failure_text(message, packing.topology)
@@ -243,9 +243,11 @@ class Lifecycle:
                 self._take_steps(steps, out)
                 if steps and before:
                     self.incidents.record(now, EventKind.CHECKPOINT, "checkpoints work again")
-            case messages.CheckpointFailed(task, number, reason):
-                why = f"{instance_name(packing, task)}: {reason}"
-                self._checkpoint_failed(once, number, why, now)
+            case messages.GivenUp():
+                once.checkpoints.note_given_up(message)
+            case messages.CheckpointFailed(task, number, why):
+                named = f"{instance_name(packing, task)}: {why}"
+                self._checkpoint_failed(once, number, named, now)
 
     def _release(self, once: EffectivelyOnce, now: float, out: Out) -> None:
         """All instances have their state: they may go on."""
@@ -449,8 +451,7 @@ class Lifecycle:
                 case decisions.RestartProbes():
                     self.termination.detector.restart()
                 case decisions.SaveStates(number, tasks):
-                    trigger = messages.TriggerCheckpoint(number, self.plan.epoch, tasks)
-                    self.send_all(trigger, out)
+                    self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch, tasks), out)
                 case decisions.RequestCheckpoint():
                     self.request_checkpoint(now)
                 case events.StorePacking() | events.Log():

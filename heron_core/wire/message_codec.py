@@ -48,6 +48,10 @@ def _are_whole(value: object) -> bool:
     return type(value) is tuple and all(map(_is_whole, value))
 
 
+def _are_texts(value: object) -> bool:
+    return type(value) is tuple and all(type(each) is str for each in value)
+
+
 def _is_json(value: object) -> bool:
     return type(value) is dict and all(type(key) is str for key in value)
 
@@ -74,6 +78,7 @@ _CHECKS: dict[Any, Callable[[object], bool]] = {
     str: lambda value: type(value) is str,
     Json: _is_json,
     tuple[int, ...]: _are_whole,
+    tuple[str, ...]: _are_texts,
     Mapping[int, Json]: _by_number(_is_json),
     Mapping[int, PauseStatistics]: _by_number(_is_paused),
 }

@@ -155,6 +155,16 @@ class CheckpointStored:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A bolt has given up tuples since the last completed checkpoint, and this one covers them:
+    said before CheckpointStored."""
+
+    task: int
+    checkpoint: int
+    component: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointFailed:
     """An instance's state could not be saved, or its sources were not aligned; `reason` says why in
     one line."""
@@ -171,6 +181,9 @@ class CheckpointCompleted:
 
     checkpoint: int
     epoch: int
+    gave_up: tuple[str, ...] = ()
+    """The bolts that have given up tuples which it covers: no spout in front of them gets an ack
+    for what it has emitted for this checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +358,7 @@ FromInstance = (
     | BoltFinished
     | InstanceFailed
     | CheckpointStored
+    | GivenUp
     | CheckpointFailed
     | Restored
     | RestoreFailed
@@ -373,6 +387,7 @@ FromStreamManager = (
     | InstanceFailed
     | InstanceReplaced
     | CheckpointStored
+    | GivenUp
     | CheckpointFailed
     | Restored
     | RestoreFailed

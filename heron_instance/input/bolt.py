@@ -288,7 +288,7 @@ class BoltDriver(UndoableCalls):
         super().go_on_counting(before)
         assert isinstance(before, BoltDriver)
         self.collector.go_on_counting(before.collector)
-        self._inputs = before._inputs
+        self._inputs, self.calls_given_up = before._inputs, before.calls_given_up
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick that is due."""

@@ -29,6 +29,10 @@ class EmittedIds:
         covered = sorted(number for number in self._by_checkpoint if number <= checkpoint)
         return [tup_id for number in covered for tup_id in self._by_checkpoint.pop(number)]
 
+    def forget(self, checkpoint: int) -> int:
+        """The ids that are covered are neither acked nor failed; returns how many they are."""
+        return len(EmittedIds.completed(self, checkpoint))
+
     def void(self) -> list[Any]:
         """All ids, in order, because the topology goes back; they are forgotten."""
         covered = self.completed(max(self._by_checkpoint, default=0))

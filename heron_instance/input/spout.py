@@ -1,7 +1,7 @@
 """Drives a spout: next_tuple as long as it may emit, and what became of its tuples."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
@@ -226,14 +226,31 @@ class SpoutDriver(ComponentDriver):
         self.emitted_ids.take(self.collector.done_at_once)
         self.emitted_ids.barrier(checkpoint)
 
-    def checkpoint_completed(self, checkpoint: int) -> None:
-        """What was emitted before the checkpoint will never be emitted again: it is acked."""
+    def checkpoint_completed(self, checkpoint: int, gave_up: Sequence[str] = ()) -> None:
+        """What was emitted before the checkpoint will never be emitted again: it is acked.
+
+        If bolts behind this spout gave up tuples which it covers, it is not known of whose: none of
+        them is acked then. Nor do they fail, for most of them are processed: a spout that emits
+        again what failed would have these count twice.
+        """
         assert self.emitted_ids is not None
+        if gave_up:
+            self._leave_without_ack(checkpoint, self.emitted_ids.forget(checkpoint), gave_up)
+            return
         for tup_id in self.emitted_ids.completed(checkpoint):
             self.metrics.acked += 1
             self._settle(self.component.ack, tup_id)
             if self.hooks is not None:
                 self.hooks.spout_ack(tup_id, None)
+
+    def _leave_without_ack(self, checkpoint: int, number: int, gave_up: Sequence[str]) -> None:
+        if number:
+            self.record_error(
+                "tuples get no ack",
+                f"{', '.join(gave_up)} gave up tuples that checkpoint {checkpoint} covers, and"
+                f" nobody knows of which of the {number} that this spout had emitted for it: none"
+                " of these is acked",
+            )
 
     def go_back(self) -> None:
         """What was emitted since the last completed checkpoint is void: it has failed."""

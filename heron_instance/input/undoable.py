@@ -45,6 +45,9 @@ class UndoableCalls(RowMaker):
     undoes = False
     """Whether what raises is undone by the caller: every call of user code that is about tuples or
     time ends with UserCodeRaised then."""
+    calls_given_up = 0
+    """Calls that are about no single tuple, a window's for instance: some of its tuples are not
+    processed, whichever."""
     is_trying = False
     """Something is under way that may raise and be tried again."""
     _inputs: InputCounts
@@ -146,6 +149,19 @@ class UndoableCalls(RowMaker):
             return 0
         tup = rows[row]
         return crc32(repr((tup.component, tup.stream, tup.values)).encode(errors="replace"))
+
+    @property
+    def given_up(self) -> int:
+        """What was taken and is not processed, and never will be."""
+        return self.collector.failed_for_good + self.calls_given_up
+
+    def take_back_given_up(self, total: int) -> None:
+        """The topology goes back to where `given_up` was that: what was given up since then comes
+        again."""
+        again = max(0, self.given_up - total)
+        of_calls = min(again, self.calls_given_up)
+        self.calls_given_up -= of_calls
+        self.collector.failed_for_good -= again - of_calls
 
     def totals(self) -> Totals:
         """What is counted, for `set_totals`."""

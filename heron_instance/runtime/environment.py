@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
@@ -93,7 +93,7 @@ class Environment:
     """The state of a task that was saved for an update, given the update's number and the task;
     HeronError if it cannot be had. None where checkpoints are taken."""
 
-    incarnation: Incarnation = Incarnation()
+    incarnation: Incarnation = field(default_factory=Incarnation)
     """Which process of its task this is."""
 
     @property

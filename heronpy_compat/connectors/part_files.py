@@ -1,11 +1,11 @@
 """Files that one writer adds to a folder, each whole or not there.
 
-    FOLDER/day=2013-01-01/part-sink-00000-00000007-WRITER-0000.parquet  the 8th, by rename
-    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet      of batch 12 on a batch engine
-    FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0000.parquet  of checkpoint 4
-    FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.BORN.pending         before its checkpoint completes
+    FOLDER/day=2013-01-01/part-sink-00000-00000007-WRITER-0000.parquet the 8th, by rename
+    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet      of batch 12 (batch engines)
+    FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0000.parquet of checkpoint 4
+    FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.BORN.pending         before that completes
     FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.BORN.tmp      being written
-    FOLDER/.part-sink-00000.lock                                       held by the process that writes
+    FOLDER/.part-sink-00000.lock                                       held by who writes
 
 A name has the component, its instance, a number, and the writer, which is one process: of two that
 write, the one that was frozen and the one that replaced it, neither overwrites the other's file.

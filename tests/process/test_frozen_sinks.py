@@ -94,11 +94,12 @@ def settings(kind: str, folder: Path) -> dict[str, Any]:
         database.close()
         return {"database.connect": str(folder / "rows.db"), "database.table": "rows"}
     target = str(folder / "out")
-    return {
+    found: dict[str, dict[str, Any]] = {
         "file": {"file.folder": target, "file.bytes.per.file": 1},
         "parquet": {"parquet.folder": target, "parquet.rows.per.file": 1},
         "delta": {"delta.table": target},
-    }[kind]
+    }
+    return found[kind]
 
 
 def ids_in(kind: str, folder: Path) -> list[int]:

@@ -1,7 +1,8 @@
 """Numbers of which each counts once, though the bolt that counts them raises now and then.
 
 The environment says what it does: RAISING is "seldom" (each hundredth call), or a number that it
-never takes. The file `counted.json` has the numbers that went through it.
+never takes. The file `counted.json` has the numbers that went through it, `acked.json` those that
+were acked since the topology went back last.
 """
 
 import os
@@ -26,6 +27,13 @@ class Numbers(Spout, StatefulComponent):
 
     def initialize(self, config, context):
         self.at = self.state.get("at") or 0
+        self.acked = []
+
+    def ack(self, tup_id):
+        self.acked.append(tup_id)
+
+    def close(self):
+        write_as("acked", sorted(self.acked))
 
     def pre_save(self, checkpoint_id):
         self.state.put("at", self.at)

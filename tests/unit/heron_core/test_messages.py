@@ -29,6 +29,7 @@ _SAMPLES: dict[str, Any] = {
     "str": "wörter",
     "Json": {"a": [1, None, 2.5], "nested": {"b": "c"}},
     "tuple[int, ...]": (3, 4),
+    "tuple[str, ...]": ("count", "zähler"),
     "Mapping[int, Json]": {7: {"executed": 1}},
     "Mapping[int, heron_core.wire.messages.PauseStatistics]": {
         7: messages.PauseStatistics((1, 2), 0.5, 0.25, 0.1)

@@ -143,9 +143,14 @@ class Cluster(Process):
         self.epoch += 1
         self.begin(self.epoch, self.completed)
 
+    @property
+    def name(self) -> str:
+        return str(self.core.instance.context.get_component_id())
+
     def checkpoint(self) -> None:
         self.completed += 1
-        self.receive(encode_barrier(self.epoch, OTHER, ME, self.completed))
+        self._take(self.handle(Received(encode_barrier(self.epoch, OTHER, ME, self.completed))))
+        self._take(self.handle(Turn()))
         self.hear(messages.CheckpointCompleted(self.completed, self.epoch))
 
     @property
@@ -196,6 +201,46 @@ def test_a_poison_tuple_is_given_up_and_nothing_of_it_counts() -> None:
     assert bolt.numbers() == (10, 1)
     statistics = bolt.core.driver.statistics()
     assert "ConnectionRefusedError" in statistics["last_error"]
+    assert said_of_given_up(bolt) == []
+    bolt.checkpoint()
+    assert said_of_given_up(bolt) == [messages.GivenUp(ME, 1, bolt.name)]
+    bolt.said.clear()
+    bolt.tuples(11)
+    bolt.checkpoint()
+    assert said_of_given_up(bolt) == []  # of what this one covers all is processed
+
+
+def said_of_given_up(bolt: Cluster) -> list[Any]:
+    return [each for each in bolt.said if isinstance(each, messages.GivenUp)]
+
+
+def test_a_tuple_that_was_given_up_and_is_processed_after_a_restore_has_not_failed() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: value == 3
+    bolt.tuples(3)
+    bolt.checkpoint()
+    bolt.world.refuses = lambda value, call: value == 7
+    bolt.tuples(*range(5, 10))
+    assert bolt.numbers()[1] == 2
+    bolt.go_back()
+    bolt.world.refuses = lambda value, call: False
+    bolt.tuples(*range(5, 10))
+    check_counts(bolt, list(range(5, 10)))
+    assert bolt.numbers()[1] == 1
+
+
+class Refusing(Bolt):
+    world: ClassVar[World]
+
+    def process(self, tup: Any) -> None:
+        self.fail(tup)
+
+
+def test_a_tuple_that_a_bolt_fails_by_itself_is_given_up_as_well() -> None:
+    bolt = Cluster(Refusing)
+    bolt.run([values_batch([1], bolt.epoch)])
+    bolt.checkpoint()
+    assert said_of_given_up(bolt) == [messages.GivenUp(ME, 1, bolt.name)]
 
 
 def test_who_gives_nothing_up_tries_until_the_connection_is_there() -> None:

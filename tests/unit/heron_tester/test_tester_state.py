@@ -7,7 +7,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from tested_state import Committed, CommittedWords, CountedLines, ForgetfulLines, expected
+from tested_state import (
+    LINES,
+    SPOUTS,
+    Committed,
+    CommittedWords,
+    CountedLines,
+    ForgetfulLines,
+    RefusedLines,
+    expected,
+)
 from tested_topologies import WordCount
 
 from heron_core.errors import UsageError
@@ -108,6 +117,22 @@ def test_a_tuple_that_the_test_fed_is_settled_by_a_checkpoint_or_by_a_crash() ->
         tester.run()
         assert sorted(tester.failed("lines")) == ["second", "third"]
         assert counts(tester) == Counter(storm=1, heron=1)
+
+
+def test_a_spout_gets_no_ack_for_a_tuple_that_a_bolt_gave_up() -> None:
+    """Nor for those beside it, of which nobody knows whether it is one of them."""
+    with TopologyTester(RefusedLines) as tester:
+        tester.run_spouts(calls=1)
+        assert tester.checkpoint()
+        assert [each.acked for each in tester.component("lines")] == [[1]] * SPOUTS
+        tester.run_spouts()
+        assert tester.checkpoint()
+        for spout in tester.component("lines"):
+            assert 4 not in spout.acked
+        (other,) = tester.component("others")
+        assert sorted(other.acked) == list(range(1, len(LINES) + 1))
+        (told, _) = tester.errors("lines")
+        assert "refusing gave up tuples that checkpoint 2 covers" in told.text
 
 
 def test_a_crash_in_the_middle_of_a_checkpoint_leaves_the_one_before() -> None:

@@ -115,6 +115,22 @@ class CommittedWords(Topology):
     sink = Committed.spec(inputs=[split])
 
 
+class Refusing(Bolt):
+    """Takes no line with samza."""
+
+    def process(self, tup: Any) -> None:
+        if "samza" in tup.line:
+            self.fail(tup)
+
+
+class RefusedLines(Topology):
+    config = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
+    lines = Lines.spec(par=SPOUTS)
+    others = Lines.spec()
+    refusing = Refusing.spec(inputs=[lines])
+    split = Split.spec(inputs=[others])
+
+
 class CountedLines(Topology):
     config = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
     lines = Lines.spec(par=SPOUTS)

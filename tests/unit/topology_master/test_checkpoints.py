@@ -9,6 +9,7 @@ from heron_core import config as keys
 from heron_core.plans import PackingPlan, Restore, TopologyState, physical_from_json
 from heron_core.wire import messages
 from topology_master import events
+from topology_master.checkpoints import Checkpoints
 from topology_master.core import TopologyMaster
 from topology_master.options import Options
 
@@ -154,6 +155,26 @@ def test_a_checkpoint_is_stored_before_it_is_triggered_and_before_it_counts() ->
     assert stats is not None
     assert (stats.completed, stats.size_bytes, stats.failed) == (1, 300, 0)
     assert list(stats.alignment_ms.values()) == [40]
+
+
+def test_all_are_told_which_bolts_gave_up_tuples_also_by_the_next_master() -> None:
+    made = running()
+    made.wait(1.1)
+    made.receive(messages.GivenUp(LAST, 7, "first"))  # of one that is not under way
+    made.receive(messages.GivenUp(LAST, 1, "last"), messages.GivenUp(LAST, 1, "last"))
+    made.complete(1)
+    told = messages.CheckpointCompleted(1, 1, ("last",))
+    assert sent(made.wait(), messages.CheckpointCompleted) == [told] * 2
+    assert [each["gave_up"] for each in made.checkpoints["completed"]] == [["last"]]
+
+    made.receive(messages.Restored(FIRST, 99, 0))  # it has not heard of it when all go back
+    (held, _) = sent(made.wait(), messages.Plan)
+    assert held.plan["restore"] == {"checkpoint": 1, "members": None, "gave_up": ["last"]}
+    assert made.restore.gave_up == ("last",)
+
+    left = {"latest": 1, "completed": made.checkpoints["completed"]}
+    after = Checkpoints(made.core.options, left, 0.0)
+    assert after.completed_message(1, 2) == messages.CheckpointCompleted(1, 2, ("last",))
 
 
 def test_old_checkpoints_are_discarded_when_newer_ones_are_complete() -> None:
