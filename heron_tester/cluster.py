@@ -32,7 +32,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, kind_of
 from heron_core.wire.merged import split
 from heron_instance.input.bolt import BoltDriver
-from heron_instance.input.undoable import NEVER
+from heron_instance.input.tick_schedule import NEVER
 from heron_tester.checkpoints import Checkpoints, Fed
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError

@@ -32,7 +32,7 @@ from heron_instance.events import (
     Turn,
 )
 from heron_instance.input.bolt import BoltDriver
-from heron_instance.input.undoable import NEVER
+from heron_instance.input.tick_schedule import NEVER
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_tester.checkpoints import Fed, WatchedIds

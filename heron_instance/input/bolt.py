@@ -21,8 +21,9 @@ from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
+from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple, schema_of, tick_tuple, tuple_class
-from heron_instance.input.undoable import NEVER, UndoableCalls
+from heron_instance.input.undoable import UndoableCalls
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 
@@ -54,7 +55,7 @@ class BoltDriver(UndoableCalls):
         """`tick_secs`: seconds between ticks, by the config as `initialize` left it (a window bolt
         sets them there); None for no ticks."""
         super().__init__(component, outbox, options, clock, report)
-        self._tick_secs = tick_secs
+        self._ticks = TickSchedule(tick_secs)
         self.collector = collector
         self.metrics = metrics
         self._decode = decode
@@ -68,7 +69,7 @@ class BoltDriver(UndoableCalls):
         """Of the outbox, when `_send_due` was set."""
         self._send_due = 0.0
         """When what has been emitted since the last flush has waited long enough."""
-        self._next_tick = NEVER
+        self._is_slow_tick_reported = False
         self._finished = False
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
@@ -110,13 +111,12 @@ class BoltDriver(UndoableCalls):
         """The plan is there: ticks begin (first one after a full interval), also in a topology
         that is paused."""
         self.watermarks.send_again()
-        if self._tick_secs is not None and self._next_tick == NEVER:
-            self._next_tick = now + self._tick_secs
+        self._ticks.begin(now)
 
     @property
     def next_tick(self) -> float:
         """When the next tick is due, on `clock`; infinity for none."""
-        return self._next_tick
+        return self._ticks.due
 
     def deliver(self, frames: Frames) -> None:
         """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
@@ -148,7 +148,7 @@ class BoltDriver(UndoableCalls):
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
             self._flushes_seen = self.outbox.flushes
             self._send_due = started + self.options.linger_secs
-        self.due = min(self._send_due, self._next_tick)
+        self.due = min(self._send_due, self._ticks.between_tuples)
         self._messages += 1
         self._busy = True
         self._busy_since = started
@@ -291,23 +291,37 @@ class BoltDriver(UndoableCalls):
         self._inputs, self.calls_given_up = before._inputs, before.calls_given_up
 
     def look_up(self, now: float) -> None:
-        """Between two tuples, when `due`: send what lingers, run a tick that is due."""
-        self.tick(now)
+        """Between two tuples, when `due`: send what lingers, run a tick whose turn it is."""
+        if now >= self._ticks.between_tuples:
+            self.tick(now)
+            now = self.clock()
         self.outbox.flush()
-        self.due = min(now + self.options.linger_secs, self._next_tick)
+        self.due = min(now + self.options.linger_secs, self._ticks.between_tuples)
 
     def tick(self, now: float) -> None:
-        """Give the bolt a tick if one is due."""
+        """Give the bolt a tick if one is due, whatever input there is."""
         if self.take_tick(now):
             self.run_tick(now)
 
     def run_tick(self, now: float) -> None:
         """Give the bolt a tick, due or not."""
         self.metrics.ticks += 1
+        started = self.clock()
         try:
             self.component.process_tick(tick_tuple(now))
         except Exception:
             self.failed_in("process_tick")  # a window or a batch fails its tuples
+        finally:
+            self._tick_ran(started, self.clock())
+
+    def _tick_ran(self, started: float, ended: float) -> None:
+        is_slow = self._ticks.ran(started, ended)
+        if is_slow and not self._is_slow_tick_reported:
+            self._is_slow_tick_reported = True
+            self.report(
+                f"process_tick took {ended - started:.3g} s, and ticks are to come every"
+                f" {self._ticks.interval_secs:g} s: those that fall due meanwhile are left out"
+            )
 
     def finish(self) -> None:
         """The end of a finite run: let the bolt say its last words, once whoever asks again."""
@@ -362,12 +376,11 @@ class BoltDriver(UndoableCalls):
                 f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
             )
 
-    def take_tick(self, now: float) -> bool:
-        """Whether a tick is due, which is to be run then; the next one comes an interval later."""
-        if now < self._next_tick or self._tick_secs is None:
+    def take_tick(self, now: float, between_tuples: bool = False) -> bool:
+        """Whether a tick is to be run now; the next one is due an interval later."""
+        if between_tuples and now < self._ticks.between_tuples:
             return False
-        self._next_tick = max(self._next_tick + self._tick_secs, now)
-        return True
+        return self._ticks.take(now)
 
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
@@ -389,7 +402,8 @@ class BoltDriver(UndoableCalls):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         assert not self._busy, "busy between two messages"
-        assert self._next_tick == NEVER or self._tick_secs is not None, "a tick that nobody wants"
+        has_ticks = self._ticks.interval_secs is not None
+        assert self._ticks.due == NEVER or has_ticks, "a tick that nobody wants"
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; the batch under way counts as busy up to now."""

@@ -17,9 +17,8 @@ from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import RowMaker
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.raised import UserCodeRaised, line_of
+from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple
-
-NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class UndoableCalls(RowMaker):
     _messages: int
     _busy: bool
     _busy_since: float
-    _next_tick: float
+    _ticks: TickSchedule
     _flushes_seen: int
     _finished: bool
 
@@ -189,7 +188,7 @@ class UndoableCalls(RowMaker):
         self.fence, self.outbox.epoch = before.fence, before.outbox.epoch
         self.watermarks_taken = before.watermarks_taken
         self.watermarks.go_on(before.watermarks)
-        self._next_tick, self._flushes_seen = before._next_tick, -1
+        self._ticks, self._flushes_seen = before._ticks, -1
         self._finished = before._finished
         self.is_trying, self.undoes = before.is_trying, before.undoes
 

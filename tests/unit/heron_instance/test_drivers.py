@@ -160,6 +160,65 @@ def test_ticks_come_at_their_interval_also_within_a_batch() -> None:
     assert abs(kinds.count("tick") - (made.now - started) / 10) <= 1
 
 
+def test_a_tick_handler_slower_than_its_interval_leaves_tuples_their_time() -> None:
+    made = bolt(**{"topology.tick.tuple.freq.secs": 10})
+    seen, busy_secs = made.component.received, dict.fromkeys(("tick", "tuple"), 0.0)
+
+    def works(what: str, secs: float) -> None:
+        seen.append(what)
+        busy_secs[what] += secs
+        made.now += secs
+
+    made.component.process_tick = lambda tup: works("tick", 25.0)
+    made.component.script = lambda tup: works("tuple", 0.5)
+    made.core.begin(True, made.now)
+    made.core.deliver(batch(*([number] for number in range(400))))
+    assert seen.count("tick") == 20  # with 20 tuples, ten seconds of them, before each
+    assert busy_secs["tuple"] / busy_secs["tick"] == 10 / 25
+    assert [each for each in made.errors if "process_tick took 25 s" in each] == made.errors
+    assert len(made.errors) == 1
+
+
+def test_a_slow_tick_handler_takes_half_of_the_time_at_most_while_there_is_input() -> None:
+    made = bolt(**{"topology.tick.tuple.freq.secs": 10})
+    started, ticks_secs = made.now, 0.0
+
+    def tick(tup: Any) -> None:
+        nonlocal ticks_secs
+        ticks_secs += 9.0
+        made.now += 9.0
+
+    def script(tup: Any) -> None:
+        made.now += 0.5
+
+    made.component.process_tick, made.component.script = tick, script
+    made.core.begin(True, started)
+    made.core.deliver(batch(*([number] for number in range(400))))
+    assert 0.4 <= ticks_secs / (made.now - started) <= 0.5
+    assert made.errors == []
+
+
+def test_a_tick_that_waited_for_tuples_runs_as_soon_as_there_are_none() -> None:
+    made = bolt(**{"topology.tick.tuple.freq.secs": 10})
+    started = made.now
+
+    def tick(tup: Any) -> None:
+        made.component.received.append("tick")
+        made.now += 12.0
+
+    made.component.process_tick = tick
+    made.core.begin(True, started)
+    made.now = started + 10
+    made.core.tick(made.now)  # ends at 22: the one due at 20 waits
+    made.core.deliver(batch([1], [2]))
+    assert [each if each == "tick" else "tuple" for each in made.component.received] == [
+        "tick", "tuple", "tuple",
+    ]  # fmt: skip
+    made.core.tick(made.now)
+    assert made.component.received[3:] == ["tick"]
+    assert made.core.next_tick == started + 30  # in step, and due again by now
+
+
 def test_a_slow_bolts_acks_leave_during_the_batch() -> None:
     # With 10 ms a tuple, acks that wait for the end of the batch would come seconds later.
     made = bolt()
