@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from tests.hosts.delay import Delay
 from tests.hosts.ensemble import Ensemble
 from tests.hosts.laboratory import HostsPlace, Laboratory
 from tests.hosts.network import Host
@@ -27,6 +28,7 @@ PARTITION_SECS = (20.0, 60.0)
 """Longer than TCP tries again without a pause of seconds."""
 LOSS_SHARE = "0.3"
 TROUBLE_SECS = 10.0
+DELAYED_SECS = 15.0
 FROZEN_SECS = (2.0, 8.0)
 REPLACED_SECS = 10.0
 """From a host's fall to the start of another one, and from that to its return."""
@@ -215,6 +217,24 @@ def loss(trouble: Trouble) -> None:
         for each in others:
             each.rule("-s", host.address, *lossy)
         trouble.rest(TROUBLE_SECS)
+
+
+def delayed(trouble: Trouble, secs: float) -> None:
+    """A host at the other end of a long cable."""
+    host = trouble.host()
+    trouble.note(f"packets from and to {host.name} take {secs:g} s")
+    with Delay(host, trouble.lab.network.switch, secs, trouble.chance):
+        trouble.rest(DELAYED_SECS)
+
+
+def delay(trouble: Trouble) -> None:
+    """As far away as another continent."""
+    delayed(trouble, 0.2)
+
+
+def delay_long(trouble: Trouble) -> None:
+    """As late as a queue in front of a line that is too narrow."""
+    delayed(trouble, 1.0)
 
 
 def flap(trouble: Trouble) -> None:
@@ -407,6 +427,8 @@ FAULTS: dict[str, Fault] = {
     "asymmetric": Fault(asymmetric, 2 * SHORT_DROP_SECS),
     "loss": Fault(loss, TROUBLE_SECS),
     "flap": Fault(flap, TROUBLE_SECS),
+    "delay": Fault(delay, DELAYED_SECS),
+    "delay-long": Fault(delay_long, DELAYED_SECS),
     "frozen": Fault(frozen, FROZEN_SECS[1]),
     "killed": Fault(killed, 0.0, REPLACED_FLOW_SECS_MAX),
     "host-lost": Fault(host_lost, 1.0, REPLACED_FLOW_SECS_MAX),

@@ -65,6 +65,11 @@ class Host:
         return f"{SUBNET}.{self.number}"
 
     @property
+    def port(self) -> str:
+        """The other end of its cable, at the bridge."""
+        return f"port{self.number}"
+
+    @property
     def _group(self) -> Path:
         return freezer_folder() / self.namespace
 
@@ -80,10 +85,9 @@ class Host:
 
     def connect(self, switch: "Host") -> None:
         """To the bridge of another host."""
-        port = f"port{self.number}"
         call("ip", "-n", self.namespace, "link", "add", "eth0", "type", "veth",
-             "peer", "name", port, "netns", switch.namespace)  # fmt: skip
-        call("ip", "-n", switch.namespace, "link", "set", port, "master", BRIDGE, "up")
+             "peer", "name", self.port, "netns", switch.namespace)  # fmt: skip
+        call("ip", "-n", switch.namespace, "link", "set", self.port, "master", BRIDGE, "up")
         call("ip", "-n", self.namespace, "address", "add", f"{self.address}/24", "dev", "eth0")
         call("ip", "-n", self.namespace, "link", "set", "eth0", "up")
 
@@ -197,24 +201,24 @@ class Network:
 
     def __init__(self, *names: str) -> None:
         self.hosts = {name: Host(name, at, os.getpid()) for at, name in enumerate(names, 1)}
-        self._switch = Host(SWITCH, 0, os.getpid())
+        self.switch = Host(SWITCH, 0, os.getpid())
 
     def __enter__(self) -> "Network":
         remove_leftovers()
         try:
-            self._switch.make()
-            call("ip", "-n", self._switch.namespace, "link", "add", BRIDGE, "type", "bridge")
-            call("ip", "-n", self._switch.namespace, "link", "set", BRIDGE, "up")
+            self.switch.make()
+            call("ip", "-n", self.switch.namespace, "link", "add", BRIDGE, "type", "bridge")
+            call("ip", "-n", self.switch.namespace, "link", "set", BRIDGE, "up")
             for each in self.hosts.values():
                 each.make()
-                each.connect(self._switch)
+                each.connect(self.switch)
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each in (*self.hosts.values(), self._switch):
+        for each in (*self.hosts.values(), self.switch):
             each.remove()
 
     def heal(self) -> None:

@@ -7,9 +7,11 @@ repeats a run. All kinds of faults, each in runs of its own: `make test-hosts-al
 import os
 import random
 import subprocess
+import time
 
 import pytest
 
+from tests.hosts.delay import Delay
 from tests.hosts.faults import FAULTS
 from tests.hosts.flows import ATLEAST_ONCE, EFFECTIVELY_ONCE
 from tests.hosts.hosts_run import Wishes, run
@@ -21,6 +23,7 @@ from tests.process.process_support import until
 SEEDS = 1_000_000
 PATIENCE = 4.0
 """Times as long as it is to take: other tests may have the cores. TCP, left alone, takes longer."""
+LATE_SECS = 0.3
 SHORT = ("reset", "one-way", "frozen", "killed", "host-lost", "zookeeper-leader")
 """Those that a deployment meets first, as far as they are survived; see KNOWN."""
 
@@ -65,6 +68,22 @@ def test_hosts_reach_each_other_and_nothing_else(lab: Laboratory) -> None:
     with pytest.raises(AssertionError, match="unreachable"):
         one.call("bash", "-c", "exec 3<>/dev/tcp/192.0.2.1/80")
     assert one.address != other.address
+
+
+def test_packets_of_a_delayed_host_are_late_and_arrive(lab: Laboratory) -> None:
+    """And afterwards they take no time."""
+    one, address = lab.workers[0], lab.ensemble.servers[0].host.address
+    asked = ("bash", "-c", f"exec 3<>/dev/tcp/{address}/2181; echo srvr >&3; cat <&3")
+
+    def secs() -> float:
+        begin = time.monotonic()
+        assert "Mode: " in one.call(*asked)
+        return time.monotonic() - begin
+
+    with Delay(one, lab.network.switch, LATE_SECS, random.Random(1)):
+        # The handshake takes two packets, question and answer two more; each half as late at least.
+        assert secs() > 4 * LATE_SECS / 2
+    assert secs() < 4 * LATE_SECS / 2, "it is as near as it was"
 
 
 def namespaces() -> str:

@@ -1,0 +1,132 @@
+"""A cable that takes its time, for kernels without netem.
+
+The cable between a host's port and the bridge is cut, and a thread carries each packet over the
+gap when its time has come: whatever the host sends and receives is late, connections that stand
+and those that begin meanwhile. Packets stay in their order.
+"""
+
+import errno
+import random
+import select
+import socket
+import threading
+import time
+from collections import deque
+from types import TracebackType
+
+from heron_io.waker import Waker
+from tests.hosts.network import BRIDGE, Host, call
+
+FRAME_BYTES_MAX = 1 << 17
+"""Two hosts of one kernel hand each other up to 64 KiB at once."""
+BUFFER_BYTES = 1 << 22
+_ALL = 3  # ETH_P_ALL
+_PACKET, _IGNORE_OUTGOING, _VNET_HEADER = 263, 23, 15
+"""SOL_PACKET; PACKET_IGNORE_OUTGOING; PACKET_VNET_HDR: checksums and segments that the kernel has
+still to make stay as they are."""
+
+
+class Direction:
+    """From one end of the gap to the other."""
+
+    def __init__(self, source: socket.socket, target: socket.socket) -> None:
+        self.source = source
+        self._target = target
+        self._late: deque[tuple[float, bytes]] = deque()
+
+    def take(self, due: float) -> None:
+        """A packet has come, and is to be passed on then."""
+        last = self._late[-1][0] if self._late else due
+        self._late.append((max(due, last), self.source.recv(FRAME_BYTES_MAX)))
+
+    def pass_on(self, now: float) -> None:
+        """Those whose time has come."""
+        while self._late and self._late[0][0] <= now:
+            try:
+                self._target.send(self._late.popleft()[1])
+            except OSError as error:
+                # A queue that is full drops packets, on every network.
+                if error.errno != errno.ENOBUFS:
+                    raise
+
+    @property
+    def due(self) -> float:
+        """When the next one is to be passed on."""
+        return self._late[0][0] if self._late else float("inf")
+
+
+class Delay:
+    """One host's cable, for as long as the context lasts."""
+
+    def __init__(self, host: Host, switch: Host, secs: float, chance: random.Random) -> None:
+        """`secs` for each packet in each direction, half of it more or less."""
+        self._switch, self._port = switch, host.port
+        self._gap, self._plug = f"gap{host.number}", f"plug{host.number}"
+        self._secs, self._chance = secs, chance
+        self._waker = Waker()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._carry, name=f"cable of {host.name}")
+        self._directions: list[Direction] = []
+        self.failed: OSError | None = None
+
+    def __enter__(self) -> "Delay":
+        self._links(
+            ("add", self._gap, "type", "veth", "peer", "name", self._plug),
+            ("set", self._gap, "up"),
+            ("set", self._plug, "master", BRIDGE, "up"),
+        )
+        with self._switch.entered():
+            one, other = (_end(name) for name in (self._port, self._gap))
+        self._directions = [Direction(one, other), Direction(other, one)]
+        self._links(("set", self._port, "nomaster"))
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._waker.wake()
+        self._thread.join()
+        for each in (*(each.source for each in self._directions), self._waker):
+            each.close()
+        self._links(("delete", self._gap), ("set", self._port, "master", BRIDGE))
+        assert self.failed is None, f"the cable of {self._port}: {self.failed}"
+
+    def _links(self, *commands: tuple[str, ...]) -> None:
+        for each in commands:
+            call("ip", "-n", self._switch.namespace, "link", *each)
+
+    def _carry(self) -> None:
+        try:
+            while not self._over.is_set():
+                self._carry_some()
+            for each in self._directions:
+                each.pass_on(float("inf"))
+        except OSError as error:
+            self.failed = error
+
+    def _carry_some(self) -> None:
+        pause_secs = min(each.due for each in self._directions) - time.monotonic()
+        sources = {each.source: each for each in self._directions}
+        waited_for = [*sources, self._waker.readable]
+        found, _, _ = select.select(waited_for, [], [], min(max(pause_secs, 0.0), 1.0))
+        now = time.monotonic()
+        for each in sources.keys() & set(found):
+            late_secs = self._secs * self._chance.uniform(0.5, 1.5)
+            sources[each].take(now + late_secs)
+        for direction in self._directions:
+            direction.pass_on(now)
+
+
+def _end(name: str) -> socket.socket:
+    """What arrives at one end of a cable, and sends there."""
+    made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    made.setsockopt(_PACKET, _VNET_HEADER, 1)
+    made.setsockopt(_PACKET, _IGNORE_OUTGOING, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    made.bind((name, _ALL))
+    return made
