@@ -1,11 +1,12 @@
 """python -m tests.hosts --fault reset --mode EFFECTIVELY_ONCE --seed 7 --ids 20000
 python -m tests.hosts --fault reset,drop,frozen     one run with these, one after the other
-python -m tests.hosts --all --seed 1 --seed 2 --seed 3
+python -m tests.hosts --fault random --seconds 600 --seed 7
+python -m tests.hosts --all --ids 200000 --seed 1 --seed 2 --seed 3
 
 A topology over several hosts, which are network namespaces, with a ZooKeeper ensemble of three; and
 faults of hosts and their network. Each run has a line, and the reason if it is not good; its logs
-are kept then. The measured times come last. Ends with status 1 if a run was not good, and with 69
-where the machine does not have what this needs.
+are kept then (docs/HACKING.md says how to read them). The measured times come last. Ends with
+status 1 if a run was not good, and with 69 where the machine does not have what this needs.
 """
 
 import argparse
@@ -15,11 +16,12 @@ import sys
 
 from tests.hosts.faults import FAULTS
 from tests.hosts.flows import FLOWS
-from tests.hosts.hosts_run import Report, Wishes, run, table
+from tests.hosts.hosts_run import RANDOM, Report, Wishes, run, table
 from tests.hosts.laboratory import laboratory
 from tests.hosts.needs import EXIT_NOT_HERE, missing
 
 SEEDS = 1_000_000
+KINDS = (*FAULTS, RANDOM)
 
 
 def main() -> int:
@@ -32,13 +34,15 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = [tuple(each.split(",")) for each in options.fault or []]
     if options.all:
-        chosen = [(name,) for name in FAULTS]
+        chosen = [(name,) for name in KINDS]
     reports: list[Report] = []
     with laboratory() as lab:
         for faults in chosen:
             for mode in options.mode or list(FLOWS):
                 for seed in options.seed or [random.SystemRandom().randrange(SEEDS)]:
-                    wishes = Wishes(faults, mode, seed, options.ids, options.seconds)
+                    wishes = Wishes(
+                        faults, mode, seed, options.ids, options.seconds, options.patience
+                    )
                     reports.append(run(lab, wishes))
                     print(_described(reports[-1]), flush=True)
     print(table(reports))
@@ -54,20 +58,27 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m tests.hosts",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"faults: {', '.join(FAULTS)}",
+        epilog=f"faults: {', '.join(KINDS)}",
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--fault", metavar="NAME[,NAME]", action="append", type=_faults)
     which.add_argument("--all", action="store_true", help="each fault in a run of its own")
     parser.add_argument("--mode", action="append", choices=FLOWS, help="repeatable; default: both")
     parser.add_argument("--seed", type=int, action="append", help="repeatable; default: any")
-    parser.add_argument("--ids", type=int, help="default: 300 a second")
+    parser.add_argument("--ids", type=int, default=0, help="at least; default: 500 a second")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="limits are so many times longer: other work shares the cores",
+    )
     parser.add_argument("--seconds", type=float, help="default: as long as the faults last")
     return parser
 
 
 def _faults(words: str) -> str:
-    unknown = set(words.split(",")) - FAULTS.keys()
+    unknown = set(words.split(",")) - set(KINDS)
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no fault {', '.join(sorted(unknown))}")
     return words

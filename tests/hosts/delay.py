@@ -91,8 +91,9 @@ class Delay:
         self._over.set()
         self._waker.wake()
         self._thread.join()
-        for each in (*(each.source for each in self._directions), self._waker):
-            each.close()
+        for each in self._directions:
+            each.source.close()
+        self._waker.close()
         self._links(("delete", self._gap), ("set", self._port, "master", BRIDGE))
         assert self.failed is None, f"the cable of {self._port}: {self.failed}"
 
@@ -112,7 +113,7 @@ class Delay:
     def _carry_some(self) -> None:
         pause_secs = min(each.due for each in self._directions) - time.monotonic()
         sources = {each.source: each for each in self._directions}
-        waited_for = [*sources, self._waker.readable]
+        waited_for: list[socket.socket | int] = [*sources, self._waker.readable]
         found, _, _ = select.select(waited_for, [], [], min(max(pause_secs, 0.0), 1.0))
         now = time.monotonic()
         for each in sources.keys() & set(found):

@@ -87,8 +87,8 @@ class Trouble:
         _never.wait(secs)
 
     def note(self, text: str) -> None:
-        """For the report."""
-        self.done.append(text)
+        """For the report, with the time as logs have it."""
+        self.done.append(f"{time.strftime('%H:%M:%S')} {text}")
 
 
 @contextmanager
@@ -395,14 +395,6 @@ def kill_one(host: Host, title: str) -> str:
     return "nobody"
 
 
-def random_mix(trouble: Trouble) -> None:
-    """One after the other."""
-    chosen = trouble.chance.sample([each for each in FAULTS.values() if each.is_mixed], 4)
-    for each in chosen:
-        each.happen(trouble)
-        trouble.rest(trouble.chance.uniform(0.5, 3.0))
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault by name."""
@@ -411,18 +403,21 @@ class Fault:
     secs: float
     """The longest that it lasts."""
     flow_secs_max: float = FLOW_SECS_MAX
-    is_mixed: bool = True
-    """Whether it is one of those of which random mixes are made."""
+
+    @property
+    def longest_secs(self) -> float:
+        """Until data flows again."""
+        return self.secs + self.flow_secs_max
 
 
 FAULTS: dict[str, Fault] = {
-    "none": Fault(nothing, RESET_SECS, is_mixed=False),
+    "none": Fault(nothing, RESET_SECS),
     "reset": Fault(reset, 2 * RESETS),
     "reset-sockets": Fault(reset_sockets, 2 * RESETS),
     "reset-host": Fault(reset_host, 2 * RESETS),
     "drop": Fault(drop, SHORT_DROP_SECS),
-    "partition": Fault(partition, PARTITION_SECS[1], is_mixed=False),
-    "peers-partition": Fault(peers_partition, PARTITION_SECS[1], is_mixed=False),
+    "partition": Fault(partition, PARTITION_SECS[1]),
+    "peers-partition": Fault(peers_partition, PARTITION_SECS[1]),
     "one-way": Fault(one_way, SHORT_DROP_SECS),
     "asymmetric": Fault(asymmetric, 2 * SHORT_DROP_SECS),
     "loss": Fault(loss, TROUBLE_SECS),
@@ -438,8 +433,7 @@ FAULTS: dict[str, Fault] = {
     "zookeeper-leader": Fault(zookeeper_leader, TROUBLE_SECS + 5.0),
     "zookeeper-quorum": Fault(zookeeper_quorum, QUORUM_SECS + 5.0),
     "zookeeper-frozen": Fault(zookeeper_frozen, TROUBLE_SECS + 5.0),
-    "zookeeper-emptied": Fault(zookeeper_emptied, 10.0, is_mixed=False),
+    "zookeeper-emptied": Fault(zookeeper_emptied, 10.0),
     "store-away": Fault(store_away, SHORT_DROP_SECS, REPLACED_FLOW_SECS_MAX),
     "killed-in-partition": Fault(killed_in_partition, 2 * SHORT_DROP_SECS, REPLACED_FLOW_SECS_MAX),
-    "random": Fault(random_mix, 60.0, REPLACED_FLOW_SECS_MAX, is_mixed=False),
 }

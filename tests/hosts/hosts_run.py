@@ -5,7 +5,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,17 +14,19 @@ from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path
 from tests.hosts.faults import FAULTS, Trouble
 from tests.hosts.flows import FLOWS, SHAPE, START_SECS, TASKS, Flow, Load
+from tests.hosts.known import KNOWN
 from tests.hosts.laboratory import CONTAINERS, HostsPlace, Laboratory
 from tests.process.process_support import until
 
-IDS_PER_SEC = 300
-"""Two shared cores have time left for the recoveries."""
 READY_SECS = 60.0
 """Until the first ids are through; four seconds on an idle machine."""
 END_SECS = 90.0
-"""From the last id to the topology's end; a message timeout of 30 s may lie in between."""
+"""From the hurry to the topology's end; a message timeout of 30 s may lie in between."""
 SANDBOXES_GONE_SECS = 60.0
 """Each life of a container has unpacked the runtime, and a busy disk needs a while to remove it."""
+RANDOM = "random"
+"""Any fault that is survived after any other, until the time is over."""
+RANDOM_SECS = 120.0
 BUSY_SECS = 10.0
 """Ids are still emitted so long after all of it, for each step takes longer on a busy machine."""
 CALM_SECS = 3.0
@@ -40,7 +42,8 @@ class Wishes:
     faults: tuple[str, ...]
     mode: str
     seed: int
-    ids: int | None = None
+    ids: int = 0
+    """So many at least."""
     secs: float | None = None
     patience: float = 1.0
     """So many times longer than it is to take, until data flows again, is no failure."""
@@ -48,14 +51,32 @@ class Wishes:
     @property
     def load_secs(self) -> float:
         """How long ids are emitted: by default as long as all of it lasts."""
-        lasting = sum(FAULTS[each].secs + FAULTS[each].flow_secs_max for each in self.faults)
         calm = CALM_SECS * (1 + len(self.faults))
-        return self.secs or lasting + calm + START_SECS + BUSY_SECS
+        return self.secs or sum(map(longest_secs, self.faults)) + calm + START_SECS + BUSY_SECS
 
     @property
     def load(self) -> Load:
         """What is emitted, from now on."""
-        return Load.of(self.ids or int(self.load_secs * IDS_PER_SEC), self.load_secs)
+        return Load.of(self.ids, self.load_secs)
+
+    def drawn(self, load: Load, chance: random.Random) -> Iterator[str]:
+        """The faults, one after the other; for RANDOM as many as there is time for."""
+        for each in self.faults:
+            if each != RANDOM:
+                yield each
+                continue
+            survived = [name for name in FAULTS if (name, self.mode) not in KNOWN]
+            while fitting := [name for name in survived if _has_time(name, load)]:
+                yield chance.choice(fitting)
+
+
+def longest_secs(fault: str) -> float:
+    """Until data flows again after it, where it takes as long as it may."""
+    return RANDOM_SECS if fault == RANDOM else FAULTS[fault].longest_secs
+
+
+def _has_time(fault: str, load: Load) -> bool:
+    return load.left_secs > FAULTS[fault].longest_secs + CALM_SECS + BUSY_SECS
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +154,17 @@ def _run(lab: Laboratory, place: HostsPlace, report: Report) -> None:
     flow = FLOWS[wishes.mode](place.path, load)
     _submit(place, flow)
     until(lambda: flow.progress() >= flow.needed, "the first ids are through", READY_SECS)
-    for name in wishes.faults:
+    for name in wishes.drawn(load, trouble.chance):
         trouble.rest(trouble.chance.uniform(0.5, CALM_SECS))
-        assert load.left_secs > 0, f"the last id is emitted, and {name} would harm nothing"
+        assert load.left_secs > 0, f"the last id may be emitted, and {name} would harm nothing"
         FAULTS[name].happen(trouble)
-        assert load.left_secs > 0, f"the last id was emitted before {name} was over"
+        assert load.left_secs > 0, f"the last id may be emitted before {name} is over"
+        trouble.note(f"{name} is over")
         report.measured.append(_flows_again(name, flow))
+        trouble.note(str(report.measured[-1]))
+    flow.hurry()
     report.wrong += filter(None, (each.wrong(wishes.patience) for each in report.measured))
-    _await_end(place, load)
+    _await_end(place)
     report.wrong += flow.differences()
 
 
@@ -162,7 +186,7 @@ def _flows_again(name: str, flow: Flow) -> Measured:
     return Measured(name, time.monotonic() - whole)
 
 
-def _await_end(place: HostsPlace, load: Load) -> None:
+def _await_end(place: HostsPlace) -> None:
     """Until its work is done, and nothing was lost by its own account."""
     over = (TopologyState.ENDED, TopologyState.FAILED)
     path = execution_path(place.name)
@@ -171,7 +195,7 @@ def _await_end(place: HostsPlace, load: Load) -> None:
         found = place.node(path) or {}
         return found if found.get("state") in over else None
 
-    found = until(state, "the topology ends", max(load.left_secs, 0.0) + END_SECS)
+    found = until(state, "the topology ends", END_SECS)
     assert found["state"] == TopologyState.ENDED, f"it is {found['state']}: {found['reason']}"
     assert not found.get("reason"), f"it ended, and says: {found['reason']}"
 

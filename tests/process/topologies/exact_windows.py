@@ -12,10 +12,11 @@
              └──────────┴─ windows ── results    sliding ones, by the watermarks of the spouts
 
 Config: `exact.folder`, `exact.count` numbers of each spout's task, due `exact.rate` a second from
-`exact.begin` (CLOCK_MONOTONIC seconds). In the end counts and totals write what they have into
-`counts-INDEX-of-INSTANCES` and `totals-INDEX-of-INSTANCES`, and again if the topology goes back
-from its end; the sinks write below folders of their names. The environment variable EXACT_TASKS has
-the number of tasks of each component, as JSON.
+`exact.begin` (CLOCK_MONOTONIC seconds), and all that are left when the file `hurry` is in the
+folder. In the end counts and totals write what they have into `counts-INDEX-of-INSTANCES` and
+`totals-INDEX-of-INSTANCES`, and again if the topology goes back from its end; the sinks write below
+folders of their names. The environment variable EXACT_TASKS has the number of tasks of each
+component, as JSON.
 """
 
 import json
@@ -74,15 +75,21 @@ class Numbers(Spout, StatefulComponent):
         self.index = context.get_component_tasks(self.name).index(context.get_task_id())
         self.count, self.rate = int(config["exact.count"]), float(config["exact.rate"])
         self.begin = float(config["exact.begin"])
+        self.hurry = os.path.join(config["exact.folder"], "hurry")
         self.at = self.state.get("at") or 0
 
     def pre_save(self, checkpoint_id):
         self.state.put("at", self.at)
 
+    def is_due(self):
+        if self.begin + self.at / self.rate > time.monotonic() and os.path.exists(self.hurry):
+            self.rate = float("inf")
+        return self.begin + self.at / self.rate <= time.monotonic()
+
     def next_tuple(self):
         if self.at == self.count:
             self.finish()
-        elif self.begin + self.at / self.rate <= time.monotonic():
+        elif self.is_due():
             key, time_ms = event(self.index, self.at)
             self.emit([key, time_ms, f"{self.name}-{self.index}-{self.at}"])
             self.at += 1

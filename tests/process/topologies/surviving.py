@@ -2,9 +2,10 @@
 
 Config: `surviving.folder` takes the records; `surviving.lines` lines are due `surviving.rate` a
 second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share), always
-`surviving.burst` at once; `surviving.sleep.secs` is what the last bolt takes for each word. Once
-the file `enough` is in the folder no new line is begun. The environment variable SURVIVING_SHAPE
-has the number of instances of each component; with SURVIVING_STATE the counts are keyed state.
+`surviving.burst` at once, and all that are left when the file `hurry` is in the folder;
+`surviving.sleep.secs` is what the last bolt takes for each word. Once the file `enough` is in the
+folder no new line is begun. The environment variable SURVIVING_SHAPE has the number of instances of
+each component; with SURVIVING_STATE the counts are keyed state.
 
 A record is one short write to a file that is only appended to: it survives the kill -9 of its
 writer, who may be a zombie beside its successor.
@@ -57,6 +58,7 @@ class Lines(Spout):
         self.acked = Records(config, "acked", context)
         self.failed = Records(config, "failed", context)
         self.stopped = Records(config, "stopped", context)
+        self.hurry = os.path.join(config["surviving.folder"], "hurry")
         self.enough = os.path.join(config["surviving.folder"], "enough")
         done = set(map(int, self.acked.read_all()))
         tasks = context.get_component_tasks(context.get_component_id())
@@ -74,8 +76,13 @@ class Lines(Spout):
         elif os.path.exists(self.enough):
             self.stopped.add(self.waiting[0])
             self.waiting.clear()
-        elif time.monotonic() >= self.due(self.waiting[0]):
+        elif self.is_due(self.waiting[0]):
             self.emit_line(self.waiting.popleft())
+
+    def is_due(self, line):
+        if time.monotonic() < self.due(line) and os.path.exists(self.hurry):
+            self.rate = float("inf")
+        return time.monotonic() >= self.due(line)
 
     def due(self, line):
         return self.begin + line // self.burst * self.burst / self.rate
