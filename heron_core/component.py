@@ -28,6 +28,10 @@ ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 ExceptionHandler = Callable[[BaseException | None], None]
 
 
+def _may(anchors: Any, stream: str) -> None:
+    """Any thread may emit."""
+
+
 @dataclass(kw_only=True)
 class Bindings:
     """What a component may call: its emit, its log, the main thread, the report of errors.
@@ -52,6 +56,9 @@ class Bindings:
     """Report an error: what happened, and its text."""
     leave: Callable[[str], NoReturn]
     """End this process, which is then started again, for a reason."""
+    check_thread: Callable[[Any, str], None] = _may
+    """check_thread(anchors, stream): a thread of user code is about to leave an emit for the main
+    thread; ComponentError if it may not."""
 
 
 @dataclass(kw_only=True)
@@ -171,6 +178,16 @@ class EngineBolt(EngineComponent, Protocol):
         """Whether it gets tuples whose values are record batches, each with all rows of a message,
         instead of tuples. It never changes."""
 
+    @property
+    def acks_later(self) -> bool:
+        """Whether it acks or fails each tuple itself, maybe long after it has taken it. Read once,
+        before `initialize`."""
+
+    @property
+    def holds_until_finish(self) -> bool:
+        """Of one that acks later: whether it may be idle, by its own `is_idle`, while it holds
+        tuples that it settles in `on_finish`."""
+
     def tuple_loop(self) -> TupleLoop:
         """What runs tuples through user code one by one and raises what that raises; asked for
         once, after `initialize`. It takes a tuple only when it is done with the one before."""
@@ -248,6 +265,8 @@ class BoltDefaults(ComponentDefaults):
     tuple_class: Any = None
     values_maker: ValuesMaker | None = None
     takes_batches = False
+    acks_later = False
+    holds_until_finish = False
 
     def process_tick(self, tup: Any) -> None:
         """Ticks mean nothing to it."""

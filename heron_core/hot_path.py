@@ -35,6 +35,8 @@ COMPILED: bool = cython.compiled
 NO_ROOT = (0, 0)
 NO_RUN = -1
 """No root: the next tuple of a buffer gets an edge of its own."""
+SHARED: str = "\0"
+"""The name of no stream: what an emit that is shared by threads compares each stream with."""
 COMPLETE_ALL_NUMBERS_MIN = 50
 """25 pairs: 217 ns a root all at once, 247 one by one; with 10 pairs 326 against 312."""
 
@@ -112,9 +114,10 @@ def bolt_emit(
     outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber,
     pick: tuple[int, Any, Any], width: cython.Py_ssize_t, most: cython.Py_ssize_t,
     overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
-    user: Any, thread: NextNumber,
+    user: Any, thread: NextNumber, shares: list[Callable[[], None]],
 ) -> Emit:  # fmt: skip
-    """The emit of a bolt whose default stream has one consumer, grouped as `pick` says."""
+    """The emit of a bolt whose default stream has one consumer, grouped as `pick` says. A call of
+    what it adds to `shares` has it leave all to `general`, as several threads emit."""
     main_thread = thread()
     position: cython.Py_ssize_t = pick[0]
     keyed, next_buffer = pick[1:]
@@ -145,12 +148,10 @@ def bolt_emit(
                 (anchor,) = anchors
                 if (anchor_state := anchor.roots) is not None:
                     root, value = anchor_state
-            # The buffer is taken last: who leaves for `general` would skip one, and with two
-            # tasks the same one each time.
+            # The buffer is taken last: who leaves for `general` would skip one.
             buffer = next_buffer() if keyed is None else keyed[tup[position]]
             if buffer.run is not root and tracked and buffer.run != root:
-                # What follows of this root shares the edge; not beside tuples of several roots.
-                buffer.run = NO_RUN if buffer.extras else root
+                buffer.run = NO_RUN if buffer.extras else root  # what follows shares the edge
                 buffer.starts.append(len(buffer.parts))
                 if anchor_state is None:
                     buffer.ids += NO_ROOT
@@ -162,10 +163,13 @@ def bolt_emit(
             return general(tup, stream, anchors)
         buffer.parts.append(data)
         outbox.room -= size + overhead
-        if outbox.room < 0:
-            outbox.flush()
-        return None
+        return outbox.flush() if outbox.room < 0 else None
 
+    def share() -> None:
+        nonlocal unnamed
+        unnamed = SHARED
+
+    shares.append(share)
     return emit
 
 
@@ -174,8 +178,10 @@ def spout_emit(
     pick: tuple[int, Any, Any], width: cython.Py_ssize_t, most: cython.Py_ssize_t,
     overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
     thread: NextNumber | None, pending: Any, done_at_once: Any, inits: Any,
+    shares: list[Callable[[], None]],
 ) -> Emit:  # fmt: skip
-    """The emit of a spout whose default stream has one consumer, grouped as `pick` says."""
+    """The emit of a spout whose default stream has one consumer, grouped as `pick` says; for
+    `shares` see `bolt_emit`."""
     main_thread = thread() if thread else 0
     position: cython.Py_ssize_t = pick[0]
     keyed, next_buffer = pick[1:]
@@ -220,6 +226,11 @@ def spout_emit(
             outbox.flush()
         return None
 
+    def share() -> None:
+        nonlocal unnamed
+        unnamed = SHARED
+
+    shares.append(share)
     return emit
 
 

@@ -393,6 +393,8 @@ def kind_of(adapter: EngineComponent, backend: str) -> Kind:
 
 def _works_on(adapter: EngineComponent) -> bool:
     """Whether it may be at work, in threads, child processes or batches, when a call returns."""
+    if getattr(adapter, "acks_later", False):
+        return True
     asks = type(adapter).is_idle.__module__
     if asks.endswith(".heronpy_component"):
         return callable(getattr(adapter.users_object, "is_idle", None))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
-from heron_core.state.restore_plan import Share, share_of
+from heron_core.state.restore_plan import Share, key_range_of, share_of
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
 from heron_core.wire.packets import checkpoint_of, encode_barrier
@@ -103,6 +103,7 @@ class Checkpointing:
         readers: frozenset[str],
         is_waiting: bool,
         undoes: bool,
+        packing: PackingPlan,
     ) -> None:
         """`load` reads the state of a checkpoint from the store; `readers`: the components behind
         ours, of which some wait for our barriers; `is_waiting`: there is no component yet;
@@ -117,6 +118,7 @@ class Checkpointing:
         self._is_fresh = True
         """Whether the component has done nothing since it was initialised."""
         self._undoes = undoes
+        self._packing = packing
 
     def attach(self, driver: ComponentDriver) -> None:
         """A driver that is new learns what it has to do for checkpoints."""
@@ -125,6 +127,7 @@ class Checkpointing:
             user = self._host.instance.adapter.users_object
             # A class of pystorm that wants its process to end has it ended, and all go back.
             driver.undoes = self._undoes and getattr(user, "exit_on_exception", False) is not True
+            driver.run_again(self._host.instance.state.take_in_flight())
         if isinstance(driver, SpoutDriver):
             driver.emitted_ids = EmittedIds()
 
@@ -162,6 +165,7 @@ class Checkpointing:
         instance = self._host.instance
         try:
             instance.adapter.pre_save(str(checkpoint))
+            self._keep_in_flight()
             state = instance.state.deferred_snapshot()
         except Exception as error:
             self._host.driver.user_error(f"saving the state of checkpoint {checkpoint}")
@@ -178,6 +182,14 @@ class Checkpointing:
         if isinstance(driver, BoltDriver) and self._given_up.covered(checkpoint, driver.given_up):
             name = self._host.instance.context.get_component_id()
             self._tell(messages.GivenUp(task, checkpoint, name))
+
+    def _keep_in_flight(self) -> None:
+        driver = self._host.driver
+        if isinstance(driver, BoltDriver):
+            key_range = key_range_of(self._host.identity.task, self._packing)
+            self._host.instance.state.keep_in_flight(
+                key_range, driver.unfinished(), driver.fields_of
+            )
 
     def completed(self, completed: messages.CheckpointCompleted) -> None:
         """All instances have saved their state."""
@@ -203,6 +215,7 @@ class Checkpointing:
         """A new plan: the topology goes back to a checkpoint, and begins to run from there.
         `is_scaled`: by another packing plan than before. Returns what came of it, for the story."""
         who, driver = self._host.identity, self._host.driver
+        self._packing = packing
         if restore["members"] is not None:
             # The others have gone on already. The master will have all of us go back.
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)

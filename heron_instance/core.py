@@ -226,6 +226,8 @@ class InstanceCore:
             if not isinstance(self.driver, SpoutDriver) and self._is_held():
                 self.driver.outbox.flush_acks()
                 return self._wait(WAIT_SECS_MAX, for_input=False)
+            if self.driver.works_on:
+                self.driver.work_on(self._clock())
             if not messages_left:
                 return self._step(_RECEIVE)
             self._process(messages_left.popleft())
@@ -400,9 +402,8 @@ class InstanceCore:
         spec, fails_at_once = self._topology.by_name[component], self._environment.fails_at_once
         if not (spec.is_spout or fails_at_once or self.instance.driver.options.exits_on_exception):
             self.retrying = RetryingBolt(self, self._clock)
-        made = Checkpointing(
-            self, load, behind, self._environment.waits_for_state, self.retrying is not None
-        )
+        waits, undoes = self._environment.waits_for_state, self.retrying is not None
+        made = Checkpointing(self, load, behind, waits, undoes, self._packing)
         if not made.is_waiting:
             made.warn_of_spout()
         return made
@@ -472,14 +473,7 @@ class InstanceCore:
 
     def close_component(self) -> None:
         """The last calls of user code; what it emits in them is only buffered."""
-        hooks = self.instance.hooks
-        for last_call in (self.instance.adapter.close, *([hooks.clean_up] if hooks else ())):
-            try:
-                last_call()
-            except Exception:
-                self.driver.metrics.callback_errors += 1
-                self.driver.user_error("close")
-        self.instance.state.close()
+        self.instance.close()
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """The metrics of this moment, as the master gets them; from any thread."""

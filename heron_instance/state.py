@@ -4,9 +4,12 @@ What a component keeps in it is the matter of `heronpy_compat.api.state`, and wh
 `heronpy_compat.adapters.component_state`.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from heron_core.state.file_snapshot import StateBytes
+from heron_core.state.in_flight_table import Item
+from heron_core.state.parts import KeyRange
 
 
 class ComponentState(Protocol):
@@ -15,6 +18,17 @@ class ComponentState(Protocol):
     @property
     def given(self) -> Any:
         """What `init_state` of the component is called with."""
+
+    def keep_in_flight(
+        self,
+        key_range: KeyRange,
+        tuples: Sequence[Any],
+        fields_of: Callable[[Any], Sequence[str]],
+    ) -> None:
+        """The tuples in flight are part of the next snapshot, in place of those before."""
+
+    def take_in_flight(self) -> list[Item]:
+        """Those that were restored, which run again; the state has them no more."""
 
     def snapshot(self) -> bytes:
         """The state between two tuples; StateError if it cannot be saved."""

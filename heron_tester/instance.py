@@ -302,7 +302,7 @@ class Instance:
     @property
     def works_elsewhere(self) -> bool:
         """Whether something is under way in a thread or a process that real time will end."""
-        return not self.guarded(self.component.is_idle)
+        return not self.guarded(lambda: self.driver.component_is_idle)
 
     def guarded(self, call: Call) -> Any:
         """Make a call of user code in the time that it lives in."""

@@ -22,6 +22,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",
     "tests/process/topologies/turning_slow.py": "a bolt that turns slow is what the test is about",
     "tests/process/topologies/dying.py": "a spout with a pace, so that its end comes in the middle",
+    "tests/process/topologies/calling.py": "calls that take a while, so that they are in flight",
     "tests/process/topologies/exact.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/topologies/lines_to_files.py": "a spout with a pace, so that it outlives it",
     "tests/process/topologies/remembering.py": "a spout with a pace, so that it outlives it",

@@ -65,9 +65,15 @@ def share_of(task: int, packing: PackingPlan, former: Mapping[str, Sequence[int]
     """What a task begins with by a plan, after a checkpoint of which `former` says which tasks the
     components had that may have others now."""
     component = packing.instances[task].component
-    tasks = packing.tasks_of[component]
-    key_range = KeyRange(tasks.index(task), len(tasks))
-    return Share(key_range, sources_of(former.get(component, tasks), key_range))
+    key_range = key_range_of(task, packing)
+    former_tasks = former.get(component, packing.tasks_of[component])
+    return Share(key_range, sources_of(former_tasks, key_range))
+
+
+def key_range_of(task: int, packing: PackingPlan) -> KeyRange:
+    """The keys of a task by a plan."""
+    tasks = packing.tasks_of[packing.instances[task].component]
+    return KeyRange(tasks.index(task), len(tasks))
 
 
 def plan_restore(

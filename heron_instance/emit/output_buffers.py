@@ -19,6 +19,7 @@ from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState
+from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 Send = Callable[[list[Frames]], object]
 """Takes messages that leave together, in order; at least one."""
@@ -163,6 +164,8 @@ class Outbox(BufferRoom):
         self.acks_counted = 0
         self.waited_secs = 0.0
         """In all, in the middle of user code's work, for back-pressure to end."""
+        self.foreign: ForeignCalls | None = None
+        """Emits of other threads, as soon as there are any."""
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""
         self.acks: dict[int, int] = {}
@@ -264,6 +267,8 @@ class Outbox(BufferRoom):
     def settle(self) -> None:
         """Work out what the acks since the last call come to: one xor for each root."""
         count = len(self.acked)
+        if self.foreign is not None and not self.foreign.make_now():
+            return  # what was emitted before these acks is still to be emitted
         self.acks_counted += count
         if self.tracked:
             for tup in fold_acks(self.acked[:count], self.acks):
@@ -277,6 +282,9 @@ class Outbox(BufferRoom):
 
         If what was acked is this batch, each tuple once, it is settled as a whole.
         """
+        if self.foreign is not None:
+            self.settle()
+            return
         if len(anchor_states) == len(rows):
             is_whole = self._settle_whole(rows, anchor_states)
         else:

@@ -1,6 +1,7 @@
 """Drives a bolt: each tuple of each batch through `process`, ticks between them, acks behind."""
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice
 from operator import length_hint
 from typing import Any
@@ -10,6 +11,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
+from heron_core.state.in_flight_table import Item
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import Batch, decode_batch, roots_of
 from heron_core.wire.frames import Frames, Header, Kind, header_of
@@ -90,6 +92,34 @@ class BoltDriver(UndoableCalls):
         """Whether its state belongs to this instance, and no other number of them can divide it."""
         bolt = topology.by_name[packing.instances[outbox.task].component]
         self._key_samples = KeySamples(topology, bolt, options.samples_keys)
+        self.again: deque[EngineTuple] = deque()
+        """What was in flight at the checkpoint that it begins with: it comes before all input."""
+
+    def run_again(self, items: Sequence[Item]) -> None:
+        """These were in flight at the checkpoint: they are run when tuples may be sent."""
+        make = self._values_maker
+        for component, stream, task, values in items:
+            made = values if make is None else make(component, stream)(values)
+            key = next(self._keys)
+            items_of_tuple = (key, component, stream, task, made, self.clock(), None)
+            self.again.append(self._tuple(items_of_tuple))
+        self.works_on = self.works_on or bool(items)
+
+    def unfinished(self) -> list[Any]:
+        """The tuples that a checkpoint has as in flight."""
+        return list(self.again)
+
+    def work_on(self, now: float) -> None:
+        """See ComponentDriver: what runs again."""
+        while self.again:
+            rows = [self.again.popleft()]
+            self._run_some(self._run, iter(rows), rows, iter(()))
+        self.works_on = False
+
+    def fields_of(self, tup: Any) -> Sequence[str]:
+        """The names of a tuple's fields."""
+        stream = self._topology.by_name[tup.component].stream(tup.stream)
+        return () if stream is None else stream.fields
 
     def repack(self, packing: PackingPlan) -> None:
         """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
@@ -334,6 +364,8 @@ class BoltDriver(UndoableCalls):
             self.component.on_finish()
         except Exception:
             self.user_raised("on_finish")
+        if self.collector.foreign is not None:  # it may have waited for its threads
+            self.collector.foreign.make_now()
         self.outbox.flush()
 
     def _make_run(self, hooks: Any) -> Run:
@@ -367,7 +399,7 @@ class BoltDriver(UndoableCalls):
         self.failed_in(where)
         if self._handle is not None:
             return
-        (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
+        self._fail(tup)
         if self.options.stops_on_exception:
             self.stop_topology(where)
         if self.options.exits_on_exception:
@@ -375,6 +407,9 @@ class BoltDriver(UndoableCalls):
                 "process raised, and topology.bolt.on.exception is exit: "
                 f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
             )
+
+    def _fail(self, tup: EngineTuple) -> None:
+        (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
 
     def take_tick(self, now: float, between_tuples: bool = False) -> bool:
         """Whether a tick is to be run now; the next one is due an interval later."""
@@ -385,7 +420,7 @@ class BoltDriver(UndoableCalls):
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
         processed = self.metrics.executed - self._void_processed
-        is_at_work = self._busy or self.is_void or self.is_trying
+        is_at_work = self._busy or self.is_void or self.is_trying or bool(self.again)
         idle = self.outbox.empty and not is_at_work and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 

@@ -66,10 +66,20 @@ class ComponentDriver:
         """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
         self.is_void = False
         """A bolt has raised, and waits for the topology to go back."""
+        self.works_on = False
+        """Whether it has tuples that it has taken and not finished to go on with: `work_on`."""
         self.watermarks_taken = 0
         """That said anything new."""
         self.fence = 0
         """Batches of plans before this epoch are leftovers of processes that are gone."""
+
+    def also_idle(self, is_idle: Callable[[], bool]) -> None:
+        """The component is idle only if this says so, too; from any thread."""
+        own = self._is_idle
+        self._is_idle = lambda: own() and is_idle()
+
+    def work_on(self, now: float) -> None:
+        """Go on with tuples that were taken, as `works_on` says; before others are taken."""
 
     def plan_changed(self, epoch: int, fenced: bool = True) -> None:
         """Frames carry the new epoch from here on; what is buffered was routed by it just as well.

@@ -5,7 +5,7 @@ watch), and the task hooks. Without the last two a component has the collector's
 """
 
 import logging
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.component import BoltBindings, SpoutBindings
@@ -44,6 +44,13 @@ class DriverCalls:
             self._logger.exception(where)
         else:
             self._driver.user_raised(where)
+
+    def raised_beside(self, where: str) -> None:
+        """As `raised`, of a call that nothing can undo."""
+        if self._driver is None:
+            self._logger.exception(where)
+        else:
+            self._driver.raised_beside(where)
 
     def record_error(self, what: str, text: str) -> None:
         """See Bindings."""
@@ -110,6 +117,12 @@ def bolt_bindings(
         record_error=calls.record_error,
         leave=calls.leave,
     )
+
+
+def lead_to(bindings: BoltBindings, calls: Any, environment: Environment) -> None:
+    """emit, ack and fail of a bolt are those of `calls` from here on."""
+    for name in ("emit", "emit_batch", "ack", "fail"):
+        setattr(bindings, name, environment.wrap(name, getattr(calls, name)))
 
 
 def take_batches(

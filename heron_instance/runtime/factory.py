@@ -4,6 +4,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, count
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
@@ -17,20 +18,23 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpacker
-from heron_instance.emit.collector import BoltCollector, SpoutCollector
+from heron_instance.emit.collector import BoltCollector, Collector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
 from heron_instance.emit.stream_sample import StreamSamples
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.driver import ComponentDriver
+from heron_instance.input.in_flight_bolt import LaterAcksDriver
 from heron_instance.input.spout import SpoutDriver
+from heron_instance.later_acks import LaterAcks
 from heron_instance.options import Options
 from heron_instance.runtime.bindings import (
     DriverCalls,
     bolt_bindings,
     hook_bolt,
     hook_spout,
+    lead_to,
     spout_bindings,
     take_batches,
 )
@@ -41,6 +45,7 @@ from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
 from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
+from heronpy_compat.adapters.foreign_calls import ForeignCalls, watch_threads
 from heronpy_compat.api.state.migration import migrate
 from heronpy_compat.loading.class_loading import load_class
 
@@ -77,6 +82,17 @@ class Instance:
     def component(self) -> Any:
         """The object whose methods are the component's: the user's, for heronpy's API."""
         return self.adapter.driven_object
+
+    def close(self) -> None:
+        """The last calls of user code; what it emits in them is only buffered."""
+        hooks = self.hooks
+        for last_call in (self.adapter.close, *([hooks.clean_up] if hooks else ())):
+            try:
+                last_call()
+            except Exception:
+                self.driver.metrics.callback_errors += 1
+                self.driver.user_error("close")
+        self.state.close()
 
     def repack(self, packing: PackingPlan) -> None:
         """In the main thread: the topology is scaled, its tasks are those of `packing` now."""
@@ -184,23 +200,35 @@ def _bolt(setting: _Setting) -> Instance:
     edges = _edges(environment.rng).__next__
     collector = BoltCollector(setting.router, setting.outbox, options, pack, edges)
     calls = DriverCalls(environment.logger)
+    foreign = _watch(collector, environment, calls, _refusal_of_bolts(setting))
     bindings = bolt_bindings(collector, environment, calls)
+    bindings.check_thread = foreign.check_thread
     component = cast(EngineBolt, environment.construct(setting.spec, bindings))
+    later = None
     if component.takes_batches:
         take_batches(bindings, collector, environment)
+        component.bind(bindings)
+    elif environment.load_state is not None and component.acks_later:
+        foreign.refusal = ""
+        later = LaterAcks(collector, foreign)
+        bindings.check_thread = later.check_thread
+        lead_to(bindings, later, environment)
         component.bind(bindings)
     hooks = _initialize(component, setting)
     if hooks is not None:
         hook_bolt(bindings, hooks)
         component.bind(bindings)
-    elif environment.is_direct:
+    elif environment.is_direct and later is None:
         component.bind_direct(collector.emit_of)
     make_driver = BoltDriver if tracer is None else tracer.bolt_driver
+    if later is not None:
+        make_driver = partial(LaterAcksDriver, later)
     driver = make_driver(component, setting.outbox, options, environment.clock,
                          environment.logger.error, collector, decode, setting.topology,
                          setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
     given = setting.state.given
     driver.has_fixed_state = lambda: bool(given.is_fixed)
+    driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
     samples = setting.samples(decode)
     return Instance(driver, component, context, hooks, setting.state, samples)
@@ -216,11 +244,16 @@ def _spout(setting: _Setting) -> Instance:
     collector = SpoutCollector(setting.router, setting.outbox, options, pack, edges, roots,
                                environment.clock)  # fmt: skip
     calls = DriverCalls(environment.logger)
+    foreign = _watch(collector, environment, calls, _refusal_of_spouts(setting))
     bindings = spout_bindings(collector, environment, calls)
+    bindings.check_thread = foreign.check_thread
     component = cast(EngineSpout, environment.construct(setting.spec, bindings))
+    if not keeps_state(component.users_object):
+        foreign.refusal = ""
     make_driver = SpoutDriver if tracer is None else tracer.spout_driver
     driver = make_driver(component, setting.outbox, options, environment.clock,
                          environment.logger.error, collector)  # fmt: skip
+    driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
     driver.hooks = hooks = _initialize(component, setting)
     if hooks is not None:
@@ -230,6 +263,40 @@ def _spout(setting: _Setting) -> Instance:
         component.bind_direct(collector.emit_of)
     samples = setting.samples(decode)
     return Instance(driver, component, setting.context, hooks, setting.state, samples)
+
+
+def _watch(
+    collector: Collector, environment: Environment, calls: DriverCalls, refusal: str
+) -> ForeignCalls:
+    """Threads that user code starts may emit, unless there is a `refusal`."""
+    foreign = ForeignCalls(
+        environment.call_soon, lambda what, text: calls.raised_beside(what), refusal
+    )
+    collector.if_shared = foreign
+    watch_threads(collector)
+    return foreign
+
+
+def _refusal_of_bolts(setting: _Setting) -> str:
+    """Where checkpoints are taken, nobody knows of which tuple an emit of a thread came."""
+    if setting.environment.load_state is None:
+        return ""
+    return (
+        f"{setting.spec.name}: a thread emits or fails a tuple, of which no checkpoint knows in"
+        " EFFECTIVELY_ONCE: set acks_later = True in the class (auto_ack = False in one of"
+        " pystorm), emit with anchors=[tup], then ack(tup)"
+    )
+
+
+def _refusal_of_spouts(setting: _Setting) -> str:
+    """A state may be saved between what a thread notes of a position and its emit."""
+    if setting.environment.load_state is None:
+        return ""
+    return (
+        f"{setting.spec.name}: a thread emits, and this spout keeps state, so its checkpoints would"
+        " not be exact in EFFECTIVELY_ONCE: let the thread fill a queue.Queue, and emit in"
+        " next_tuple"
+    )
 
 
 def _tracer(options: Options, environment: Environment) -> "Tracer | None":

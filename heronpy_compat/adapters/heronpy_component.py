@@ -144,6 +144,19 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
         return isinstance(self.users_object, BatchBolt)
 
     @property
+    def acks_later(self) -> bool:  # type: ignore[override]
+        """As its class says (api.bolt.base_bolt)."""
+        return bool(getattr(self.users_object, "acks_later", False))
+
+    @property
+    def holds_until_finish(self) -> bool:  # type: ignore[override]
+        """Whether its class says by itself when it is idle, or has an on_finish of its own."""
+        user = self.users_object
+        if callable(getattr(user, "is_idle", None)):
+            return True
+        return hasattr(user, "on_finish") and not is_not_overridden(user, "on_finish")
+
+    @property
     def process(self) -> Callable[[Any], None]:
         """The user's own."""
         method: Callable[[Any], None] = self.users_object.process

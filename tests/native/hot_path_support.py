@@ -115,6 +115,7 @@ class Emitter:
         self.done: list[Any] = []
         self.inits: list[int] = []
         self.pack = module.plain_packer(packer())
+        self.shares: list[Callable[[], None]] = []
 
     def _pick(self) -> tuple[int, Any, Any]:
         by_key = {key: self.buffers[key % BUFFERS] for key in range(BUFFERS * 2)}
@@ -129,7 +130,7 @@ class Emitter:
         """A bolt's emit."""
         emit: Callable[..., Any] = self.module.bolt_emit(
             self.outbox, self._general, self.pack, count(1000).__next__, self._pick(), WIDTH,
-            MOST_BYTES, OVERHEAD, self.tracked, "default", None, int,
+            MOST_BYTES, OVERHEAD, self.tracked, "default", None, int, self.shares,
         )  # fmt: skip
         return emit
 
@@ -138,7 +139,7 @@ class Emitter:
         emit: Callable[..., Any] = self.module.spout_emit(
             self.outbox, self._general, self.pack, count(1000).__next__, count(5).__next__,
             self._pick(), WIDTH, MOST_BYTES, OVERHEAD, self.tracked, "default", None,
-            self.pending, self.done, self.inits if has_inits else None,
+            self.pending, self.done, self.inits if has_inits else None, self.shares,
         )  # fmt: skip
         return emit
 

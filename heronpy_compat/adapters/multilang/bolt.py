@@ -32,6 +32,8 @@ class ShellBolt(ChildChannel, Bolt):
     `topology.subprocess.timeout.secs` and `topology.shellbolt.max.pending` as in Storm.
     """
 
+    acks_later = True
+
     def __init__(self, delegate: Any) -> None:
         super().__init__(delegate)
         self._flight = InFlight()

@@ -24,6 +24,8 @@ class StormBatchingBolt(StormBolt):
     """A user's BatchingBolt."""
 
     returns_task_ids = False
+    acks_later = True
+    holds_until_finish = True
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)

@@ -75,6 +75,16 @@ class StormBolt(StormComponent, BoltDefaults):
         """Make the loop over tuples of what the user's object has now."""
         self._loop = self._own_loop if self.has_own_loop else self.processing()
 
+    @property
+    def acks_later(self) -> bool:  # type: ignore[override]
+        """Whether its class leaves acks to its own code."""
+        return not self.users_object.auto_ack
+
+    @property
+    def holds_until_finish(self) -> bool:  # type: ignore[override]
+        """See EngineBolt."""
+        return callable(getattr(self.users_object, "on_finish", None))
+
     def tuple_loop(self) -> TupleLoop:
         """Spare a call for each tuple, unless the tester has put its watch around `process`."""
         return self._watched_loop if "process" in vars(self) else self._loop
@@ -261,13 +271,16 @@ def _emit(bolt: StormBolt) -> Callable[..., Any]:
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> Any:
+        is_here = get_ident() == main_thread
+        if not is_here:
+            bindings.check_thread(anchors, stream_name(stream))
         if anchors is None:
             anchors = user._current_tups if user.auto_anchor else NOTHING
             if foreign:
                 anchors = bolt.find_all(anchors)
         elif anchors:
             anchors = bolt.find_all(anchors)
-        if get_ident() != main_thread:
+        if not is_here:
             rest = (stream_name(stream), list(anchors), direct_task, need_task_ids and returns_ids)
             return bolt.emit_from_thread(direct, tup, *rest)
         if type(tup) is not list:

@@ -14,7 +14,7 @@ from heronpy_compat.adapters.reported_metrics import ReportedMetrics
 from heronpy_compat.adapters.storm.handshake import shake_hands, storm_conf_of
 from heronpy_compat.adapters.storm.in_process import InProcess
 from heronpy_compat.adapters.storm.library import overrides
-from heronpy_compat.adapters.storm.thread_calls import ThreadCalls
+from heronpy_compat.adapters.thread_calls import ThreadCalls
 from heronpy_compat.pystorm.logs import DEBUG, ERROR, INFO, TRACE, WARN
 
 _PYTHON_LEVELS = {

@@ -113,6 +113,7 @@ def _plain_emit(spout: StormSpout, main_thread: int) -> Callable[..., Any]:
     ) -> Any:
         if get_ident() != main_thread:
             rest = (tup_id, stream_name(stream), direct_task, need_task_ids)
+            bindings.check_thread(None, stream_name(stream))
             return spout.emit_from_thread(direct, tup, *rest)
         if type(tup) is not list:
             tup = spout.listed(tup)

@@ -31,6 +31,11 @@ class BaseBolt(BaseComponent):
     auto_ack = False
     auto_anchor = False
     auto_fail = False
+    acks_later = False
+    """Whether it acks or fails each tuple itself when it is done with it, maybe long after
+    `process` has returned: in a pool of threads, or batch by batch. In EFFECTIVELY_ONCE a
+    checkpoint has those that are not settled yet, and they are processed again after a restore
+    (GUIDE.md, "Calls to the outside")."""
 
     @classmethod
     def spec(

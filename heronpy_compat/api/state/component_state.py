@@ -1,16 +1,17 @@
 """The state that an instance gets: Heron's keys and values, and keyed states beside them."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from heron_core.errors import HeronError, StateError
 from heron_core.state.file_snapshot import StateBytes
+from heron_core.state.in_flight_table import Item, put_in_flight, take_in_flight
 from heron_core.state.named_states import NamedStates
-from heron_core.state.parts import decode_parts, gather
+from heron_core.state.parts import KeyRange, decode_parts, gather
 from heron_core.state.protocol import ABSENT, Kind, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimerService
-from heronpy_compat.api.state.key_of_tuple import GroupedFields, KeyOfTuple
+from heronpy_compat.api.state.key_of_tuple import FieldsOf, GroupedFields, KeyOfTuple
 from heronpy_compat.api.state.state import HashMapState
 
 _PLAIN = TableId("", Kind.PLAIN, nested=False)
@@ -116,6 +117,20 @@ class ComponentState(HashMapState):
     def given(self) -> "ComponentState":
         """What `init_state` is called with."""
         return self
+
+    def keep_in_flight(
+        self, key_range: KeyRange, tuples: Sequence[Any], fields_of: FieldsOf
+    ) -> None:
+        """The tuples in flight are part of the next snapshot, in place of those before."""
+        name, grouped = self.named.current.component, self.grouped_by
+        key_of = KeyOfTuple(name, grouped, fields_of) if grouped else None
+        items = [(each.component, each.stream, each.task, list(each.values)) for each in tuples]
+        keys = [None if key_of is None else key_of(each) for each in tuples]
+        put_in_flight(self.named.backend, key_range, items, keys)
+
+    def take_in_flight(self) -> list[Item]:
+        """Those that were restored, which run again; the state has them no more."""
+        return take_in_flight(self.named.backend)
 
     def snapshot(self) -> bytes:
         """All of it, as it is now; StateError naming what cannot be saved."""

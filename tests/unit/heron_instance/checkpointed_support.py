@@ -60,6 +60,7 @@ class Process:
             self.sent.extend,
             self._admit,
             logging.Logger("tested"),
+            self.shared.call,
             may_send=lambda: self.shared.may_send,
             load_state=self._load,
             waits_for_state=waits,

@@ -22,7 +22,7 @@ from heron_core.topology import (
 )
 from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
 from heron_core.wire.values import unpack
-from heron_instance.runtime.environment import Construct, Environment
+from heron_instance.runtime.environment import CallSoon, Construct, Environment
 from heron_instance.runtime.factory import Instance, build
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.adapters.construct import construct
@@ -213,6 +213,10 @@ def packing() -> PackingPlan:
     )
 
 
+def _call_now(function: Callable[[], None]) -> None:
+    function()
+
+
 def make(
     kind: type,
     *inputs: InputSpec,
@@ -222,6 +226,7 @@ def make(
     config: dict[str, Any] | None = None,
     constructed: Construct = construct,
     types: tuple[str, ...] = (),
+    call_soon: CallSoon = _call_now,
 ) -> Made:
     """The instance of task 1."""
     mode = keys.ATLEAST_ONCE if tracked else keys.ATMOST_ONCE
@@ -245,6 +250,7 @@ def make(
         made.sent.extend,
         admit,
         log,
+        call_soon,
         construct=constructed,
         may_send=lambda: made.may_send,
     )

@@ -9,7 +9,7 @@ import pytest
 from storm_support import start
 
 from heron_core.topology import StreamSpec
-from heronpy_compat.adapters.storm.thread_calls import CALLS_AHEAD_MAX, ThreadCalls
+from heronpy_compat.adapters.thread_calls import CALLS_AHEAD_MAX, ThreadCalls
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:

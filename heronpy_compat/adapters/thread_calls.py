@@ -32,6 +32,8 @@ class ThreadCalls:
         self._wait_secs = wait_secs
         self._waiting: deque[Call] = deque()
         self._is_asked_for = False
+        self.is_making = False
+        """In the main thread: whether one is being made."""
         self._shorter = threading.Event()
 
     @property
@@ -47,7 +49,7 @@ class ThreadCalls:
         self._waiting.append(call)
         if not self._is_asked_for:
             self._is_asked_for = True
-            self._call_soon(self._make_calls)
+            self._call_soon(self.make_now)
 
     def ask(self, call: Call) -> Any:
         """What a call returns or raises, once the main thread has made it.
@@ -75,14 +77,26 @@ class ThreadCalls:
             raise error
         return value
 
-    def _make_calls(self) -> None:
+    def make_now(self) -> None:
+        """In the main thread: make all calls that wait, those that they leave among them; nothing
+        in the middle of one."""
+        if self.is_making:
+            return
         # First of all: a call that is left from here on, and not made below, asks again.
         self._is_asked_for = False
+        self.is_making = True
+        try:
+            self._make_all()
+        finally:
+            self.is_making = False
+        self._shorter.set()
+
+    def _make_all(self) -> None:
         while self._waiting:
             try:
                 # Taken out when it is made: until then it is pending, and its bolt is not idle.
                 self._waiting[0]()
             except Exception:
                 self._failed("a call of another thread raised", traceback.format_exc())
-            self._waiting.popleft()
-        self._shorter.set()
+            finally:
+                self._waiting.popleft()

@@ -1,0 +1,167 @@
+"""Tuples that a bolt has taken and not finished: their order, what they emitted, what is saved.
+
+    taken ──► under way ──► settled (done or failed) ──► released
+                 ▲ │
+                 └─┘ emitted: the emit is withheld
+
+An emit of a tuple that is under way is withheld until the tuple is released, so a tuple that is
+not released has sent nothing: it can be run again, after a restore for instance, and counts once.
+An emit that came of several tuples (of a batch) makes them one group, whose tuples are released
+together: otherwise a checkpoint between the acks of a batch would have some of them as done.
+
+What is released at one call is what a checkpoint counts as processed; `unfinished` is what it saves
+and what runs again behind it. Pure: no clock, no user code. Two drivers use it: that of coroutines
+(async_bolt.py) and that of bolts that ack later than they return (later_acks.py).
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Tuples that are released together, and what is emitted then."""
+
+    members: list["Taken"]
+    emits: list[tuple[tuple["Taken", ...], Any]] = field(default_factory=list)
+    """(what it came of, the emit), in the order of the emits."""
+    under_way: int = 1
+    """How many of the members are not settled."""
+
+
+@dataclass(slots=True, eq=False)
+class Taken:
+    """A tuple that is not released."""
+
+    tup: Any
+    number: int
+    """In the order in which tuples were taken."""
+    group: Group = field(init=False)
+    is_settled: bool = False
+    has_failed: bool = False
+    """What was emitted for it is dropped."""
+
+    def __post_init__(self) -> None:
+        self.group = Group([self])
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What is to be sent and settled now, in this order."""
+
+    emits: tuple[Any, ...]
+    taken: tuple[Taken, ...]
+
+
+class InFlight:
+    """The tuples in flight at one bolt."""
+
+    def __init__(self, is_ordered: bool = False) -> None:
+        """`is_ordered`: a tuple is released behind all that were taken before it."""
+        self._is_ordered = is_ordered
+        self._number = 0
+        self._held: dict[int, Taken] = {}
+        """By number, which is the order in which they were taken."""
+        self._finished: deque[Group] = deque()
+        """Groups without a member under way, in the order in which that came about."""
+        self._marks: deque[tuple[int, Any]] = deque()
+        """(number of the last tuple before it, mark)"""
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def take(self, tup: Any) -> Taken:
+        """A tuple is under way from here on."""
+        self._number += 1
+        taken = self._held[self._number] = Taken(tup, self._number)
+        return taken
+
+    def emitted(self, of: Sequence[Taken], emit: Any) -> None:
+        """An emit came of these tuples, none of which is released."""
+        group = of[0].group
+        for taken in of[1:]:
+            if taken.group is not group:
+                group = self._joined(group, taken.group)
+        group.emits.append((tuple(of), emit))
+
+    def _joined(self, one: Group, other: Group) -> Group:
+        if len(one.members) < len(other.members):
+            one, other = other, one
+        for each in (one, other):
+            if not each.under_way:
+                self._finished.remove(each)
+        for taken in other.members:
+            taken.group = one
+        one.members += other.members
+        one.emits += other.emits
+        one.under_way += other.under_way
+        if not one.under_way:
+            self._finished.append(one)
+        return one
+
+    def retried(self, taken: Taken) -> None:
+        """It begins once more: what it has emitted so far counts for nothing."""
+        taken.group.emits.clear()
+
+    def settle(self, taken: Taken, has_failed: bool) -> bool:
+        """A tuple is done, or has failed; False if it was settled before."""
+        if taken.is_settled:
+            return False
+        taken.is_settled, taken.has_failed = True, has_failed
+        group = taken.group
+        group.under_way -= 1
+        if not group.under_way:
+            self._finished.append(group)
+        return True
+
+    def release(self) -> Iterator[Released]:
+        """What may be sent now; each is counted as processed when the next one is asked for."""
+        while (group := self._next_finished()) is not None:
+            for taken in group.members:
+                del self._held[taken.number]
+            emits = tuple(
+                emit for of, emit in group.emits if not any(each.has_failed for each in of)
+            )
+            yield Released(emits, tuple(sorted(group.members, key=lambda each: each.number)))
+
+    def _next_finished(self) -> Group | None:
+        if not self._finished:
+            return None
+        if not self._is_ordered:
+            return self._finished.popleft()
+        group = next(iter(self._held.values())).group
+        if group.under_way:
+            return None
+        self._finished.remove(group)
+        return group
+
+    def mark(self, mark: Any) -> None:
+        """A watermark came: it is not to overtake the tuples before it."""
+        self._marks.append((self._number, mark))
+
+    def passed(self) -> Any:
+        """The newest mark before which nothing is in flight any more, once; None if none is new."""
+        oldest = next(iter(self._held), self._number + 1)
+        found = None
+        while self._marks and self._marks[0][0] < oldest:
+            found = self._marks.popleft()[1]
+        return found
+
+    def unfinished(self) -> list[Any]:
+        """The tuples that are not released, in the order in which they were taken."""
+        return [taken.tup for taken in self._held.values()]
+
+    def validate(self) -> None:
+        """AssertionError with a text if an invariant does not hold; between two calls."""
+        groups = {id(taken.group): taken.group for taken in self._held.values()}
+        finished = {id(each) for each in self._finished}
+        assert len(finished) == len(self._finished), "a group is finished twice"
+        for name, group in groups.items():
+            left = sum(not each.is_settled for each in group.members)
+            assert left == group.under_way, f"{group.under_way} under way, and {left} not settled"
+            assert (name in finished) == (not left), "finished, and not to be released"
+            assert all(each.number in self._held for each in group.members), "half released"
+        assert finished <= groups.keys(), "finished without a tuple"
+        assert not self._finished or not self._is_ordered or self._held, "nothing to be released"

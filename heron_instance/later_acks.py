@@ -1,0 +1,155 @@
+"""A bolt that acks its tuples itself, maybe long after `process` has returned, where checkpoints
+are taken: a pool of threads works on them, another process, or they are collected into a batch.
+
+A tuple is in flight from `process` until its ack or fail. What is emitted for it meanwhile is
+withheld until then (in_flight.py), so a checkpoint has it either as processed, with what it has
+emitted before the barrier, or as in flight, with nothing: it runs again after a restore. An emit in
+`process` without anchors came of the tuple that `process` was called with.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.topology import DEFAULT_STREAM
+from heron_instance.emit.collector import BoltCollector, tasks_of
+from heron_instance.emit.output_buffers import OutputBuffer
+from heron_instance.emit.routing import Route
+from heron_instance.in_flight import InFlight, Taken
+from heronpy_compat.adapters.foreign_calls import ForeignCalls
+
+MANY = 100_000
+"""Tuples in flight of which a person is told: batches have thousands; more than that is a bolt that
+forgets to ack, and each of its restores would process all of them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """An emit that is not sent yet."""
+
+    route: Route
+    buffers: list[OutputBuffer]
+    data: bytes
+
+
+class LaterAcks:
+    """emit, ack and fail of such a bolt, in place of its collector's."""
+
+    def __init__(self, collector: BoltCollector, foreign: ForeignCalls) -> None:
+        self.collector = collector
+        self.in_flight = InFlight()
+        self._foreign = foreign
+        self._by_tuple: dict[int, Taken] = {}
+        """By the tuple's place in memory, which is its own as long as it is in flight."""
+        self._current: Taken | None = None
+        """Of the tuple that `process` is called with."""
+        self._has_reported = False
+
+    def run(self, process: Any, tuples: Iterable[Any]) -> None:
+        """Each tuple is in flight from here on; `process` takes an iterable of one."""
+        for tup in tuples:
+            taken = self._by_tuple[id(tup)] = self.in_flight.take(tup)
+            self._current = taken
+            try:
+                process((tup,))
+            finally:
+                self._current = None
+
+    def too_many(self) -> str:
+        """What a person is to know, once; empty for nothing."""
+        if self._has_reported or len(self.in_flight) < MANY:
+            return ""
+        self._has_reported = True
+        return (
+            f"{self.collector.component}: {MANY} tuples are neither acked nor failed: each is kept,"
+            " and processed again after a restore"
+        )
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit when all of the anchors are settled."""
+        collector = self.collector
+        route = collector.route_of(stream)
+        values = collector.checked(tup, route)
+        if self._foreign.is_here:
+            self.check_thread(anchors, stream)
+            rest = (stream, list(anchors or ()), direct_task, need_task_ids)
+            if need_task_ids:
+                found: list[int] = self._foreign.ask(lambda: self.emit(values, *rest))
+                return found
+            self._foreign.leave(lambda: self.emit(values, *rest))
+            return None
+        of = self._taken_of(anchors, stream)
+        buffers = collector.buffers_for(values, route, direct_task)
+        withheld = Withheld(route, buffers, collector.packed(values, route))
+        if of:
+            self.in_flight.emitted(of, withheld)
+        else:
+            self._send(withheld)
+        return tasks_of(buffers) if need_task_ids else None
+
+    def check_thread(self, anchors: Any, stream: str) -> None:
+        """ComponentError for an emit of a thread that says not of which tuples it came."""
+        if not anchors:
+            raise ComponentError(
+                f"{self.collector.component}.{stream}: an emit of a thread needs anchors=[tup], as"
+                " else nobody knows of which tuple it came"
+            )
+
+    def _taken_of(self, anchors: Sequence[Any] | None, stream: str) -> list[Taken]:
+        if not anchors:
+            return [] if self._current is None else [self._current]
+        found = [self._by_tuple.get(id(each)) for each in anchors]
+        if None in found:
+            raise ComponentError(
+                f"{self.collector.component}.{stream}: an emit for a tuple that was acked or failed"
+                " before: a checkpoint may have it as processed; emit first, then ack"
+            )
+        return [each for each in found if each is not None]
+
+    def emit_batch(
+        self,
+        frame: Any,
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """ComponentError: a frame cannot be withheld."""
+        raise ComponentError(
+            f"{self.collector.component}.{stream}: emit_batch is not for a bolt with acks_later in"
+            " EFFECTIVELY_ONCE: use emit"
+        )
+
+    def ack(self, tup: Any) -> None:
+        """The tuple is processed."""
+        self._settle(tup, has_failed=False)
+
+    def fail(self, tup: Any) -> None:
+        """The tuple is given up, and so is what was emitted for it."""
+        self._settle(tup, has_failed=True)
+
+    def _settle(self, tup: Any, has_failed: bool) -> None:
+        if self._foreign.is_here:
+            self._foreign.leave(lambda: self._settle(tup, has_failed))
+            return
+        taken = self._by_tuple.get(id(tup))
+        if taken is None or not self.in_flight.settle(taken, has_failed):
+            self.collector.outbox.late += 1
+            return
+        for released in self.in_flight.release():
+            for withheld in released.emits:
+                self._send(withheld)
+            for each in released.taken:
+                del self._by_tuple[id(each.tup)]
+                (self.collector.fail if each.has_failed else self.collector.ack)(each.tup)
+
+    def _send(self, withheld: Withheld) -> None:
+        self.collector.put(withheld.buffers, withheld.route, withheld.data, ())
+        self.collector.outbox.flush_if_full()

@@ -1,0 +1,192 @@
+"""A bolt that works in threads: its emits, acks and fails in each mode, and after a restore."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from checkpointed_support import Process
+from instance_support import SHUFFLE, batch, make, reads
+from test_saving_state import barrier
+
+from heron_core.errors import ComponentError, TopologyStopped
+from heron_core.wire.frames import Kind
+from heron_instance.events import Turn
+from heronpy_compat import Bolt, Spout
+from heronpy_compat.api.state.stateful_component import StatefulComponent
+
+
+def in_thread(work: Callable[[], object]) -> BaseException | None:
+    """Do the work in a thread of its own; what it raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    return raised[0] if raised else None
+
+
+class Pooled(Bolt):
+    """Keeps its tuples; a test settles them in threads."""
+
+    acks_later = True
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.got: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        self.got.append(tup)
+
+
+class Careless(Pooled):
+    acks_later = False
+
+
+def values_of(process: Process) -> list[Any]:
+    """What was sent since the last time."""
+    from instance_support import Batch
+
+    process.core.driver.flush()
+    found = [Batch(each) for each in process.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+    process.sent.clear()
+    return [value for each in found for value in each.values]
+
+
+def test_a_pool_of_threads_loses_nothing_by_a_restore() -> None:
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], [2], [3], epoch=1))
+    first, second, _ = process.component.got
+
+    def work() -> None:
+        process.component.emit(["first", 1], anchors=[first])
+        process.component.emit(["second", 2], anchors=[second])
+        process.component.ack(first)
+
+    assert in_thread(work) is None
+    assert values_of(process) == []
+    process.handle(Turn())
+    assert values_of(process) == [["first", 1]]
+    process.receive(barrier(1))
+    process.handle(Turn())
+    assert in_thread(lambda: process.component.ack(second)) is None
+    process.handle(Turn())
+    assert values_of(process) == [["second", 2]]
+    process.begin(epoch=2, checkpoint=1)
+    process.handle(Turn())
+    assert [tup.values for tup in process.component.got] == [[2], [3]]
+    assert [tup.value for tup in process.component.got] == [2, 3]
+    for tup in process.component.got:
+        process.component.emit(["again", tup.value], anchors=[tup])
+        process.component.ack(tup)
+    assert values_of(process) == [["again", 2], ["again", 3]]
+    assert process.core.bolt.unfinished() == []
+
+
+def test_a_run_ends_when_the_pool_is_done() -> None:
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    assert not process.core.driver.counts()[2]
+    assert in_thread(lambda: process.component.ack(process.component.got[0])) is None
+    assert not process.core.driver.counts()[2]
+    process.handle(Turn())
+    process.core.driver.flush()
+    assert process.core.driver.counts()[2]
+
+
+def test_a_batch_is_processed_as_a_whole_or_again_as_a_whole() -> None:
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], [2], epoch=1))
+    one, two = process.component.got
+    process.component.emit(["sum", 3], anchors=[one, two])
+    process.component.ack(one)
+    process.receive(barrier(1))
+    process.component.ack(two)
+    assert values_of(process) == [["sum", 3]]
+    process.begin(epoch=2, checkpoint=1)
+    process.handle(Turn())
+    assert [tup.value for tup in process.component.got] == [1, 2]
+
+
+def test_a_thread_that_says_not_of_which_tuple_an_emit_came_is_told() -> None:
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    raised = in_thread(lambda: process.component.emit(["x", 1]))
+    assert isinstance(raised, ComponentError)
+    assert "needs anchors=[tup]" in str(raised)
+
+
+def test_a_thread_of_a_bolt_that_does_not_say_so_is_refused_where_checkpoints_are_taken() -> None:
+    process = Process(Careless)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    raised = in_thread(lambda: process.component.emit(["x", 1]))
+    assert "set acks_later = True in the class" in str(raised)
+    with pytest.raises(TopologyStopped, match="acks_later = True"):
+        process.handle(Turn())
+
+
+def test_a_spout_that_keeps_state_emits_in_its_main_thread_only() -> None:
+    process = Process(Positions)
+    process.begin(epoch=1)
+    raised = in_thread(lambda: process.component.emit(["x", 1]))
+    assert "let the thread fill a queue.Queue" in str(raised)
+    with pytest.raises(TopologyStopped, match="emit in next_tuple"):
+        process.handle(Turn())
+
+
+class Positions(Spout, StatefulComponent):
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def next_tuple(self) -> None:
+        pass
+
+
+def test_acks_of_a_thread_come_behind_its_emits_at_least_once() -> None:
+    """Otherwise a tree would be complete before it has grown, and a lost tuple would be acked."""
+    soon: list[Callable[[], None]] = []
+    made = make(Careless, reads(SHUFFLE), call_soon=soon.append)
+    collector = made.core.collector
+    made.core.deliver(batch([1], roots=[(17, 5)]))
+    (tup,) = made.component.got
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(made.component.emit, ["late", 1], anchors=[tup]).result()
+        pool.submit(made.component.ack, tup).result()
+    assert len(soon) == 1
+    assert not collector.threads_are_idle
+    made.core.flush()
+    assert collector.threads_are_idle
+    assert [values for _, values in made.emitted()] == [["late", 1]]
+    (ids,) = [each.ids for each in made.batches()]
+    root, value = made.words_of(Kind.ACK)
+    assert (root, value) == (17, 5 ^ ids[1])
+
+
+def test_a_thread_fails_a_tuple() -> None:
+    soon: list[Callable[[], None]] = []
+    made = make(Careless, reads(SHUFFLE), call_soon=soon.append)
+    made.core.deliver(batch([1], roots=[(17, 5)]))
+    assert in_thread(lambda: made.component.fail(made.component.got[0])) is None
+    assert made.words_of(Kind.FAIL) == []
+    soon[0]()
+    made.core.flush()
+    assert made.words_of(Kind.FAIL) == [17]
+
+
+def test_values_are_checked_in_the_thread_that_emits_them() -> None:
+    made = make(Careless, reads(SHUFFLE))
+    raised = in_thread(lambda: made.component.emit(["too", "many", "values"]))
+    assert isinstance(raised, RuntimeError)
+    assert "emitted 3 values" in str(raised)
