@@ -158,22 +158,34 @@ def packed_files(root: str) -> Iterator[str]:
                 yield os.path.relpath(os.path.join(folder, each), root)
 
 
+def _all_files(root: str) -> Iterator[str]:
+    for folder, _, files in os.walk(root):
+        for each in files:
+            yield os.path.relpath(os.path.join(folder, each), root)
+
+
 def _is_packed(parent: str, name: str) -> bool:
     hidden = name.startswith(".") or name in SKIPPED_FOLDERS or name.endswith(SKIPPED_ENDINGS)
     return not hidden and not os.path.exists(os.path.join(parent, name, VIRTUALENV_MARK))
 
 
 def write_archive(
-    path: str, manifest: Manifest, root: str, wheels: str | None, level: int = LEVEL
+    path: str,
+    manifest: Manifest,
+    root: str,
+    wheels: str | None,
+    level: int = LEVEL,
+    *,
+    whole: bool = False,
 ) -> int:
     """Pack the project at `root` and the wheels in a folder; returns the number of files.
 
-    `level` is gzip's, 1 to 9.
+    `level` is gzip's, 1 to 9; `whole`: all files, caches too.
 
     UsageError if that is too much to be a project.
     """
     contents = dict[str, str]()
-    for each in packed_files(root):
+    for each in _all_files(root) if whole else packed_files(root):
         contents[f"{PROJECT}/{each}"] = os.path.join(root, each)
     for each in sorted(os.listdir(wheels)) if wheels else ():
         contents[f"{WHEELS}/{each}"] = os.path.join(wheels or "", each)

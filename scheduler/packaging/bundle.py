@@ -7,9 +7,11 @@ unpacked once a machine into folders named after their contents. Their names do 
 because Spark would unpack them as well.
 """
 
+import compileall
 import hashlib
 import importlib.metadata
 import os
+import py_compile
 import shutil
 import tempfile
 import zipfile
@@ -26,6 +28,10 @@ OURS = (
 )  # fmt: skip
 DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "PyYAML", "pyzmq", "setproctitle")
 """What a container's processes import; the command line's own needs stay at home."""
+COMPILED = ("cloudpickle", "kazoo", "zmq")
+"""Folders of those, whose Python files are compiled before they travel, as ours are."""
+LAYOUT = 2
+"""Of a runtime; one that was packed in another is packed again."""
 SKIPPED_ENDINGS = (".pyc", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c", ".cpp", ".in", ".typed")
 SKIPPED_FOLDERS = frozenset({"__pycache__", "tests"})
 RUNTIME = "heronpy-runtime"
@@ -119,10 +125,22 @@ def packed_runtime(cache: str, spec: RuntimeSpec) -> str:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copyfile(source, target)
         new = os.path.join(folder, "new.tar.gz")
-        write_archive(new, _manifest(spec.name), staged, None, RUNTIME_LEVEL)
+        _compile(staged, spec)
+        write_archive(new, _manifest(spec.name), staged, None, RUNTIME_LEVEL, whole=True)
         _forget_older(cache, spec.name)
         os.replace(new, path)
     return path
+
+
+def _compile(staged: str, spec: RuntimeSpec) -> None:
+    """What a container imports, so that it need not be compiled wherever the runtime is unpacked,
+    by each process anew: that is two thirds of the time of their imports."""
+    for each in (*spec.packages, *COMPILED):
+        folder = os.path.join(staged, each)
+        if os.path.isdir(folder):
+            # Unpacked files have other times, and nobody changes them.
+            unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+            compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked)
 
 
 def _forget_older(cache: str, name: str) -> None:
@@ -133,7 +151,7 @@ def _forget_older(cache: str, name: str) -> None:
 
 
 def _fingerprint(files: Iterable[tuple[str, str]]) -> str:
-    found = hashlib.sha256(this_python().encode())
+    found = hashlib.sha256(f"{this_python()} {LAYOUT}".encode())
     for name, source in files:
         status = os.stat(source)
         found.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
