@@ -79,6 +79,8 @@ class BoltBindings(Bindings):
 
     ack: Callable[[Any], None]
     fail: Callable[[Any], None]
+    give_up: Callable[[int], None]
+    """So many tuples, of those that were acked, turned out not to be processed."""
 
 
 class EngineComponent(Protocol):

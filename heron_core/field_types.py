@@ -5,6 +5,7 @@ so that a stream's declaration is the schema of its DataFrame as well.
 """
 
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,6 +21,11 @@ _BITS = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16,
     "int": 32, "integer": 32, "bigint": 64, "long": 64,
 }  # fmt: skip
+DECIMAL = (10, 0)
+"""Precision and scale of `decimal`, as in SQL."""
+PRECISION_MAX = 38
+"""Of decimals in Spark, Arrow's decimal128 and Delta."""
+_SINGLE = struct.Struct("<f")
 NESTING_MAX = 20
 """Far beyond any table's; it bounds the recursion."""
 SHOWN_CHARACTERS = 60
@@ -45,29 +51,77 @@ def _is_bool(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is float or (isinstance(value, Real) and not _is_bool(value))
+    if type(value) is float:
+        return True
+    return isinstance(value, Real) and not _is_bool(value) and _fits_float(value)
+
+
+def _fits_float(value: Any) -> bool:
+    try:
+        float(value)
+    except OverflowError:  # an int of hundreds of digits
+        return False
+    return True
+
+
+def _is_single(value: Any) -> bool:
+    """As `_is_number`, and it is no infinity only because it was stored in 32 bits."""
+    if not _is_number(value):
+        return False
+    try:
+        _SINGLE.pack(value)
+    except (OverflowError, struct.error):
+        return False
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and (value.isascii() or _has_utf8(value))
+
+
+def _has_utf8(text: str) -> bool:
+    """Whether it is Unicode: half of a surrogate pair is none, and no table or file has it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_date(value: Any) -> bool:
     return isinstance(value, date) and not isinstance(value, datetime)
 
 
-def _is_decimal(value: Any) -> bool:
-    return isinstance(value, Decimal) or (isinstance(value, int) and not _is_bool(value))
+def _decimal(precision: int = DECIMAL[0], scale: int = DECIMAL[1]) -> Fits:
+    """So many digits in all, so many of them behind the point; neither NaN nor an infinity."""
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, int):
+            return not _is_bool(value) and abs(value) < 10 ** (precision - scale)
+        if not isinstance(value, Decimal) or not value.is_finite():
+            return False
+        _, digits, exponent = value.as_tuple()
+        zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+        assert isinstance(exponent, int)
+        is_zero = zeros == len(digits)
+        behind, before = -exponent - zeros, len(digits) + exponent
+        return is_zero or (behind <= scale and before <= precision - scale)
+
+    return fits
 
 
 _PLAIN: dict[str, Fits] = {
     **{name: _integer(bits) for name, bits in _BITS.items()},
-    "string": lambda value: isinstance(value, str),
+    "string": _is_text,
     "boolean": _is_bool,
-    "float": _is_number,
-    "real": _is_number,
+    "float": _is_single,
+    "real": _is_single,
     "double": _is_number,
     "binary": lambda value: isinstance(value, (bytes, bytearray)),
     "date": _is_date,
     "timestamp": lambda value: isinstance(value, datetime),
     "timestamp_ntz": lambda value: isinstance(value, datetime),
-    "decimal": _is_decimal,
+    "decimal": _decimal(),
 }
 
 
@@ -105,7 +159,7 @@ class _FitsBuilder:
     """Makes the check of a value."""
 
     def plain(self, name: str, numbers: Sequence[int]) -> Fits:
-        return _PLAIN[name]
+        return _decimal(*numbers) if numbers else _PLAIN[name]
 
     def array(self, item: Fits) -> Fits:
         fits = _nullable(item)
@@ -145,7 +199,16 @@ class _Parser(Generic[Built]):
             known = ", ".join([*_PLAIN, "array<…>", "map<…>", "struct<…>"])
             raise UnknownType(f"{self._text!r} is no type; the types are {known}")
         numbers = self._numbers() if name == "decimal" and self._next == "(" else []
+        self._check_decimal(numbers)
         return self._builder.plain(name, numbers)
+
+    def _check_decimal(self, numbers: Sequence[int]) -> None:
+        precision, scale = (*numbers, *DECIMAL[len(numbers) :])[:2]
+        if len(numbers) > len(DECIMAL) or not scale <= precision <= PRECISION_MAX or not precision:
+            raise UnknownType(
+                f"{self._text!r} is no type: decimal(digits in all, digits behind the point) has"
+                f" 1 to {PRECISION_MAX} digits"
+            )
 
     def expect(self, token: str) -> None:
         """Take that token, "" being the end."""

@@ -5,19 +5,17 @@ is read where it lies, without copying. All of this needs pyarrow, which is an e
 uses this module imports it late.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from heron_core.errors import ProtocolError
-from heron_core.field_types import built
+from heron_core.field_types import DECIMAL, built
 from heron_core.topology import StreamSpec
 
 MICROSECONDS = "us"
-DECIMAL = (10, 0)
-"""Precision and scale of `decimal`, as in SQL."""
 _PLAIN: dict[str, pa.DataType] = {
     "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
     "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(),
@@ -45,10 +43,15 @@ class _ArrowBuilder:
         return pa.struct(list(fields.items()))
 
 
+def type_called(text: str) -> pa.DataType:
+    """The Arrow type of a declared one; UnknownType."""
+    return built(text, _ArrowBuilder())
+
+
 @lru_cache(maxsize=256)
 def schema_of(stream: StreamSpec) -> pa.Schema:
     """The Arrow schema of a stream with declared types."""
-    types = [built(text, _ArrowBuilder()) for text in stream.types]
+    types = [type_called(text) for text in stream.types]
     return pa.schema(list(zip(stream.fields, types, strict=True)))
 
 
@@ -112,12 +115,30 @@ def _fields(fields: Sequence[str], arrays: Sequence[pa.Array]) -> list[pa.Field]
 
 def _column(name: str, values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
     try:
+        if kind is not None and pa.types.is_nested(kind):
+            values = [_as_arrow_takes_it(each, kind) for each in values]
         return pa.array(values, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         wanted = "of one type, and none is declared" if kind is None else kind
         raise TypeError(
             f"the values of field {name!r} are no column ({wanted}): {first_line(error)}"
         ) from None
+
+
+def _as_arrow_takes_it(value: Any, kind: pa.DataType) -> Any:
+    """The same value: the fields of a struct in order may come as a list, which Arrow takes as a
+    tuple only; and so in all that it is made of."""
+    if value is None or not pa.types.is_nested(kind):
+        return value
+    if pa.types.is_struct(kind):
+        if isinstance(value, Mapping):
+            known = {each.name: each.type for each in kind}
+            return {name: _as_arrow_takes_it(value[name], known[name]) for name in value}
+        types = [each.type for each in kind]
+        return tuple(map(_as_arrow_takes_it, value, types))
+    if pa.types.is_map(kind):
+        return [(key, _as_arrow_takes_it(item, kind.item_type)) for key, item in value.items()]
+    return [_as_arrow_takes_it(each, kind.value_type) for each in value]
 
 
 def first_line(error: Exception) -> str:

@@ -324,6 +324,11 @@ class BoltCollector(Collector):
         self.failed += further * (self.failed - failed)
         self.failed_for_good += further * (self.failed_for_good - for_good)
 
+    def give_up(self, number: int) -> None:
+        """So many tuples that were acked are not processed: no spout is told of them any more."""
+        self.failed += number
+        self.failed_for_good += number
+
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told."""
         if self.foreign is not None and self.foreign.is_here:

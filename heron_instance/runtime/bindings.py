@@ -110,6 +110,7 @@ def bolt_bindings(
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         ack=environment.wrap("ack", collector.ack),
         fail=environment.wrap("fail", collector.fail),
+        give_up=collector.give_up,
         logger=environment.logger,
         call_soon=environment.call_soon,
         call_later=environment.later,

@@ -121,6 +121,12 @@ class InstanceContext(TopologyContext):
         """Where the topology's code is: the file it was loaded from."""
         return self._topology.main_file
 
+    def get_declared_types(self, component_id: str, stream_id: str) -> dict[str, str]:
+        """The types of a stream's fields; empty if it declares none."""
+        streams = self._topology.by_name[component_id].outputs
+        found = next(each for each in streams if each.name == stream_id)
+        return dict(zip(found.fields, found.types, strict=True)) if found.types else {}
+
     def get_incarnation(self) -> Incarnation:
         """Which process of its task this is."""
         return self._incarnation

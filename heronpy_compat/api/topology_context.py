@@ -63,3 +63,8 @@ class TopologyContext:
         """Which process of its task this is, for components that write outside. heronpy does not
         have it; where it is not known there is one process only."""
         return Incarnation()
+
+    def get_declared_types(self, component_id: str, stream_id: str) -> dict[str, str]:
+        """The types of a stream's fields, as SQL writes them; empty if it declares none. heronpy
+        does not have it."""
+        return {}

@@ -6,6 +6,7 @@ The rows of a checkpoint and its number are written in one transaction of the da
 sink's table and into `heronpy_commits`; a number that is there is not written again.
 """
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,12 @@ class DatabaseSink(WriteAheadSink):
         return self._module.connect() if arguments is None else self._module.connect(arguments)
 
     def row_of(self, tup: "Tuple") -> Any:
-        """The values of a row, in the order of the columns."""
+        """The values of a row, in the order of the columns; ValueError for one that the database
+        would change."""
+        if self._module is sqlite3:
+            for name, value in zip(tup.fields, tup.values, strict=True):
+                if value != value:
+                    raise ValueError(f"{name} is NaN, of which sqlite makes NULL")
         return list(tup.values)
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:

@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
-from heronpy_compat.connectors.part_files import table_of
+from heronpy_compat.connectors.part_files import folder_of
+from heronpy_compat.connectors.row_tables import table_of, types_called, undeclared_field
 from heronpy_compat.connectors.transactions import TransactionId
-from heronpy_compat.connectors.two_phase import WriteAheadSink
+from heronpy_compat.connectors.two_phase import WriteAheadSink, described
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
+    from heronpy_compat.api.tuple import Tuple
 
 TABLE = "delta.table"
 """Config key: the folder or URL of the table, which is made if there is none."""
 PARTITION_BY = "delta.partition.by"
 """Config key: fields that a new table is divided by."""
 TYPES = "delta.types"
-"""Config key: {field: Arrow's name of a type}; without it, those of the table, or of the values."""
+"""Config key: {field: Arrow's or SQL's name of a type}; without it, that which the stream declares,
+or that of the table, or of the values."""
+SCHEMA_MODE = "delta.schema.mode"
+"""Config key: what becomes of fields that the table does not have: `merge` (they become columns of
+it) or `refuse` (the sink does not begin)."""
 STORAGE = "delta.storage.options"
 """Config key: what the package deltalake is to know of the storage behind a URL."""
 PURPOSE = "writing Delta tables"
+MERGE, REFUSE = "merge", "refuse"
 
 
 class DeltaSink(WriteAheadSink):
@@ -40,6 +47,7 @@ class DeltaSink(WriteAheadSink):
     table: str | None = None
     partition_by: Sequence[str] = ()
     types: Mapping[str, str] = {}
+    schema_mode = MERGE
     commit_tuples = 100_000
     needed_package = ("deltalake", PURPOSE)
 
@@ -54,12 +62,35 @@ class DeltaSink(WriteAheadSink):
             )
         self._table = str(table)
         self._partition_by = config.get(PARTITION_BY, self.partition_by) or None
-        self._types = dict(config.get(TYPES, self.types))
+        said = dict(config.get(TYPES, self.types))
+        self._types = types_called({**self.types_of_inputs(context), **said})
         self._storage: dict[str, str] | None = config.get(STORAGE)
         self._columns = self.fields_of_inputs(context)
-        table_of(self._columns, self._types, [])  # so that a wrong type is told now
-
         self._is_first = context.get_component_tasks(self._name)[0] == context.get_task_id()
+        self._refuses = self._refuses_columns(config.get(SCHEMA_MODE, self.schema_mode))
+        self._known: dict[str, Any] = {}
+        """The columns of the table, as it was seen last."""
+        self._check_columns()
+
+    def _refuses_columns(self, mode: str) -> bool:
+        if mode not in (MERGE, REFUSE):
+            raise ComponentError(f"{self._name}: {SCHEMA_MODE} is {MERGE} or {REFUSE}, not {mode}")
+        return mode == REFUSE
+
+    def _check_columns(self) -> None:
+        """ComponentError if the table has not the columns that it is to have."""
+        try:
+            present = self._present()
+        except Exception:  # a table that is away is told of when it is to be written
+            return
+        if present is None:
+            return
+        absent = [each for each in self._columns if each not in self._known]
+        if absent and self._refuses:
+            raise ComponentError(
+                f"{self._name}: {self._table} has no column {absent[0]!r}, and {SCHEMA_MODE} is"
+                f" {REFUSE}"
+            )
 
     def unknown_output(self) -> str:
         """Rows that are there; the first instance looks."""
@@ -72,24 +103,39 @@ class DeltaSink(WriteAheadSink):
             return ""
         return f"{self._table} has {number} files of other runs" if number else ""
 
+    def write(self, transaction: list[Any], tup: "Tuple") -> None:
+        """One row more; ValueError if its partition has no folder."""
+        if self._partition_by and "://" not in self._table:
+            values = dict(zip(tup.fields, tup.values, strict=True))
+            names = self._partition_by
+            names = [names] if isinstance(names, str) else names
+            folder_of(names, tuple(values[name] for name in names))
+        super().write(transaction, tup)
+
+    def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
+        """The rows that fit: those that do not are told and counted now, as nobody waits for them
+        any more when they are written."""
+        if not self._known:
+            self._present()
+        _, problems = table_of(self._columns, self._known | self._types, transaction)
+        self.leave_out(problems)
+        return [row for at, row in enumerate(transaction) if at not in problems]
+
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Add a version with the rows, unless the table has it."""
         writer, number = transaction_id.writer, transaction_id.number
         present = self._present()
         if present is not None and (present.transaction_version(writer) or -1) >= number:
             return
-        table, problems = table_of(self._columns, self._types, prepared)
-        for problem in problems.values():
-            self.delegate.record_error("a row that does not fit its table is left out", problem)
-        if not table.num_rows:
+        if not prepared:
             return
-        if present is not None:
-            table = self._as_present(table, present)
+        table = self._as_present(*table_of(self._columns, self._known | self._types, prepared))
         transaction = self._deltalake.Transaction(writer, number)
         self._deltalake.write_deltalake(
             self._table if present is None else present,
             table,
             mode="append",
+            schema_mode=None if present is None or self._refuses else "merge",
             partition_by=self._partition_by if present is None else None,
             storage_options=self._storage,
             commit_properties=self._deltalake.CommitProperties(app_transactions=[transaction]),
@@ -99,10 +145,35 @@ class DeltaSink(WriteAheadSink):
         """The newest version of the table; None if there is none."""
         if not self._deltalake.DeltaTable.is_deltatable(self._table, self._storage):
             return None
-        return self._deltalake.DeltaTable(self._table, storage_options=self._storage)
+        found = self._deltalake.DeltaTable(self._table, storage_options=self._storage)
+        columns = self._arrow.schema(found.schema().to_arrow())
+        self._known = {each.name: each.type for each in columns}
+        return found
 
-    def _as_present(self, table: Any, present: Any) -> Any:
-        """The rows with the types that the table has; what has another name is told by Delta."""
-        types = {each.name: each.type for each in self._arrow.schema(present.schema().to_arrow())}
-        fields = [(each.name, types.get(each.name, each.type)) for each in table.schema]
-        return table.cast(self._arrow.schema(fields))
+    def _as_present(self, table: Any, problems: Mapping[int, str]) -> Any:
+        """The rows with the types that the table has; a new column is one from its first value on,
+        as until then nobody knows its type. ComponentError if a value would be changed."""
+        if problems:
+            # They fitted when they were prepared: somebody has changed the table since.
+            raise ComponentError(next(iter(problems.values())))
+        for name in table.column_names:
+            wanted = self._known.get(name)
+            if wanted is None and table[name].type == self._arrow.null():
+                table = table.drop_columns([name])
+            elif wanted is not None and table[name].type != wanted and not self._merges(wanted):
+                at = table.column_names.index(name)
+                table = table.set_column(at, name, self._cast(table[name], name, wanted))
+        return table
+
+    def _merges(self, wanted: Any) -> bool:
+        """Whether Delta itself sees to it: it adds the fields of a struct as it adds columns."""
+        return not self._refuses and self._arrow.types.is_nested(wanted)
+
+    def _cast(self, column: Any, name: str, wanted: Any) -> Any:
+        for each in column.to_pylist():
+            if more := undeclared_field(self._arrow, each, wanted):
+                raise ComponentError(f"{name} has a field {more!r} that the table has not")
+        try:
+            return column.cast(wanted)
+        except self._arrow.ArrowException as error:
+            raise ComponentError(f"{name} is {wanted} in the table: {described(error)}") from None

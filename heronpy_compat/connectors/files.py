@@ -3,12 +3,12 @@
 from heronpy_compat.connectors.files import FileSink, FileSpout
 """
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
 from heronpy_compat.components.files import FileSpout
+from heronpy_compat.connectors.json_values import object_of
 from heronpy_compat.connectors.part_file_sink import PartFileSink, PartTransaction
 from heronpy_compat.connectors.part_files import PartFiles
 
@@ -78,10 +78,16 @@ class FileSink(PartFileSink):
     def line_of(self, tup: "Tuple") -> bytes:
         """What is written for a tuple, without the end of the line."""
         if self._format == "json":
-            named = dict(zip(tup.fields, tup.values, strict=True))
-            return json.dumps(named, ensure_ascii=False, default=str).encode()
+            return object_of(tup.fields, tup.values)
         (value,) = tup.values
-        return value if isinstance(value, bytes) else str(value).encode()
+        if isinstance(value, (bytes, bytearray)):
+            return bytes(value)
+        try:
+            return str(value).encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{tup.fields[0]}={value!r}: half a character (a lone surrogate) is no text"
+            ) from None
 
     def process(self, tup: "Tuple") -> None:
         """Write a line."""

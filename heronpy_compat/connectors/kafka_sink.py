@@ -1,12 +1,12 @@
 """Tuples into a Kafka topic, acked when the brokers have them; or exactly once, in transactions."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
+from heronpy_compat.connectors.json_values import document_of
 from heronpy_compat.connectors.kafka_client import (
     METADATA_SECS,
     NEEDED_PACKAGE,
@@ -207,4 +207,4 @@ def _of_consumers(settings: dict[str, Any]) -> dict[str, Any]:
 def _as_bytes(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
-    return (value if isinstance(value, str) else json.dumps(value)).encode()
+    return value.encode() if isinstance(value, str) else document_of(value)

@@ -18,15 +18,12 @@ from heronpy_compat.connectors.folder_lock import Superseded
 from heronpy_compat.connectors.ids import Id, Ids
 from heronpy_compat.connectors.part_file_sink import PartFileSink, PartTransaction
 from heronpy_compat.connectors.part_files import (
-    PURPOSE,
     PartFiles,
     Partition,
-    Row,
     check_id,
-    file_of,
     folder_of,
-    table_of,
 )
+from heronpy_compat.connectors.row_tables import PURPOSE, Row, file_of, table_of, types_called
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -38,7 +35,8 @@ PARTITION_BY = "parquet.partition.by"
 ID_FIELD = "parquet.id.field"
 """Config key: a field with an id for each row (int, str or bytes), which is then written once."""
 TYPES = "parquet.types"
-"""Config key: {field: Arrow's name of a type}; without it, a file's types are its values'."""
+"""Config key: {field: Arrow's or SQL's name of a type}; without it, a field has the type that its
+stream declares, or else that of its values in each file."""
 ROWS_PER_FILE = "parquet.rows.per.file"
 """Config key: so many rows, over all partitions, are committed at once (100000)."""
 ROLL_SECS = "parquet.roll.secs"
@@ -89,14 +87,14 @@ class ParquetSink(PartFileSink):
         self._fields = self.fields_of_inputs(context)
         self._partition_by = _names(config.get(PARTITION_BY, self.partition_by))
         self._id_field = config.get(ID_FIELD, self.id_field)
-        self._types = dict(config.get(TYPES, self.types))
+        declared, said = self.types_of_inputs(context), dict(config.get(TYPES, self.types))
         self._buffer_size = int(config.get(ROWS_PER_FILE, self.rows_per_file))
         self._roll_secs = float(config.get(ROLL_SECS, self.roll_secs))
         tasks = context.get_component_tasks(self._name)
-        self._check(context, len(tasks))
+        self._check(context, len(tasks), said)
+        self._types = types_called({**declared, **said})
         self._columns = [each for each in self._fields if each not in self._partition_by]
         self._column_at = [self._fields.index(each) for each in self._columns]
-        table_of(self._columns, self._types, [])  # so that a wrong type is told now
         self._partition_at = [self._fields.index(each) for each in self._partition_by]
         index = tasks.index(context.get_task_id())
         self._files = PartFiles(
@@ -110,17 +108,18 @@ class ParquetSink(PartFileSink):
         self._clear()
 
     def _clear(self) -> None:
-        self._parts: dict[Partition, _Part] = {}
-        self._waiting: dict[Id, tuple[Partition, int]] = {}
+        self._parts: dict[str, _Part] = {}
+        """By the folder: values that have the same one, 1 and "1", have one file."""
+        self._waiting: dict[Id, tuple[str, int]] = {}
         """id -> where its row waits"""
         self._rows = 0
 
     def _wrong(self, text: str) -> ComponentError:
         return ComponentError(f"{self._name}: {text}")
 
-    def _check(self, context: Any, tasks: int) -> None:
+    def _check(self, context: Any, tasks: int, types: Mapping[str, str]) -> None:
         ids = [self._id_field] if self._id_field is not None else []
-        for name in (*self._partition_by, *ids, *self._types):
+        for name in (*self._partition_by, *ids, *types):
             if name not in self._fields:
                 raise self._wrong(f"no field {name!r} in {', '.join(self._fields)}")
         if set(self._fields) == set(self._partition_by) or set(ids) & set(self._partition_by):
@@ -150,12 +149,12 @@ class ParquetSink(PartFileSink):
             self.ack(tup)
             return
         if row_id is not None and row_id in self._waiting:
-            partition, position = self._waiting[row_id]
+            folder, position = self._waiting[row_id]
         else:
-            partition, position = self._keep(tup.values)
-        part = self._parts[partition]
+            folder, position = self._keep(tup.values)
+        part = self._parts[folder]
         if row_id is not None and row_id not in self._waiting:
-            self._waiting[row_id] = partition, position
+            self._waiting[row_id] = folder, position
             part.ids.append(row_id)
         part.tuples.append((tup, position))
         if self._is_full and time.monotonic() >= self._not_before:
@@ -179,15 +178,19 @@ class ParquetSink(PartFileSink):
         assert self._id_field is not None
         return check_id(self._id_field, tup.values[self._fields.index(self._id_field)])
 
-    def _keep(self, values: Row) -> tuple[Partition, int]:
-        """Let a row wait for the commit; where it is."""
-        partition = tuple(values[at] for at in self._partition_at)
+    def _folder_of(self, values: Row) -> str:
+        partition: Partition = tuple(values[at] for at in self._partition_at)
+        return folder_of(self._partition_by, partition)
+
+    def _keep(self, values: Row) -> tuple[str, int]:
+        """Let a row wait for the commit; where it is. ValueError if it has no folder."""
+        folder = self._folder_of(values)
         if not self._parts:
             self._roll_later(self._roll_secs)
-        part = self._parts.setdefault(partition, _Part())
+        part = self._parts.setdefault(folder, _Part())
         part.rows.append([values[at] for at in self._column_at])
         self._rows += 1
-        return partition, len(part.rows) - 1
+        return folder, len(part.rows) - 1
 
     @property
     def _is_full(self) -> bool:
@@ -208,19 +211,23 @@ class ParquetSink(PartFileSink):
 
     def write(self, transaction: PartTransaction, tup: Any) -> None:
         """Let a row wait for its file."""
-        partition = tuple(tup.values[at] for at in self._partition_at)
-        self.keep(transaction, partition, [tup.values[at] for at in self._column_at], 1)
+        folder = self._folder_of(tup.values)
+        self.keep(transaction, folder, [tup.values[at] for at in self._column_at], 1)
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
         """A file of each partition, of the rows that fit."""
         found = {}
-        for partition, rows in buffer.items():
+        self._unfit: list[str] = []
+        for folder, rows in buffer.items():
             table, problems = table_of(self._columns, self._types, rows)
-            for problem in problems.values():
-                self.delegate.record_error("a row that does not fit its file is left out", problem)
+            self._unfit += problems.values()
             if table.num_rows:
-                found[folder_of(self._partition_by, partition)] = file_of(table)
+                found[folder] = file_of(table)
         return found
+
+    def flushed(self) -> None:
+        """The rows that are not in the files will never be."""
+        self.leave_out(dict(enumerate(self._unfit)))
 
     # --- committing at once -----------------------------------------------------------------------
 
@@ -229,15 +236,15 @@ class ParquetSink(PartFileSink):
         parts = self._parts
         self._clear()
         error = ""
-        for partition, part in parts.items():
-            error = self._commit_part(partition, part) or error
+        for folder, part in parts.items():
+            error = self._commit_part(folder, part) or error
         if not error:
             self._is_failing = False
         return error
 
-    def _commit_part(self, partition: Partition, part: _Part) -> str:
+    def _commit_part(self, folder: str, part: _Part) -> str:
         table, problems = table_of(self._columns, self._types, part.rows)
-        error = self._add(folder_of(self._partition_by, partition), table)
+        error = self._add(folder, table)
         if error:
             self._not_before = time.monotonic() + RETRY_SECS
             for tup, _ in part.tuples:
@@ -294,11 +301,11 @@ class ParquetSink(PartFileSink):
         and nothing of the batch may count then."""
         assert self._batch is not None, "end_batch without begin_batch"
         tables = {}
-        for partition, part in self._parts.items():
+        for folder, part in self._parts.items():
             table, problems = table_of(self._columns, self._types, part.rows)
             if problems:
                 raise self._wrong(f"a row does not fit its file: {next(iter(problems.values()))}")
-            tables[folder_of(self._partition_by, partition)] = file_of(table)
+            tables[folder] = file_of(table)
         is_replay = self._last_batch is None or self._batch != self._last_batch + 1
         try:
             self._files.put_batch(self._batch, tables, is_replay)

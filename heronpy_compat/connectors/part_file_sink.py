@@ -42,6 +42,9 @@ class PartFileSink(TwoPhaseSink):
         """What waits, as the bytes of a file for each folder."""
         raise NotImplementedError
 
+    def flushed(self) -> None:
+        """What `contents` gave last is in files."""
+
     def unknown_output(self) -> str:
         """Files of the same name that are there."""
         number = self._files.number_of_files()
@@ -90,6 +93,7 @@ class PartFileSink(TwoPhaseSink):
             raise
         transaction.pending += written
         transaction.clear()
+        self.flushed()
 
     def _lock(self) -> None:
         try:

@@ -28,20 +28,26 @@ from heron_io.atomic_files import remove, replace_whole, sync_folder, write_sync
 from heronpy_compat.api.incarnation import Incarnation
 from heronpy_compat.connectors.folder_lock import FolderLock
 from heronpy_compat.connectors.ids import Id, Ids
+from heronpy_compat.connectors.row_tables import PURPOSE
 from heronpy_compat.connectors.transactions import new_writer
 
-Row = list[Any]
 Partition = tuple[Any, ...]
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and so Spark and Arrow, call the folder of rows without a value."""
-PURPOSE = "writing Parquet files"
+NAME_BYTES_MAX = 255
+"""Of a file or folder on every usual file system."""
+SHOWN_CHARACTERS = 60
+"""Of a value in a message."""
 PENDING = ".pending"
 TEMPORARY = ".tmp"
 BORN = 13
 """Digits of the time in milliseconds at which a process began: until the year 2286."""
 AT = 4
 """Digits of a file's place in its transaction: the names are in the order of the lines."""
+LONGEST = f"{'9' * 8}-{'f' * 16}-{'9' * AT}"
+PID_MAX = 4_194_304
+"""Linux's."""
 PENDING_BYTES = 8
 """Of chance in the name of a pending file, so that a process that wakes up late meets nobody's."""
 
@@ -67,6 +73,13 @@ class PartFiles:
         self._life = new_writer()
         self._number = 0
         self._incarnation = incarnation or Incarnation()
+        longest = self._hidden(f"{self._writer}-{LONGEST}{ending}.{PID_MAX}", TEMPORARY)
+        if len(longest) > NAME_BYTES_MAX:
+            raise ComponentError(
+                f"the name of component {component[:SHOWN_CHARACTERS]!r}… is too long for files of"
+                f" its output: the longest would have {len(longest)} bytes, and {NAME_BYTES_MAX} is"
+                " the limit"
+            )
         path = os.path.join(folder, f".{self._writer}.lock")
         self._lock = FolderLock(path, self._writer, self._incarnation)
 
@@ -209,82 +222,36 @@ class PartFiles:
 
 
 def folder_of(names: Sequence[str], values: Partition) -> str:
-    """day=2013-01-01/carrier=UA, as Hive, Spark and Arrow read it; empty without partitions."""
-    return "/".join(
-        f"{quote(name, safe='')}={HIVE_NULL if value is None else quote(str(value), safe=' ')}"
-        for name, value in zip(names, values, strict=True)
-    )
+    """day=2013-01-01/carrier=UA, as Hive, Spark and Arrow read it; empty without partitions.
 
-
-def file_of(table: Any) -> Any:
-    """The bytes of a Parquet file with a table."""
-    arrow, parquet = needed("pyarrow", PURPOSE), needed("pyarrow.parquet", PURPOSE)
-    whole = arrow.BufferOutputStream()
-    parquet.write_table(table, whole)
-    return whole.getvalue()
-
-
-def table_of(
-    columns: Sequence[str], types: Mapping[str, str], rows: Sequence[Row]
-) -> tuple[Any, dict[int, str]]:
-    """(pyarrow.Table of the rows that fit, why not for each of the others by its position).
-
-    `types` gives Arrow's types by name; those of other columns are what their values have.
+    ValueError that names the field if its value would come back as another one.
     """
-    arrow = needed("pyarrow", PURPOSE)
-    given = {name: _type_called(arrow, name, alias) for name, alias in types.items()}
+    return "/".join(map(_partition_folder, names, values))
+
+
+def _partition_folder(name: str, value: Any) -> str:
+    if value is None:
+        return f"{quote(name, safe='')}={HIVE_NULL}"
+    text = str(value)
+    if isinstance(value, (bytes, bytearray, list, tuple, dict, set, frozenset)):
+        raise ValueError(f"{name}={_shown(value)}: a {type(value).__name__} is no folder's name")
+    if text in ("", HIVE_NULL):
+        raise ValueError(f"{name}={text!r}: that folder has the rows without a value")
     try:
-        return _table(arrow, columns, given, rows), {}
-    except (arrow.ArrowException, TypeError, OverflowError):
-        pass
-    first = {name: _first_type(arrow, rows, at) for at, name in enumerate(columns)} | given
-    problems = {
-        at: found for at, row in enumerate(rows) if (found := _problem(arrow, columns, first, row))
-    }
-    fitting = [row for at, row in enumerate(rows) if at not in problems]
-    return _table(arrow, columns, first, fitting), problems
+        found = f"{quote(name, safe='')}={quote(text, safe=' ')}"
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}={_shown(value)}: half a character is no folder's name") from None
+    if len(found) > NAME_BYTES_MAX:
+        raise ValueError(
+            f"{name}={_shown(value)}: its folder's name would have {len(found)} bytes, and"
+            f" {NAME_BYTES_MAX} is the limit"
+        )
+    return found
 
 
-def _table(
-    arrow: Any, columns: Sequence[str], types: Mapping[str, Any], rows: Sequence[Row]
-) -> Any:
-    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    arrays = [
-        arrow.array(values, types.get(name))
-        for name, values in zip(columns, by_column, strict=True)
-    ]
-    return arrow.Table.from_arrays(arrays, names=list(columns))
-
-
-def _problem(arrow: Any, columns: Sequence[str], types: Mapping[str, Any], row: Row) -> str:
-    for name, value in zip(columns, row, strict=True):
-        try:
-            arrow.array([value], types.get(name))
-        except (arrow.ArrowException, TypeError, OverflowError):
-            return f"{name}={value!r} is no {types.get(name) or 'value that Parquet has'}"
-    return ""
-
-
-def _first_type(arrow: Any, rows: Sequence[Row], at: int) -> Any:
-    """The type of the column's first value that has one."""
-    for row in rows:
-        try:
-            found = arrow.infer_type([row[at]])
-        except (arrow.ArrowException, TypeError, OverflowError):
-            continue
-        if found != arrow.null():
-            return found
-    return arrow.null()
-
-
-def _type_called(arrow: Any, name: str, alias: str) -> Any:
-    try:
-        return arrow.type_for_alias(alias)
-    except ValueError:
-        raise ComponentError(
-            f"{alias!r} for column {name!r} is no type of Arrow; say int64, double, string, "
-            "date32 or timestamp[us]"
-        ) from None
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def check_id(field: str, value: Any) -> Id:

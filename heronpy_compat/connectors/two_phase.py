@@ -11,7 +11,7 @@ Under EFFECTIVELY_ONCE (docs/CHECKPOINTS.md, "From source to sink"):
 In the other modes a transaction is committed every so many tuples, and these are acked then.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -119,6 +119,30 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             )
         return list(found.pop())
 
+    def types_of_inputs(self, context: Any) -> dict[str, str]:
+        """The types that its inputs declare, by field; ComponentError if two of them differ."""
+        inputs = context.to_storm()["source->stream->grouping"]
+        found: dict[str, str] = {}
+        for source, streams in inputs.items():
+            for stream in streams:
+                for name, text in context.get_declared_types(source, stream).items():
+                    if found.setdefault(name, text) != text:
+                        raise ComponentError(
+                            f"{self._name}: field {name!r} is {found[name]} in one of its inputs"
+                            f" and {text} in another one"
+                        )
+        return found
+
+    def leave_out(self, problems: Mapping[int, str]) -> None:
+        """Rows that cannot be written, by their positions in the transaction: each is told, and
+        counts as failed for good. Their tuples fail, if they are not acked yet."""
+        for problem in problems.values():
+            self.delegate.record_error("a row that does not fit is left out", problem)
+        if self._is_two_phase and problems:
+            self.delegate.give_up(len(problems))
+        else:
+            self._left_out.update(problems)
+
     def leave(self, why: str) -> NoReturn:
         """End this process: it is started again, and the topology goes back to where nothing is
         lost."""
@@ -142,6 +166,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         self._is_begun = self._is_ready = self._is_closed = False
         self._is_failing = self._retry_is_set = False
         self._held: list[Any] = []
+        self._left_out: set[int] = set()
         self._window = 0
         self._prepared = PreparedTransactions()
         self.open(config, context)
@@ -322,6 +347,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         if not self._is_begun:
             return ""
         held, self._held = self._held, []
+        self._left_out.clear()
         self._number += 1
         problem = _problem_of(
             partial(self._commit_begun, TransactionId(self._writer, self._number))
@@ -336,8 +362,8 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             )
         self._transaction, self._is_begun = None, False
         self._is_failing = False
-        for tup in held:
-            self.ack(tup)
+        for at, tup in enumerate(held):
+            (self.fail if at in self._left_out else self.ack)(tup)
         return ""
 
     def _commit_begun(self, transaction_id: TransactionId) -> None:

@@ -1,0 +1,70 @@
+"""Values of tuples as JSON that any reader takes, and that says what the values were.
+
+JSON has neither NaN nor infinities, no bytes, no sets; Python's own writer lets the first pass as
+words that only Python reads. A value that has no JSON is an error that names its field.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+SHOWN_CHARACTERS = 60
+_AS_TEXT = (date, time, Decimal, UUID)
+"""What is written as the text that it has: a reader that knows the type gets the same value."""
+
+
+def object_of(fields: Sequence[str], values: Sequence[Any]) -> bytes:
+    """The values by their fields, as an object; ValueError that names the first one without."""
+    try:
+        return _written(dict(zip(fields, values, strict=True)))
+    except (TypeError, ValueError) as error:
+        for name, value in zip(fields, values, strict=True):
+            document_of(value, f"{name}=")
+        raise ValueError(f"{', '.join(fields)}: {error}") from None
+
+
+def document_of(value: Any, name: str = "") -> bytes:
+    """One value; ValueError if it has no JSON. `name` stands before it in the message."""
+    try:
+        return _written(value)
+    except UnicodeEncodeError:
+        why = "half a character (a lone surrogate) is no text"
+    except (TypeError, ValueError, RecursionError) as error:
+        why = str(error)
+    shown = repr(value)
+    shown = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
+    raise ValueError(f"{name}{shown} has no JSON: {why}")
+
+
+def _written(value: Any) -> bytes:
+    found = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain).encode()
+    if b"{" in found[1:]:
+        _check_keys(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _AS_TEXT):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} is no value of JSON")
+
+
+def _check_keys(value: Any) -> None:
+    """ValueError if two keys of an object are the same text: a reader would find one of them."""
+    if isinstance(value, Mapping):
+        if len({_key(each) for each in value}) < len(value):
+            raise ValueError("two keys are the same text")
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return
+    for each in value:
+        _check_keys(each)
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else json.dumps(key)
