@@ -8,6 +8,7 @@ sink's table and into `heronpy_commits`; a number that is there is not written a
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -70,8 +71,44 @@ class DatabaseSink(WriteAheadSink):
                 f" {type(self).__name__} does not: write a TwoPhaseSink for it"
             )
         self._placeholder = _PLACEHOLDERS[style]
+        self._table = config.get(TABLE, self.table) or "its table"
         self._statement = config.get(STATEMENT, self.statement) or self._insert(config, context)
         self._connection: Any = None
+        index = context.get_component_tasks(self._name).index(context.get_task_id())
+        writer = f"{context.get_topology_name()}.{self._name}.{index}"
+        self._whose = f"run.{sha256(writer.encode()).hexdigest()[:32]}"
+        """The name of the row of `heronpy_commits` that says which run has written last."""
+        self._run = _number_of(context.get_incarnation().run)
+        self._is_noted = False
+
+    def unknown_output(self) -> str:
+        """Rows of another run of this topology; whose others are the database does not say."""
+        last = self._last_run()
+        return "" if last is None else self._of_another_run
+
+    def output_of_another_run(self, run: str) -> str:
+        """See `unknown_output`."""
+        return "" if self._last_run() in (None, _number_of(run)) else self._of_another_run
+
+    @property
+    def _of_another_run(self) -> str:
+        return f"another run of it has written into {self._table}"
+
+    def _last_run(self) -> int | None:
+        """The number of the run that has written last; None if there is none, or it is not known:
+        a database that is away is told of when it is to be written."""
+        try:
+            self._connection = self._prepared_connection()
+            cursor = self._connection.cursor()
+            cursor.execute(
+                f"SELECT number FROM {COMMITS} WHERE writer = {self._placeholder(0)}", [self._whose]
+            )
+            found = cursor.fetchone()
+            self._connection.commit()
+        except Exception:
+            self._connection = None
+            return None
+        return None if found is None else int(found[0])
 
     def _insert(self, config: dict[str, Any], context: Any) -> str:
         table = config.get(TABLE, self.table)
@@ -114,8 +151,10 @@ class DatabaseSink(WriteAheadSink):
         try:
             cursor = connection.cursor()
             if self._take_number(cursor, transaction_id):
+                self._note_run(cursor)
                 cursor.executemany(self._statement, prepared)
             connection.commit()
+            self._is_noted = True
         except BaseException:
             # Whatever state it is in: the next try begins with another connection.
             self._disconnect()
@@ -150,6 +189,16 @@ class DatabaseSink(WriteAheadSink):
         )
         return True
 
+    def _note_run(self, cursor: Any) -> None:
+        if self._is_noted:
+            return
+        at = self._placeholder
+        cursor.execute(f"DELETE FROM {COMMITS} WHERE writer = {at(0)}", [self._whose])
+        cursor.execute(
+            f"INSERT INTO {COMMITS} (writer, number) VALUES ({at(0)}, {at(1)})",
+            [self._whose, self._run],
+        )
+
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         try:
@@ -162,6 +211,11 @@ class DatabaseSink(WriteAheadSink):
         super().close()
         if self._connection is not None:
             self._disconnect()
+
+
+def _number_of(run: str) -> int:
+    """A number that no other run has, as the table of commits has numbers."""
+    return int.from_bytes(sha256(run.encode()).digest()[:7], "big")
 
 
 def _driver(name: str, module: str) -> Any:

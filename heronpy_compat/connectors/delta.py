@@ -34,6 +34,8 @@ STORAGE = "delta.storage.options"
 """Config key: what the package deltalake is to know of the storage behind a URL."""
 PURPOSE = "writing Delta tables"
 MERGE, REFUSE = "merge", "refuse"
+RUN = "heronpy.run"
+"""In the history of the table: which run has written a version."""
 
 
 class DeltaSink(WriteAheadSink):
@@ -66,6 +68,7 @@ class DeltaSink(WriteAheadSink):
         self._types = types_called({**self.types_of_inputs(context), **said})
         self._storage: dict[str, str] | None = config.get(STORAGE)
         self._columns = self.fields_of_inputs(context)
+        self._run = context.get_incarnation().run
         self._is_first = context.get_component_tasks(self._name)[0] == context.get_task_id()
         self._refuses = self._refuses_columns(config.get(SCHEMA_MODE, self.schema_mode))
         self._known: dict[str, Any] = {}
@@ -103,6 +106,14 @@ class DeltaSink(WriteAheadSink):
             return ""
         return f"{self._table} has {number} files of other runs" if number else ""
 
+    def output_of_another_run(self, run: str) -> str:
+        """Rows that are there, if the newest version is another run's."""
+        found = self.unknown_output()
+        if not found:
+            return ""
+        (newest,) = self._present().history(1)
+        return "" if newest.get(RUN) == run else found
+
     def write(self, transaction: list[Any], tup: "Tuple") -> None:
         """One row more; ValueError if its partition has no folder."""
         if self._partition_by and "://" not in self._table:
@@ -138,7 +149,9 @@ class DeltaSink(WriteAheadSink):
             schema_mode=None if present is None or self._refuses else "merge",
             partition_by=self._partition_by if present is None else None,
             storage_options=self._storage,
-            commit_properties=self._deltalake.CommitProperties(app_transactions=[transaction]),
+            commit_properties=self._deltalake.CommitProperties(
+                custom_metadata={RUN: self._run}, app_transactions=[transaction]
+            ),
         )
 
     def _present(self) -> Any:

@@ -88,6 +88,18 @@ class FolderLock:
             raise
         self._file = file
 
+    def last_run(self) -> str | None:
+        """The run of the process that took it last; None if it is not known."""
+        try:
+            file = os.open(self._path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            found = _incarnation_in(file)
+        finally:
+            os.close(file)
+        return None if found is None else found.run
+
     def check(self) -> None:
         """Superseded if another process has taken it over."""
         if self._file is not None and not self._is_at_path(self._file):

@@ -132,6 +132,10 @@ class ParquetSink(PartFileSink):
                 f" group its inputs by fields({self._id_field!r}), or give it one instance"
             )
 
+    def output_of_another_run(self, run: str) -> str:
+        """With ids it knows which rows are there, whoever has written them."""
+        return "" if self._id_field is not None else super().output_of_another_run(run)
+
     # --- taking rows -----------------------------------------------------------------------------
 
     def process(self, tup: Any) -> None:

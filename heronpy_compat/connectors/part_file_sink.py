@@ -50,6 +50,10 @@ class PartFileSink(TwoPhaseSink):
         number = self._files.number_of_files()
         return f"{self._files.folder} has {number} files of another run of it" if number else ""
 
+    def output_of_another_run(self, run: str) -> str:
+        """Files, if the process that wrote last was another run's."""
+        return "" if self._files.last_run() == run else self.unknown_output()
+
     def begin(self) -> PartTransaction:
         """No files."""
         self._kept: Sequence[str]

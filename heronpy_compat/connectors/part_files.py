@@ -96,6 +96,10 @@ class PartFiles:
         self._lock.take()
         self._number = 1 + self._tidy()
 
+    def last_run(self) -> str | None:
+        """The run whose process took the lock last; None if it is not known."""
+        return self._lock.last_run()
+
     def unlock(self) -> None:
         """Let others write."""
         self._lock.release()

@@ -78,6 +78,11 @@ class SparkSink(WriteAheadSink):
         index = tasks.index(context.get_task_id())
         self._log = SegmentLog(folder_of(config, self.folder, self._name), f"{index:05d}")
 
+    def unknown_output(self) -> str:
+        """Segments that are there."""
+        number = len(self._log.numbers())
+        return f"{self._log.folder} has {number} segments of another run" if number else ""
+
     def abort_others(self, prepared: Sequence[Any]) -> None:
         """What is prepared is in the checkpoint; files that a dead process has begun go."""
         self._log.remove_orphans(time.time())

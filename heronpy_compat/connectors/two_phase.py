@@ -101,6 +101,12 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         state; empty if that is nothing, or cannot be seen. Called once, after `open`."""
         return ""
 
+    def output_of_another_run(self, run: str) -> str:
+        """What is in the target that another run than this one has written, in words; empty if that
+        is nothing, or cannot be seen. Called once, after `open`, in the modes without checkpoints:
+        there a process that replaces another one begins without state as well."""
+        return ""
+
     # --- for sinks to use -------------------------------------------------------------------------
 
     @property
@@ -174,20 +180,22 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
             saved = self._two_phase_state.get(STATE_KEY)
             if saved is None:
                 self._keep_prepared()  # from now on it is known that this state cannot be divided
-                self._tell_of_unknown_output()
+                self._tell_of(self.unknown_output())
             else:
                 self._tail = saved["tail"]
                 self._prepared.restore(saved["prepared"])
                 self._commit_due()
+        elif run := context.get_incarnation().run:
+            self._tell_of(self.output_of_another_run(run))
 
-    def _tell_of_unknown_output(self) -> None:
+    def _tell_of(self, found: str) -> None:
         """Before anything is written: a run that reads the same input again writes it again."""
-        found = self.unknown_output()
         if not found:
             return
+        resume = "resume from the checkpoint of that run, or " if self._is_two_phase else ""
         text = (
             f"{self._name} begins without state, and {found}: it adds to that, twice what it reads "
-            "again; resume from the checkpoint of that run, or name an empty target"
+            f"again; {resume}name an empty target"
         )
         what = "output that this run does not know"
         self.delegate.call_soon(partial(self.delegate.record_error, what, text))
