@@ -21,6 +21,7 @@ from tests.hosts.network import Host
 from tests.process.process_support import until
 
 MASTER = 0
+QUIET = "none"
 RESETS = 5
 RESET_SECS = 0.3
 SHORT_DROP_SECS = 5.0
@@ -411,7 +412,7 @@ class Fault:
 
 
 FAULTS: dict[str, Fault] = {
-    "none": Fault(nothing, RESET_SECS),
+    QUIET: Fault(nothing, RESET_SECS),
     "reset": Fault(reset, 2 * RESETS),
     "reset-sockets": Fault(reset_sockets, 2 * RESETS),
     "reset-host": Fault(reset_host, 2 * RESETS),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path
-from tests.hosts.faults import FAULTS, Trouble
+from tests.hosts.faults import FAULTS, QUIET, Trouble
 from tests.hosts.flows import FLOWS, SHAPE, START_SECS, TASKS, Flow, Load
 from tests.hosts.known import KNOWN
 from tests.hosts.laboratory import CONTAINERS, HostsPlace, Laboratory
@@ -65,8 +65,8 @@ class Wishes:
             if each != RANDOM:
                 yield each
                 continue
-            survived = [name for name in FAULTS if (name, self.mode) not in KNOWN]
-            while fitting := [name for name in survived if _has_time(name, load)]:
+            names = [name for name in FAULTS if name != QUIET and (name, self.mode) not in KNOWN]
+            while fitting := [name for name in names if _has_time(name, load)]:
                 yield chance.choice(fitting)
 
 
