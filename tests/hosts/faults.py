@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from heron_io.state_store.zookeeper import SESSION_TIMEOUT_MS
 from tests.hosts.delay import Delay
 from tests.hosts.ensemble import Ensemble
 from tests.hosts.laboratory import HostsPlace, Laboratory
@@ -33,6 +34,8 @@ DELAYED_SECS = 15.0
 FROZEN_SECS = (2.0, 8.0)
 REPLACED_SECS = 10.0
 """From a host's fall to the start of another one, and from that to its return."""
+SESSION_SECS = SESSION_TIMEOUT_MS / 1000
+"""A lost master's node stands so long; then another one takes its place."""
 SUPERSEDED_SECS = 20.0
 """Until a container that was replaced has ended: a heartbeat, its refusal, and the end in order."""
 QUORUM_SECS = 8.0
@@ -249,7 +252,12 @@ def flap(trouble: Trouble) -> None:
 
 def frozen(trouble: Trouble) -> None:
     """A virtual machine is moved, or its disk hangs."""
-    host, secs = trouble.host(), trouble.chance.uniform(*FROZEN_SECS)
+    freeze(trouble, trouble.host())
+
+
+def freeze(trouble: Trouble, host: Host) -> None:
+    """For some seconds."""
+    secs = trouble.chance.uniform(*FROZEN_SECS)
     trouble.note(f"{host.name} is frozen for {secs:.1f} s")
     host.freeze()
     try:
@@ -267,7 +275,11 @@ def killed(trouble: Trouble) -> None:
 
 def host_lost(trouble: Trouble) -> None:
     """A host loses power: nobody is told, and another host takes over."""
-    number = trouble.container()
+    lose(trouble, trouble.container())
+
+
+def lose(trouble: Trouble, number: int) -> None:
+    """The host of a container."""
     host = trouble.place.host_of[number]
     others = trouble.others(host)
     with rules(host, *others):
@@ -301,6 +313,32 @@ def master_cut(trouble: Trouble) -> None:
     with rules(trouble.master, *stores):
         cut(trouble.master, *stores)
         trouble.rest(TROUBLE_SECS)
+
+
+def master_frozen(trouble: Trouble) -> None:
+    """The topology master's host hangs, for less than its session lasts."""
+    freeze(trouble, trouble.master)
+
+
+def master_lost(trouble: Trouble) -> None:
+    """The topology master's host loses power."""
+    lose(trouble, MASTER)
+
+
+def master_replaced(trouble: Trouble) -> None:
+    """The topology master's host hangs until another master is there, and wakes up: one of them
+    is the master, and the other one stands by."""
+    old = trouble.master
+    old.freeze()
+    try:
+        trouble.place.replace(MASTER)
+        trouble.note(f"{old.name} hangs, {trouble.master.name} replaces it")
+        trouble.rest(SESSION_SECS + REPLACED_SECS)
+    finally:
+        old.thaw()
+    trouble.rest(SHORT_DROP_SECS)
+    trouble.note(f"{old.name} woke up, and is killed")
+    old.kill()
 
 
 def master_reset(trouble: Trouble) -> None:
@@ -431,6 +469,11 @@ FAULTS: dict[str, Fault] = {
     "host-replaced": Fault(host_replaced, REPLACED_SECS + SUPERSEDED_SECS, REPLACED_FLOW_SECS_MAX),
     "master-cut": Fault(master_cut, TROUBLE_SECS),
     "master-reset": Fault(master_reset, 2 * TROUBLE_SECS),
+    "master-frozen": Fault(master_frozen, FROZEN_SECS[1]),
+    "master-lost": Fault(master_lost, 1.0, SESSION_SECS + REPLACED_FLOW_SECS_MAX),
+    "master-replaced": Fault(
+        master_replaced, SESSION_SECS + REPLACED_SECS + SHORT_DROP_SECS, REPLACED_FLOW_SECS_MAX
+    ),
     "zookeeper-leader": Fault(zookeeper_leader, TROUBLE_SECS + 5.0),
     "zookeeper-quorum": Fault(zookeeper_quorum, QUORUM_SECS + 5.0),
     "zookeeper-frozen": Fault(zookeeper_frozen, TROUBLE_SECS + 5.0),

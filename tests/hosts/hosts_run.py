@@ -27,7 +27,7 @@ SANDBOXES_GONE_SECS = 60.0
 RANDOM = "random"
 """Any fault that is survived after any other, until the time is over."""
 RANDOM_SECS = 120.0
-BUSY_SECS = 10.0
+BUSY_SECS = 60.0
 """Ids are still emitted so long after all of it, for each step takes longer on a busy machine."""
 CALM_SECS = 3.0
 """Between two faults."""
