@@ -6,6 +6,12 @@ without tuples the next end is found in the same way. A window ends as soon as t
 reaches its end. A tuple expires with the first window that begins behind it: that is when Storm
 acks it.
 
+By processing time a tuple's timestamp is that of its arrival, and windows end at whole slides since
+1970, as all others here do: `advance` shows each window that has ended, however late it comes, with
+exactly the tuples of its time. A tuple that arrives after its window was shown, within the same
+millisecond or because the clock was put back, belongs to the next one. (Storm's ends are when its
+timer gets its turn; it corrects the length by how late that was.)
+
 One rule is not Storm's: it stops looking through its queue at a tuple that is ahead of the window
 by more than the lag, so that with two streams of different pace it leaves out what stands behind
 it.
@@ -102,6 +108,8 @@ class StormWindows:
 
     def add(self, timestamp_ms: int, item: Any) -> list[Step]:
         """A tuple; in processing time it may end a window."""
+        if not self._by_event_time:
+            timestamp_ms = max(timestamp_ms, self._earliest_arrival_ms())
         self._queue.append(_Queued(timestamp_ms, item))
         steps: list[Step] = []
         if not self._by_event_time and self._slide.is_count:
@@ -112,7 +120,7 @@ class StormWindows:
         return steps
 
     def advance(self, time_ms: int) -> list[Step]:
-        """The watermark is `time_ms`; by processing time, a slide ends now."""
+        """The watermark is `time_ms`; by processing time, it is now so late."""
         steps: list[Step] = []
         if self._by_event_time:
             if self._slide.is_count:
@@ -121,13 +129,17 @@ class StormWindows:
             else:
                 self._advance_ends(time_ms, steps)
         elif not self._slide.is_count:
-            self._activate(time_ms, steps)
+            self._end_slides(time_ms, steps)
         return steps
 
     def finish(self) -> list[Step]:
         """The end of the input: the windows that are left, one more for what none of them holds,
         then everything has expired. Storm has no such end."""
-        steps = self.advance(END_OF_TIME) if self._by_event_time else []
+        steps: list[Step] = []
+        if self._by_event_time:
+            steps = self.advance(END_OF_TIME)
+        elif not self._slide.is_count:
+            self._end_last_slides(steps)
         if any(not each.is_seen for each in self._queue):
             self._activate(max(each.timestamp_ms for each in self._queue), steps)
         if self._queue:
@@ -175,6 +187,43 @@ class StormWindows:
             )
             for position, each in saved if not each.is_expired
         ]  # fmt: skip
+
+    def _earliest_arrival_ms(self) -> int:
+        """By processing time: no window that has ended is changed, and arrivals are in order."""
+        arrived = [each.timestamp_ms for each in self._queue[-1:]]
+        if self._slide.is_count:
+            return max(arrived, default=NO_WATERMARK)
+        shown = [] if self.latest_end_ms == NO_WATERMARK else [self.latest_end_ms + 1]
+        if self._next_end_ms is not None:
+            shown.append(self._next_end_ms - self._slide.amount + 1)
+        return max([*arrived, *shown], default=NO_WATERMARK)
+
+    def _end_slides(self, now_ms: int, steps: list[Step]) -> None:
+        """Show the windows that have ended by processing time; those that nothing new is in are
+        left out where a number of tuples is their length, and more than one has ended."""
+        slide_ms = self._slide.amount
+        while (end_ms := self._next_slide_ms(now_ms)) is not None and end_ms <= now_ms:
+            self._activate(end_ms, steps)
+            self._next_end_ms = end_ms + slide_ms
+        if not self._queue:
+            self._next_end_ms = None  # the next tuple says when there is something to show
+
+    def _next_slide_ms(self, now_ms: int | None) -> int | None:
+        """The next end of a window with something to show; None if there is none."""
+        slide_ms, by_count = self._slide.amount, self._length.is_count
+        times = [each.timestamp_ms for each in self._queue if not (by_count and each.is_seen)]
+        ends = [-(-min(times) // slide_ms) * slide_ms] if times else []
+        if by_count and self._queue and now_ms is not None:
+            ends.append(now_ms // slide_ms * slide_ms)
+        if not ends:
+            return None
+        return max(min(ends), NO_WATERMARK if self._next_end_ms is None else self._next_end_ms)
+
+    def _end_last_slides(self, steps: list[Step]) -> None:
+        """All windows by processing time that what is held is in."""
+        while (end_ms := self._next_slide_ms(None)) is not None:
+            self._activate(end_ms, steps)
+            self._next_end_ms = end_ms + self._slide.amount
 
     def _advance_ends(self, watermark_ms: int, steps: list[Step]) -> None:
         if self._next_end_ms is None:

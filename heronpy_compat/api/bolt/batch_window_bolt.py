@@ -63,7 +63,7 @@ class BatchRunner(WindowRunner):
     def process_batch(self, tup: Any, add: Callable[[int], list[Output]]) -> None:
         """A batch, which `add` puts into the operator at the time of now; a watermark comes behind
         all of its rows."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.now_ms()
         latest_ms = self._clock.timestamp_of(tup, now_ms) if self._by_event_time else now_ms
         outputs = add(now_ms)
         self._clock.seen(tup, latest_ms, now_ms)

@@ -32,6 +32,10 @@ DEFAULTS: Mapping[str, Any] = {
 Source = tuple[Any, ...]
 """(component, stream), (component, task), or either with a partition behind it"""
 MILLISECONDS = 1000
+SLIDE_TICKS = 8
+"""In a slide by processing time: its window is shown late by an eighth of it at most."""
+SLIDE_TICK_SECS_MAX = 1.0
+"""And by no more than this; that often an idle bolt can afford to wake up."""
 TICK_SECS_MIN = 0.01
 """A trigger of fewer milliseconds is looked at this often: more would cost more than it shows."""
 
@@ -91,6 +95,13 @@ class EventTimeSettings:
     def tick_secs(self) -> float:
         """Seconds between two looks at the clock."""
         return (self.interval_ms or MILLISECONDS) / MILLISECONDS
+
+
+def request_slide_ticks(context: Any, slide_ms: int) -> None:
+    """Ticks by which windows by processing time are shown soon after each slide has ended."""
+    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        secs = min(slide_ms / SLIDE_TICKS / MILLISECONDS, SLIDE_TICK_SECS_MAX)
+        context.request_ticks(max(TICK_SECS_MIN, secs))
 
 
 class EventClock:

@@ -3,10 +3,11 @@
 By processing time, as in heronpy; or, with `topology.bolts.tuple.timestamp.field.name` in the
 config, by the time of the events (docs/WINDOWS.md), which heronpy does not have.
 
-By processing time a window ends with each tick, so `initialize` asks the context for ticks. Where
-Heron's code and its documentation differ, this follows the documentation: a window holds what
-arrived within its duration (Heron hands tuples of the window before out once more), and a tuple is
-acked as soon as no later window can hold it.
+Windows by processing time are those of 1970 and whole slides later, [start, end): a tuple is in
+exactly those of its arrival, however late a tick comes by which they are shown. Where Heron's code
+and its documentation differ, this follows the documentation: a window holds what arrived within its
+duration (Heron hands tuples of the window before out once more), and a tuple is acked as soon as no
+later window can hold it.
 """
 
 import time
@@ -20,7 +21,7 @@ from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
 from heron_core.algorithms.event_windows.operator import WindowOperator
-from heron_core.algorithms.event_windows.values import Firing, Result
+from heron_core.algorithms.event_windows.values import NO_WATERMARK, Firing, Result
 from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.bolt.event_time import (
@@ -28,6 +29,7 @@ from heronpy_compat.api.bolt.event_time import (
     EventClock,
     EventTimeSettings,
     field_of,
+    request_slide_ticks,
     request_ticks,
 )
 from heronpy_compat.api.bolt.saved_tuples import (
@@ -62,7 +64,13 @@ class _WindowBolt(Bolt, StatefulComponent):
     window_clock: Callable[[], float] = staticmethod(time.time)
     """Seconds since 1970."""
     window_duration: int
-    current_tuples: deque[Any]
+    current_tuples: deque[tuple[Any, int]]
+    """By processing time: (tuple, the millisecond of its arrival), in order."""
+    _slide_ms: int
+    _next_end_ms = NO_WATERMARK
+    """By processing time: of the first window that is not shown yet; from the first call on."""
+    _began_ms = NO_WATERMARK
+    """When that call was."""
     _runner: WindowRunner | None = None
     """Of windows by event time."""
 
@@ -101,12 +109,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         return state.key_of_tuple() if isinstance(state, ComponentState) else None
 
     def _kept(self) -> list[Kept]:
-        """What `current_tuples` has."""
-        raise NotImplementedError
-
-    def _taken(self, kept: Kept) -> Any:
-        """As `current_tuples` has it."""
-        raise NotImplementedError
+        return [Kept(arrived_ms, tup) for tup, arrived_ms in self.current_tuples]
 
     def clock_state(self) -> ClockState | None:
         """How far it is in event time (the engine asks for it, from any thread)."""
@@ -137,6 +140,7 @@ class _WindowBolt(Bolt, StatefulComponent):
     ) -> None:
         """The rest of `initialize`, by the one time or by the other."""
         self.current_tuples = deque()
+        self._slide_ms = slide_secs * MILLISECONDS
         if config.get(keys.TIMESTAMP_FIELD) is None:
             self._request_ticks(config, context, slide_secs)
             self.restore_windows()
@@ -165,10 +169,75 @@ class _WindowBolt(Bolt, StatefulComponent):
             return
         whole = state.get(SAVED_TUPLES)
         if whole is not None:
-            self.current_tuples = deque(whole)
+            self.current_tuples = deque((tup, arrived_ms) for tup, arrived_ms in whole)
         else:
             kept = restored_tuples(state, self.key_of_tuple())
-            self.current_tuples = deque(map(self._taken, kept))
+            self.current_tuples = deque((each.tuple, int(each.rank)) for each in kept)
+
+    # --- windows by processing time -----------------------------------------------------------
+
+    def _now_ms(self) -> int:
+        now_ms = int(self.window_clock() * MILLISECONDS)
+        if self._began_ms == NO_WATERMARK:
+            self._began_ms = now_ms
+            earliest_ms = min([now_ms, *(each for _, each in self.current_tuples)])
+            self._next_end_ms = self._first_end_ms(earliest_ms)
+        return now_ms
+
+    def _first_end_ms(self, arrived_ms: int) -> int:
+        """The end of the first window that holds what arrives then."""
+        duration_ms, slide_ms = self.window_duration * MILLISECONDS, self._slide_ms
+        return ((arrived_ms - duration_ms) // slide_ms + 1) * slide_ms + duration_ms
+
+    def process(self, tup: Any) -> None:
+        """Hold the tuple until no later window can hold it."""
+        if self._runner is not None:
+            self._process_event(self._runner, tup)
+            return
+        now_ms = self._now_ms()
+        # The clock may have been put back: no window that was shown is changed.
+        shown_until_ms = self._next_end_ms - self._slide_ms
+        latest_ms = self.current_tuples[-1][1] if self.current_tuples else shown_until_ms
+        self.current_tuples.append((tup, max(now_ms, latest_ms, shown_until_ms)))
+
+    def process_tick(self, tup: Any) -> None:
+        """Time has passed: show the windows that have ended."""
+        if self._runner is not None:
+            self._runner.tick()
+            return
+        now_ms = self._now_ms()
+        while self._next_end_ms <= now_ms:
+            self._end_window()
+
+    def on_finish(self) -> None:
+        """The end of a finite run: the windows of what is held; then nothing is."""
+        if self._runner is not None:
+            self._runner.finish()
+            return
+        self.process_tick(None)
+        while self.current_tuples:
+            self._end_window()
+
+    def _end_window(self) -> None:
+        end_ms = self._next_end_ms
+        self._next_end_ms = self._following_end_ms(end_ms)
+        start_ms = end_ms - self.window_duration * MILLISECONDS
+        held = self.current_tuples
+        inside = [tup for tup, arrived_ms in held if start_ms <= arrived_ms < end_ms]
+        self._run_window(end_ms // MILLISECONDS, inside, [tup for tup, _ in held])
+        while held and held[0][1] < start_ms + self._slide_ms:
+            self.ack(held.popleft()[0])
+
+    def _following_end_ms(self, end_ms: int) -> int:
+        """A slide later; windows that ended while nothing ran are not shown if they are empty."""
+        following_ms = end_ms + self._slide_ms
+        if following_ms > self._began_ms:
+            return following_ms
+        first_ms = end_ms - self.window_duration * MILLISECONDS + self._slide_ms
+        left_ms = [each for _, each in self.current_tuples if each >= first_ms]
+        return max(following_ms, self._first_end_ms(min([*left_ms, self._began_ms])))
+
+    # --- windows by event time ----------------------------------------------------------------
 
     def _process_event(self, runner: WindowRunner, tup: Any) -> None:
         runner.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
@@ -184,11 +253,10 @@ class _WindowBolt(Bolt, StatefulComponent):
             self.processWindow(WindowContext(start, end), tuples)
 
     def _request_ticks(
-        self, config: dict[str, Any], context: TopologyContext, interval_secs: int
+        self, config: dict[str, Any], context: TopologyContext, slide_secs: int
     ) -> None:
-        """Let a tick end each window; say so if tuples are held longer than they may be."""
-        if isinstance(context, TopologyContext):  # a test may have none, or one of its own
-            context.request_ticks(interval_secs)
+        """Look at the clock often enough; say so if tuples are held longer than they may be."""
+        request_slide_ticks(context, slide_secs * MILLISECONDS)
         timeout = keys.with_defaults(config)[keys.MESSAGE_TIMEOUT_SECS]
         tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
         if tracked and self.window_duration >= float(timeout):
@@ -206,8 +274,7 @@ class _WindowBolt(Bolt, StatefulComponent):
             raise ComponentError(f"bolt {_name(self, context)!r}: {problem}")
         return keys.whole_number(config, key, 1)
 
-    def _run_window(self, now: float, tuples: list[Any], held: list[Any]) -> None:
-        end = int(now)
+    def _run_window(self, end: int, tuples: list[Any], held: list[Any]) -> None:
         try:
             self.processWindow(WindowContext(end - self.window_duration, end), tuples)
         except Exception:
@@ -249,15 +316,15 @@ class SlidingWindowBolt(_WindowBolt):
     and `Busiest.spec(inputs=[words], config={SlidingWindowBolt.WINDOW_DURATION_SECS: 60,
     SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS: 10})`. The slide interval defaults to the duration
     and must not be longer. A tuple is acked when it is too old for the next window, so the message
-    timeout must be longer than the duration. At the end of a finite run the tuples that no window
-    has held yet get a last one.
+    timeout must be longer than the duration. At the end of a finite run the windows are shown that
+    are left.
     """
 
     WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
     WINDOW_SLIDEINTERVAL_SECS = "slidingwindowbolt_slideinterval_secs"
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
-        """Read the window's size and ask for a tick at the end of each."""
+        """Read the window's size and ask for ticks."""
         self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
         self.slide_interval = self.window_duration
         if self.WINDOW_SLIDEINTERVAL_SECS in config:
@@ -269,67 +336,11 @@ class SlidingWindowBolt(_WindowBolt):
                 f" ({self.window_duration})"
             )
         windows = Sliding(self.window_duration * MILLISECONDS, self.slide_interval * MILLISECONDS)
-        self._unseen = 0
         self._begin(config, context, windows, self.slide_interval)
-
-    def restore_windows(self) -> None:
-        """`current_tuples` are (tuple, when it arrived), the oldest first."""
-        super().restore_windows()
-        self._unseen = len(self.current_tuples)
-        """How many of the newest no window has held yet: a late tick must not skip them."""
-
-    def _kept(self) -> list[Kept]:
-        return [Kept(arrived, tup) for tup, arrived in self.current_tuples]
-
-    def _taken(self, kept: Kept) -> Any:
-        return kept.tuple, kept.rank
-
-    def process(self, tup: Any) -> None:
-        """Hold the tuple until it is too old."""
-        if self._runner is not None:
-            self._process_event(self._runner, tup)
-            return
-        self.current_tuples.append((tup, self.window_clock()))
-        self._unseen += 1
-
-    def process_tick(self, tup: Any) -> None:
-        """A window ends."""
-        if self._runner is not None:
-            self._runner.tick()
-            return
-        self._end_window(self.window_clock())
-
-    def on_finish(self) -> None:
-        """The last window, if anything arrived since the one before; then nothing is held."""
-        if self._runner is not None:
-            self._runner.finish()
-            return
-        if self._unseen:
-            self._end_window(self.window_clock())
-        while self.current_tuples:
-            self.ack(self.current_tuples.popleft()[0])
-
-    def _end_window(self, now: float) -> None:
-        oldest, first_unseen = now - self.window_duration, len(self.current_tuples) - self._unseen
-        inside = [
-            tup
-            for at, (tup, arrived) in enumerate(self.current_tuples)
-            if arrived >= oldest or at >= first_unseen
-        ]
-        self._unseen = 0
-        self._run_window(now, inside, [tup for tup, _ in self.current_tuples])
-        self._let_go(now)
-
-    def _let_go(self, now: float) -> None:
-        """Ack what the next window cannot hold; where windows do not overlap that is everything."""
-        overlap = self.window_duration - self.slide_interval
-        held = self.current_tuples
-        while held and (overlap == 0 or held[0][1] < now - overlap):
-            self.ack(held.popleft()[0])
 
 
 class TumblingWindowBolt(_WindowBolt):
-    """Calls `processWindow` every window's duration with what arrived since the last call.
+    """Calls `processWindow` every window's duration with what arrived within it.
 
     The tuples are acked when it returns; what is there at the end of a finite run gets a last
     window. Its size is `config={TumblingWindowBolt.WINDOW_DURATION_SECS: 60}`.
@@ -338,37 +349,7 @@ class TumblingWindowBolt(_WindowBolt):
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
-        """Read the window's size and ask for a tick at the end of each."""
+        """Read the window's size and ask for ticks."""
         self.window_duration = self._seconds(config, context, self.WINDOW_DURATION_SECS)
         windows = Tumbling(self.window_duration * MILLISECONDS)
         self._begin(config, context, windows, self.window_duration)
-
-    def _kept(self) -> list[Kept]:
-        return [Kept(number, tup) for number, tup in enumerate(self.current_tuples)]
-
-    def _taken(self, kept: Kept) -> Any:
-        return kept.tuple
-
-    def process(self, tup: Any) -> None:
-        """Hold the tuple until the window ends."""
-        if self._runner is not None:
-            self._process_event(self._runner, tup)
-            return
-        self.current_tuples.append(tup)
-
-    def process_tick(self, tup: Any) -> None:
-        """The window ends."""
-        if self._runner is not None:
-            self._runner.tick()
-            return
-        tuples = list(self.current_tuples)
-        self._run_window(self.window_clock(), tuples, tuples)
-        while self.current_tuples:
-            self.ack(self.current_tuples.popleft())
-
-    def on_finish(self) -> None:
-        """The last window, if it has tuples."""
-        if self._runner is not None:
-            self._runner.finish()
-        elif self.current_tuples:
-            self.process_tick(None)

@@ -99,7 +99,7 @@ class WindowRunner:
 
     def process(self, tup: Any, key: Hashable, make_value: Callable[[int], Any]) -> None:
         """A tuple; `make_value` gets its timestamp."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.now_ms()
         timestamp_ms = now_ms
         if self._by_event_time:
             timestamp_ms = self._clock.timestamp_of(tup, now_ms)
@@ -115,12 +115,19 @@ class WindowRunner:
         if self._settings.interval_ms == 0:
             self.tick()
 
+    def now_ms(self) -> int:
+        """Processing time. Where windows go by it, it never goes back: no tuple is late then."""
+        now_ms = self._clock.now_ms()
+        return now_ms if self._by_event_time else max(now_ms, self.operator.watermark_ms)
+
     def tick(self) -> None:
         """Time has passed."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.now_ms()
         watermark_ms = self._clock.watermark_ms(now_ms) if self._by_event_time else now_ms
         self._handle(self.operator.advance_watermark(watermark_ms))
         self._handle(self.operator.advance_time(now_ms))
+        if not self._by_event_time:
+            return
         if self._clock.has_ended(now_ms, self.operator.open_windows, self._bolt.logger):
             self._handle(self.operator.complete_open())
             self._clock.generator.raise_to(self.operator.watermark_ms)
@@ -143,6 +150,10 @@ class WindowRunner:
 
     def finish(self) -> None:
         """The end of the input."""
+        if not self._by_event_time:
+            self.tick()
+            self._handle(self.operator.show_open())
+            return
         self._handle(self.operator.finish())
 
     def _handle(self, outputs: Iterable[Output]) -> None:

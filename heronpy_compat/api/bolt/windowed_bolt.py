@@ -14,6 +14,7 @@ from heronpy_compat.api.bolt.event_time import (
     EventClock,
     EventTimeSettings,
     field_of,
+    request_slide_ticks,
     request_ticks,
 )
 from heronpy_compat.api.bolt.saved_tuples import (
@@ -167,8 +168,8 @@ class WindowedBolt(Bolt, StatefulComponent):
         self.restore_windows()
         if self._by_event_time:
             request_ticks(context, self._settings)
-        elif not slide.is_count and isinstance(context, TopologyContext):
-            context.request_ticks(slide.amount / 1000)
+        elif not slide.is_count:
+            request_slide_ticks(context, slide.amount)
 
     def timestamp(self, tup: Any) -> int:
         """Milliseconds since 1970 of a tuple, instead of a field (Storm: TimestampExtractor)."""
@@ -225,6 +226,8 @@ class WindowedBolt(Bolt, StatefulComponent):
 
     def on_finish(self) -> None:
         """The end of a finite run: the windows that are left."""
+        if not self._by_event_time:
+            self.process_tick(None)  # those that have ended
         self._run(self._windows.finish())
 
     def _run(self, steps: list[Step]) -> None:
