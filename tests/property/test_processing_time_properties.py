@@ -32,7 +32,8 @@ Shown = Counter[tuple[int, int]]
 
 def random_arrivals(rng: Random) -> list[tuple[int, int | None]]:
     """(millisecond, tuple, or None for a tick), in order; a tick is late by up to ten slides."""
-    now_ms, steps = rng.randint(0, 50), []
+    steps: list[tuple[int, int | None]] = []
+    now_ms = rng.randint(0, 50)
     for number in range(TUPLES):
         now_ms += rng.choice([0, 0, 1, 3, 10, 40, 400 if rng.random() < 0.1 else 2])
         steps.append((now_ms, number))
@@ -158,7 +159,7 @@ class Storms(Kept, WindowedBolt):
 class Keyed(Kept, KeyedWindowBolt):
     outputs = ["x"]
     aggregate = WholeWindow()
-    window = Sliding(3000, 1000)
+    window: Any = Sliding(3000, 1000)
 
     def value(self, tup: Any, timestamp_ms: int) -> Any:
         return [timestamp_ms, tup.values[0], tup]
@@ -168,7 +169,7 @@ class Keyed(Kept, KeyedWindowBolt):
 
 
 class KeyedTumbling(Keyed):
-    window = Tumbling(2000)
+    window: Any = Tumbling(2000)
 
 
 class Batched(Kept, BatchWindowBolt):
