@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument("--all", action="store_true", help="each fault in a run of its own")
     parser.add_argument("--mode", action="append", choices=FLOWS, help="repeatable; default: both")
     parser.add_argument("--seed", type=int, action="append", help="repeatable; default: any")
-    parser.add_argument("--ids", type=int, default=0, help="at least; default: 500 a second")
+    parser.add_argument("--ids", type=int, default=0, help="at least; default: 300 a second")
     parser.add_argument(
         "--patience",
         type=float,

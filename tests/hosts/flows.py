@@ -16,7 +16,7 @@ TASKS = {"numbers": 3, "others": 1, "left": 1, "right": 1, "counts": 3, "windows
 """Some of them on each host; four sinks."""
 SHAPE = "3,2,3,1"
 """The same of the word count: one spout for each host."""
-IDS_PER_SEC = 500
+IDS_PER_SEC = 300
 """Two shared cores have time left for the recoveries."""
 START_SECS = 4.0
 """The first tuple is due so long after the submit begins, which takes about as long."""
