@@ -22,6 +22,7 @@ from heron_core.exit_codes import INCOMPLETE
 from heron_core.plans import TopologyState
 from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
+from heron_io.console import READ_BYTES, ConsoleReader, Stream, open_pipe
 from heron_io.disk_space import shortage
 from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
@@ -45,7 +46,6 @@ WAITING_NOTE_SECS = 2.0
 STATS_WAIT_SECS = 1.0
 DRAIN_SECS = 5.0
 """How long Ctrl-C waits for tuples in flight; a second Ctrl-C does not wait."""
-CONSOLE_BYTES = 65536
 STOPPED_BY_USER = 130
 
 
@@ -61,6 +61,7 @@ class ForegroundRun:
     screen: Screen
     clock: Stopwatch
     stats: TopologyStats | None = None
+    _lines: ConsoleReader = field(default_factory=ConsoleReader)
     _ask_at: float = 0.0
     _ended: bool = False
     _lost: bool = False
@@ -73,7 +74,7 @@ class ForegroundRun:
     @staticmethod
     def start(submission: Submission, backend: Backend) -> "ForegroundRun":
         """Register the topology and fork its scheduler; NameInUse if the name is taken."""
-        console, theirs = os.pipe2(os.O_NONBLOCK)
+        console, theirs = open_pipe()
         launch = replace(submission, console=theirs)
         register(launch, backend)
         clock = Stopwatch()
@@ -142,19 +143,22 @@ class ForegroundRun:
         return state.get("state") in TopologyState.OVER and not self._done
 
     def _show_lines(self, wait_secs: float) -> None:
-        """Lines that components printed, waiting a moment for the first."""
-        while select.select([self.console], [], [], wait_secs)[0]:
-            data = os.read(self.console, CONSOLE_BYTES)
+        """Lines that components printed: so long, or with 0 those that are there."""
+        until = self.clock.secs + wait_secs
+        while select.select([self.console], [], [], max(0.0, until - self.clock.secs))[0]:
+            data = os.read(self.console, READ_BYTES)
             if not data:
-                self._rest_for(wait_secs)
+                self._rest_for(until - self.clock.secs)
                 return
-            self.screen.line(data.decode("utf-8", "replace"))
-            wait_secs = 0.0
+            for stream, line in self._lines.feed(data):
+                self.screen.line(line, is_error=stream is Stream.ERR)
+            if wait_secs and self.clock.secs >= until:
+                return  # more is there; whether the run is over is to be looked at as well
 
     @staticmethod
     def _rest_for(secs: float) -> None:
         """Nobody can print any more, so there is nothing to wait on but the time."""
-        select.select([], [], [], secs)
+        select.select([], [], [], max(0.0, secs))
 
     def _scheduler_gone(self) -> bool:
         if not self._ended:

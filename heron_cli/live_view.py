@@ -44,8 +44,8 @@ class Screen(Protocol):
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """The newest numbers."""
 
-    def line(self, text: str) -> None:
-        """A line that a component printed."""
+    def line(self, text: str, is_error: bool = False) -> None:
+        """A line that a component printed; `is_error`: to its stderr, or into its log."""
 
     def note(self, text: str) -> None:
         """A line of ours."""
@@ -89,10 +89,9 @@ class PlainScreen:
             self._next = elapsed_secs + PLAIN_EVERY_SECS
             self.note(progress_line(stats, elapsed_secs))
 
-    def line(self, text: str) -> None:
-        """What a component printed goes to our stdout."""
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    def line(self, text: str, is_error: bool = False) -> None:
+        """What a component printed goes to our stdout, or stderr."""
+        print(text, file=sys.stderr if is_error else sys.stdout, flush=True)
 
     def note(self, text: str) -> None:
         """Ours goes to stderr."""
@@ -178,9 +177,12 @@ class LiveScreen:
         lines = self._view.lines(stats, elapsed_secs, self.width)
         self._live.update(rendered(lines), refresh=True)
 
-    def line(self, text: str) -> None:
-        """Above the view."""
-        self._print(text.rstrip("\n"))
+    def line(self, text: str, is_error: bool = False) -> None:
+        """Above the view; into our stdout, if that is no terminal."""
+        if is_error or sys.stdout.isatty():
+            self._print(text)
+        else:
+            print(text, flush=True)
 
     def note(self, text: str) -> None:
         """Above the view as well."""

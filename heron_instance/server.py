@@ -166,17 +166,19 @@ class Server:
     def _made_core(
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
     ) -> InstanceCore:
+        component = packing.instances[who.task].component
         environment = Environment(
             time.monotonic,
             random.Random(),
             lambda messages: self._data.send_multipart(merge(messages)),
             self._admit,
-            logging.getLogger(packing.instances[who.task].component),
+            log.getChild(component),
             self._call_soon,
             may_send=lambda: self._shared.may_send,
             rest=time.sleep,
             load_state=None if self._states is None else self._states.load,
             waits_for_state=self._states is not None,
+            component_logger=logging.getLogger(component),
             newest_state=self._newest,
             load_moved=None if self._moved is None else self._moved.load,
             incarnation=self._incarnation,

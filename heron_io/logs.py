@@ -8,18 +8,26 @@ import json
 import logging
 import os
 import sys
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from logging.handlers import RotatingFileHandler
-from typing import Any, TextIO
+from typing import Any, cast
 
 from heron_core import config as keys
+from heron_io.console import ConsoleWriter, Stream
 from heron_io.private_files import make_private_folders, private
 
 LOG_BYTES_MAX = 100 * 1024 * 1024
 LOG_FILES = 5
 """Heron's limits (heron_internals.yaml: maximum.size.mb 100, maximum.files 5)."""
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
+CONSOLE_FORMAT = "%(levelname)s %(message)s"
+OUR_LOGGERS = frozenset({"heron_instance", "heron_io", "container", "kazoo"})
+"""In an instance; all others are of user code, or of libraries that it uses."""
+STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+"""Of a log record; others are what user code gave as `extra`."""
 
 
 class _RotatingFile(RotatingFileHandler):
@@ -43,53 +51,68 @@ class _RotatingFile(RotatingFileHandler):
         self.adopt()
 
 
-class PrintedLines:
-    """Stands in for sys.stdout: whole lines go to the log, and to the console if there is one."""
+class _PrintedBytes(RawIOBase):
+    """What a process prints, by whatever way: each whole line goes to the log, and to the console
+    if there is one."""
 
-    encoding = "utf-8"
-    errors = "replace"
-
-    def __init__(self, logger: logging.Logger, level: int, console: int | None, name: str) -> None:
-        self._logger = logger
-        self._level = level
+    def __init__(
+        self, stream: Stream, log: Callable[[str], None], console: ConsoleWriter | None
+    ) -> None:
+        super().__init__()
+        self._stream = stream
+        self._log = log
         self._console = console
-        self._prefix = f"{name} | "
-        self._open_line = ""
+        self._unfinished = b""
+        self._lock = threading.RLock()  # threads of user code print, and so do its signal handlers
 
-    def write(self, text: str) -> int:
-        """Take text; complete lines leave at once."""
-        *lines, self._open_line = (self._open_line + text).split("\n")
-        for line in lines:
-            self._line(line)
-        return len(text)
+    def write(self, data: Any) -> int:
+        """Take bytes; the lines that are whole leave at once."""
+        with self._lock:
+            *lines, self._unfinished = (self._unfinished + bytes(data)).split(b"\n")
+            for line in lines:
+                self._line(line)
+        return len(data)
 
-    def _line(self, line: str) -> None:
-        self._logger.log(self._level, "%s", line)
+    def _line(self, line: bytes) -> None:
+        text = line.decode("utf-8", "backslashreplace")
+        self._log(text)
         if self._console is not None:
-            try:
-                os.write(self._console, f"{self._prefix}{line}\n".encode("utf-8", "replace"))
-            except OSError:  # full or closed: the log has the line, user code must not wait
-                pass
+            self._console.line(self._stream, text)
 
-    def flush(self) -> None:
-        """Let an unfinished line go, as print(end="") with flush=True wants."""
-
-    def close_line(self) -> None:
+    def close(self) -> None:
         """At the end of the process: an unfinished line is a line."""
-        if self._open_line:
-            self.write("\n")
-
-    def isatty(self) -> bool:
-        """It never is a terminal."""
-        return False
+        with self._lock:
+            line, self._unfinished = self._unfinished, b""
+            if line:
+                self._line(line)
+        if self._console is not None:
+            self._console.close()
+        super().close()
 
     def fileno(self) -> int:
-        """The process's real stdout, which ends in the log file as well."""
-        return 1
+        """The process's real stdout or stderr, which end in the log file as well."""
+        return int(self._stream)
 
     def writable(self) -> bool:
         """It is."""
         return True
+
+
+class _ConsoleLog(logging.Handler):
+    """Shows on the console what user code logs; what it prints goes there by itself."""
+
+    def __init__(self, console: ConsoleWriter, level: int) -> None:
+        super().__init__(level)
+        self._console = console
+        self.addFilter(lambda record: record.name.partition(".")[0] not in OUR_LOGGERS)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line or several, with a traceback if there is one."""
+        try:
+            for line in self.format(record).splitlines():
+                self._console.line(Stream.ERR, line)
+        except Exception:
+            self.handleError(record)
 
 
 class JsonLines(logging.Formatter):
@@ -110,9 +133,14 @@ class JsonLines(logging.Formatter):
             "pid": record.process,
             "message": record.getMessage(),
         }
+        for name, value in vars(record).items():
+            if name not in STANDARD_FIELDS:
+                found[f"extra.{name}" if name in found else name] = value
         if record.exc_info:
             found["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(found, ensure_ascii=False)
+        if record.stack_info:
+            found["stack"] = self.formatStack(record.stack_info)
+        return json.dumps(found, ensure_ascii=False, default=repr)
 
 
 def log_to(
@@ -121,9 +149,14 @@ def log_to(
     *,
     debug: bool = False,
     console: int | None = None,
+    console_level: int | None = None,
     log_format: str = keys.TEXT,
 ) -> None:
-    """Send logging, stdout, stderr and crash dumps of this process to the file at `path`."""
+    """Send logging, stdout, stderr and crash dumps of this process to the file at `path`.
+
+    `console`: a pipe of heron_io.console for what is printed, and for what user code logs at
+    `console_level` or above. Its lines begin with `name`.
+    """
     make_private_folders(os.path.dirname(path))
     handler = _RotatingFile(path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8")
     is_json = log_format == keys.JSON
@@ -134,9 +167,26 @@ def log_to(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.DEBUG if debug else logging.INFO)
-    sys.stdout = _as_text(PrintedLines(root, logging.INFO, console, name))
-    sys.stderr = _as_text(PrintedLines(root, logging.ERROR, console, name))
+    writer = None if console is None else ConsoleWriter(console, name)
+    if writer is not None and console_level is not None:
+        shown = _ConsoleLog(writer, console_level)
+        shown.setFormatter(logging.Formatter(CONSOLE_FORMAT))
+        root.addHandler(shown)
+        root.setLevel(min(root.level, console_level))
+    sys.stdout = _printed(Stream.OUT, handler, logging.INFO, writer)
+    sys.stderr = _printed(Stream.ERR, handler, logging.ERROR, writer)
     faulthandler.enable(file=2)
+
+
+def _printed(
+    stream: Stream, handler: logging.Handler, level: int, console: ConsoleWriter | None
+) -> TextIOWrapper:
+    def log(text: str) -> None:
+        fields = {"msg": text, "levelno": level, "levelname": logging.getLevelName(level)}
+        handler.handle(logging.makeLogRecord({"name": "root", **fields}))
+
+    raw = cast(Any, _PrintedBytes(stream, log, console))
+    return TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n", write_through=True)
 
 
 def log_json_to_stderr(name: str) -> None:
@@ -145,7 +195,3 @@ def log_json_to_stderr(name: str) -> None:
     handler.setFormatter(JsonLines(process=name))
     logging.getLogger().handlers[:] = [handler]
     logging.getLogger().setLevel(logging.INFO)
-
-
-def _as_text(lines: PrintedLines) -> TextIO:
-    return lines  # type: ignore[return-value]

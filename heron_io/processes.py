@@ -189,7 +189,7 @@ def _exit_now(code: int) -> NoReturn:
     """Leave without the parent's atexit handlers and buffered files."""
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            stream.close()  # the last line may have no end, and is one all the same
         except Exception:
             pass
     os._exit(code)

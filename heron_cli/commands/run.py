@@ -17,6 +17,7 @@ from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
+from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.topology import TopologySpec
@@ -55,6 +56,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Serve the pages of `heronpy ui` beside the run, and print their address.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(list(keys.LOG_LEVELS)),
+    help="Show what components log, from this level on (default: warning). The logs have it all.",
+)
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")
 def run_command(
@@ -69,6 +75,7 @@ def run_command(
     spark: SparkOptions,
     saved: SavepointOptions,
     ui: bool,
+    log_level: str | None,
     program: bool,
     arguments: tuple[str, ...],
 ) -> int:
@@ -78,8 +85,9 @@ def run_command(
     it, the current folder's project has the topology: topologies/NAME.py for -n NAME.
     ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
 
-    What its components print goes to stdout, our own view and summary to stderr. Ctrl-C lets what
-    is in flight arrive, then ends everything; a second Ctrl-C ends it at once.
+    What its components print goes to stdout; what they log, our own view and the summary to
+    stderr. Ctrl-C lets what is in flight arrive, then ends everything; a second Ctrl-C ends it at
+    once.
 
     \b
     heronpy run examples/word_count.py
@@ -94,6 +102,7 @@ def run_command(
     source = resolve(source_options)
     # `python FILE` runs us with --program: its arguments are all there are, be there none.
     given = arguments if arguments or program else None
+    topology_options = with_log_level(topology_options, log_level)
     options = {**source.environment.options, **topology_options.config()}
     request = replace(
         source.request, arguments=given, options=options, is_to_run=True, runs_here=spark.is_local
@@ -107,10 +116,7 @@ def run_command(
         _show(spec, spark, dry_run_format)
         return 0
     if spark.compiles:
-        saved.refuse("--engine spark")
-        refuse_autoscaling(spec, "in a query of Spark")
-        if ui:
-            raise UsageError("--ui is not for --engine spark: its topologies have no master to ask")
+        _check_query(spec, saved, ui, log_level)
         from heron_spark.backend import run_here
 
         return ending_code(*run_here(spec, spark.options(seconds or None)))
@@ -136,6 +142,26 @@ def run_command(
         )
         run = ForegroundRun.start(saved.begin(launch), spark.backend(spec.name))
         return run.until_end(seconds or None, until_done)
+
+
+def _check_query(
+    spec: TopologySpec, saved: SavepointOptions, ui: bool, log_level: str | None
+) -> None:
+    """UsageError if an option is not for `--engine spark`."""
+    saved.refuse("--engine spark")
+    refuse_autoscaling(spec, "in a query of Spark")
+    if ui:
+        raise UsageError("--ui is not for --engine spark: its topologies have no master to ask")
+    if log_level is not None:
+        raise UsageError("--log-level is not for --engine spark: its workers' logs have the lines")
+
+
+def with_log_level(topology_options: TopologyOptions, level: str | None) -> TopologyOptions:
+    """The options with `--log-level`, if it was given."""
+    if level is None:
+        return topology_options
+    word = f'{keys.CONSOLE_LOG_LEVEL}="{level}"'  # YAML takes a bare off for False
+    return replace(topology_options, options=(*topology_options.options, word))
 
 
 def ending_code(code: int, stats: "TopologyStats") -> int:

@@ -61,9 +61,12 @@ class Environment:
     send: Send
     admit: Admit
     logger: logging.Logger
+    """Takes what the engine logs."""
     call_soon: CallSoon = _call_now
     call_later: CallLater | None = None
     """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
+    component_logger: logging.Logger | None = None
+    """What user code finds as `self.logger`; None: `logger` as well."""
     construct: Construct = construct
     wrap: Wrap = _identity
     """Given "emit", "emit_batch", "ack" or "fail" and what does it, returns what user code is to

@@ -33,6 +33,8 @@ from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
 from scheduler.savepoints import begin_own, run_of, store_url
 
+log = logging.getLogger("container")
+
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 """A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
@@ -83,7 +85,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     )
     link.came_up()
     outcome = supervisor.run()
-    logging.info("container %d ends: %s", spec.container, outcome.reason)
+    log.info("container %d ends: %s", spec.container, outcome.reason)
     link.report(outcome.reason)
     return outcome.code
 
@@ -97,7 +99,7 @@ def _begin_states(spec: ContainerSpec) -> None:
     try:
         begin_own(spec.topology, _checkpoint_store(spec), spec.keys)
     except HeronError as error:  # an instance that keeps state cannot begin, and says why
-        logging.warning("%s", error)
+        log.warning("%s", error)
 
 
 def changed_specs(
@@ -194,7 +196,7 @@ def _service(
         try:
             return serve(link)
         except Exception as error:
-            logging.exception("%s fails", log_name)
+            log.exception("%s fails", log_name)
             link.report(_in_one_line(error))
             return ExitCode.FAILED
 
@@ -214,18 +216,19 @@ def _instance_spec(
         shown = f"{plan.component}[{plan.index}]"
         form = keys.log_format(spec.topology.config)
         debug = _debug(spec.topology)
-        log_to(path, shown, debug=debug, console=spec.console, log_format=form)
+        level = keys.console_log_level(spec.topology.config)
+        log_to(path, shown, debug=debug, console=spec.console, console_level=level, log_format=form)
         make_importable(spec.topology)
         try:
             return heron_instance.server.run(spec.topology, spec.packing, where, link)
         except HeronError as error:
-            logging.error("%s", error)
+            log.error("%s", error)
             link.report(f"{error} (log: {path})")
             if isinstance(error, TopologyStopped):
                 return ExitCode.GAVE_UP
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
             text = users_traceback(error, _debug(spec.topology))
-            logging.error("%s fails:\n%s", label, text)
+            log.error("%s fails:\n%s", label, text)
             link.report(f"{_in_one_line(error)} (log: {path})")
         return ExitCode.FAILED
 

@@ -162,3 +162,13 @@ def test_a_call_that_does_not_return_is_reported_with_its_stack(place: Place) ->
     running.until(lambda: "waiting for stuck[0] (in one call for" in running.err, "it is named")
     running.signal()
     assert "still in flight, and discarded" in running.wait().err.splitlines()[-1]
+
+
+def test_all_that_a_component_prints_arrives_and_what_it_logs_on_stderr(place: Place) -> None:
+    """`heronpy run topology.py > file`, with 65 MB of lines, some longer than a pipe holds."""
+    done = place.heronpy("run", TOPOLOGIES / "chatty.py").succeeded()
+    printed = [f"{number} {'x' * (number * 997 % 90_000)}" for number in range(1500)]
+    expected = [f"printer[0] | {line}" for line in [*printed, "without an end"]]
+    assert done.out.splitlines() == expected
+    shown = [line for line in done.err.splitlines() if line.startswith("printer[0] |")]
+    assert shown == ["printer[0] | WARNING said aloud", "printer[0] | to stderr"]

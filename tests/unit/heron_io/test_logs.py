@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import subprocess
 import sys
 from datetime import datetime
@@ -16,7 +15,7 @@ CHATTY = """
 import os, sys
 from heron_io import logs
 logs.LOG_BYTES_MAX, logs.LOG_FILES = 2000, 2
-logs.log_to(sys.argv[1], "chatty", console=int(sys.argv[2]) if len(sys.argv) > 2 else None)
+logs.log_to(sys.argv[1], "chatty")
 before = len(os.listdir("/proc/self/fd"))
 for number in range(600):
     print("line", number)
@@ -61,11 +60,8 @@ def test_lines_of_json_say_what_happened_where() -> None:
     assert found["traceback"].endswith("ValueError: two\nlines")
 
 
-def test_a_console_that_nobody_reads_holds_nobody_up(tmp_path: Path) -> None:
-    """The command line was stopped by Ctrl-Z: its pipe fills, the bolts go on."""
-    reading, writing = os.pipe2(os.O_NONBLOCK)
-    _run(str(tmp_path / "x.log"), str(writing), pass_fds=(writing,), timeout=30)
-    shown = os.read(reading, 1 << 20)
-    assert shown.startswith(b"chatty | line 0\nchatty | line 1\n")
-    os.close(reading)
-    os.close(writing)
+def test_lines_of_json_have_what_was_logged_beside_the_message() -> None:
+    """logger.info("paid", extra={"order": 7}): programs that collect logs look for it."""
+    record = logging.makeLogRecord({"msg": "paid", "order": 7, "pid": "x", "when": {1}})
+    found = json.loads(JsonLines(process="count[0]").format(record))
+    assert (found["order"], found["extra.pid"], found["when"]) == (7, "x", "{1}")
