@@ -65,8 +65,6 @@ class Environment:
     call_soon: CallSoon = _call_now
     call_later: CallLater | None = None
     """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
-    component_logger: logging.Logger | None = None
-    """What user code finds as `self.logger`; None: `logger` as well."""
     construct: Construct = construct
     wrap: Wrap = _identity
     """Given "emit", "emit_batch", "ack" or "fail" and what does it, returns what user code is to
@@ -98,6 +96,8 @@ class Environment:
 
     incarnation: Incarnation = field(default_factory=Incarnation)
     """Which process of its task this is."""
+    component_logger: logging.Logger | None = None
+    """What user code finds as `self.logger`; None: `logger` as well."""
 
     @property
     def is_direct(self) -> bool:
