@@ -3,7 +3,6 @@
 Heron's keys, and Storm's where they mean the same. heron_core.config reads them.
 """
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -123,10 +122,10 @@ ROCKSDB = "rocksdb"
 OFF = "off"
 LOG_LEVELS = {
     OFF: None,
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    WARNING: logging.WARNING,
-    "error": logging.ERROR,
+    "debug": 10,
+    "info": 20,
+    WARNING: 30,
+    "error": 40,
 }
 """As words, and as `logging` numbers them."""
 ADVISE = "advise"
