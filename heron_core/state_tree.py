@@ -8,6 +8,10 @@ SEGMENT_BYTES_MAX = 200  # file systems allow 255 and the file store adds a suff
 # A file's name must tell a value from a directory, a lock or a half-written file.
 _SEGMENT = re.compile(r"(?!\.)[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]+(?<!\.json)(?<!\.ephemeral)")
 
+IDENTITY_PATH = "/identity"
+"""Where the state store's own name stands: one that was emptied has none, or another one. Written
+where a cluster runs topologies by itself (scheduler.cluster_nodes)."""
+
 
 def topology_path(name: str) -> str:
     """Where the topology itself stands; it exists as long as the topology is not killed."""

@@ -6,15 +6,18 @@ import time
 import click
 
 from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gone, self_running
+from heron_cli.options.cluster import chosen
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.options.numbers import Seconds
 from heron_cli.running_topology import RunningTopology
 from heron_cli.stats_text import alignment_text
+from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
-from heron_core.state_tree import packing_path
+from heron_core.state_tree import packing_path, scheduler_path, topology_path
 from heron_io.processes import user_name
+from scheduler.backends.protocol import SelfRunning
 from scheduler.operation_steps import OperationSteps, drain
 from scheduler.outcomes import write_killed_outcome
 from scheduler.registration import forget, is_alive
@@ -117,11 +120,36 @@ def kill_command(target: Target, wait_secs: float, savepoint: str | None) -> Non
     """
     name = target.name()
     url = None if savepoint is None else _savepoint_url(name, savepoint)
-    with target.running(name) as topology:
-        end(topology, wait_secs, target.store_options.config_path, url or "")
+    if not _end_unknown(target, name, url):
+        with target.running(name) as topology:
+            end(topology, wait_secs, target.store_options.config_path, url or "")
     if url is not None:
         click.echo(f"the savepoint of {name} is {url}: begin with it by --from-savepoint {url}")
     click.echo(f"{name} is killed")
+
+
+def _end_unknown(target: Target, name: str, savepoint: str | None) -> bool:
+    """End what a cluster runs by this name if the state store has lost it; whether that was so."""
+    options = target.store_options
+    cluster = chosen(options.cluster, options.config_path)
+    if cluster is None:
+        return False
+    with options.store() as store:
+        if all(store.get(path(name)) is not None for path in (topology_path, scheduler_path)):
+            return False
+        from scheduler.clusters.backends import backend_of
+
+        backend = backend_of(cluster)
+        found = backend.known(name) if isinstance(backend, SelfRunning) else ""
+        if not found or not isinstance(backend, SelfRunning):
+            return False
+        lost = f"the state store has lost {name}, and {cluster.name} runs {found}"
+        if savepoint is not None:
+            raise HeronError(f"{lost}: there is no savepoint without the state store's entry")
+        click.echo(f"{lost}, which is ended without a drain", err=True)
+        backend.end(name)
+        forget(store, name, is_over=True)
+    return True
 
 
 def _savepoint_url(name: str, given: str) -> str:

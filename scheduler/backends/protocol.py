@@ -66,9 +66,12 @@ class SelfRunning(Backend, Protocol):
         """Hand a registered topology to the cluster. HeronError in one line if it is refused; then
         nothing of it is left there."""
 
+    def known(self, name: str) -> str:
+        """What the cluster itself runs by the topology's name, in words; empty if nothing."""
+
     def end(self, name: str) -> None:
         """End all containers and remove what was put on the cluster; one that has nothing of the
-        topology any more is no error."""
+        topology any more is no error. What the state store does not know goes by its name."""
 
     def restart(self, name: str, container: int | None) -> None:
         """Start one container again, None for all of them; HeronError if there is none such."""

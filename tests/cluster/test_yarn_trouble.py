@@ -4,7 +4,14 @@ import re
 import shutil
 
 from heron_core.plans import MIB
-from heron_core.state_tree import master_path, scheduler_path
+from heron_core.state_tree import (
+    keys_path,
+    master_path,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+)
 from tests.process.process_support import EXAMPLES, until
 from tests.process.survival import TOPOLOGY, acked, gaps, settings
 from yarn_place import DEADLINE_SECS, SUBMIT_SECS, YarnPlace
@@ -16,14 +23,19 @@ SPOUTS, PENDING, FLOWING_LINES = 2, 100, 50
 
 
 def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
-    """A container's process, whose place a warm container takes; the application master; and a node
-    manager with what is on it."""
+    """All nodes of the state store; a container's process, whose place a warm container takes; the
+    application master; and a node manager with what is on it."""
     name = west.name
     options, _ = settings(west.path, LINES, RATE)
     pending = f"topology.max.spout.pending={PENDING}"
     warm = ("-o", "topology.warm.containers=1")
     west.submit(TOPOLOGY, "-w", 2, "-o", pending, *warm, *options).succeeded()
     until(lambda: acked(west.path) > FLOWING_LINES, "lines are acked", DEADLINE_SECS)
+
+    names = (topology_path, keys_path, scheduler_path, packing_path, physical_path, master_path)
+    west.empty_the_state_store()
+    until(lambda: all(west.node(each(name)) for each in names), "all is written again")
+    assert "RUNNING" in west.on("west", "list").succeeded().out
 
     shown = west.on("west", "tail", name, "-l", 1000).succeeded().out
     assert "application-master | " in shown

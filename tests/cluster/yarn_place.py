@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from heron_core.plans import PackingPlan
-from heron_core.state_tree import scheduler_path
+from heron_core.state_tree import IDENTITY_PATH, scheduler_path
 from heron_io.state_store.opening import open_store
 from scheduler.backends.yarn.master import LOG
 from scheduler.backends.yarn.render import asks
@@ -67,6 +67,15 @@ class YarnPlace(Place):
     def node(self, path: str) -> Any:
         """A node of the state store."""
         return self._store.get(path)
+
+    def empty_the_state_store(self, path: str = "") -> None:
+        """Remove all that is in it, its identity first."""
+        if not path:
+            self._store.delete(IDENTITY_PATH)
+        for child in self._store.children(path or "/"):
+            self.empty_the_state_store(f"{path}/{child}")
+        if path:
+            self._store.delete(path)
 
     def close(self) -> None:
         """Kill what still runs."""

@@ -271,7 +271,8 @@ class Place:
         for folder, folders, files in os.walk(state):
             for each in (Path(folder, name) for name in (*folders, *files)):
                 # What the next run of the same name resumes from stays on purpose.
-                if each != state / ".lock" and "statefulcheckpoints" not in each.parts:
+                is_ours = each not in (state / ".lock", state / "identity.json")
+                if is_ours and "statefulcheckpoints" not in each.parts:
                     yield f"in the state store: {each.relative_to(state)}"
         for each in (self.home / "topologies").glob("*/*"):
             if each.name not in ("logs", "outcome.json", "checkpoints"):

@@ -6,12 +6,21 @@ are processes, and one that dies comes back as a service's instance does.
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from heron_core.state_tree import execution_path, master_path, topology_path
+from heron_core.state_tree import (
+    execution_path,
+    keys_path,
+    master_path,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+)
 from scheduler.backends.aurora.client import NothingThere, Refused
 from tests.process.aurora_support import AuroraPlace
 from tests.process.process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, until
@@ -82,8 +91,11 @@ def test_word_count_and_its_whole_life(aurora: AuroraPlace) -> None:
     aurora.all_gone()
 
 
-def test_a_container_killed_in_the_middle_loses_nothing(aurora: AuroraPlace) -> None:
-    """First a container's, then the topology master's instance gets kill -9; both come back."""
+def test_an_emptied_state_store_and_a_container_killed_in_the_middle_lose_nothing(
+    aurora: AuroraPlace,
+) -> None:
+    """The store is there again at once; then a container's and the topology master's instance get
+    kill -9, and both come back by what it says."""
     name = aurora.name
     options, _ = settings(aurora.path, LINES, ALL_DUE, sleep_secs=SLEEP_SECS)
     aurora.heronpy(
@@ -91,6 +103,7 @@ def test_a_container_killed_in_the_middle_loses_nothing(aurora: AuroraPlace) -> 
         "-o", f"topology.max.spout.pending={PENDING}", *options,
     ).succeeded()  # fmt: skip
     until(lambda: acked(aurora.path) > FLOWING_LINES, "lines are acked")
+    empty_the_state_store(aurora)
     victim = aurora.shard(2)
     victim.kill()
     assert acked(aurora.path) < LINES
@@ -105,6 +118,16 @@ def test_a_container_killed_in_the_middle_loses_nothing(aurora: AuroraPlace) -> 
     comes_too_early(aurora)
     aurora.heronpy("kill", name, "--cluster", "west").succeeded()
     aurora.all_gone()
+
+
+def empty_the_state_store(aurora: AuroraPlace) -> None:
+    """Somebody removes all of it, and what was there is written again."""
+    names = (topology_path, keys_path, scheduler_path, packing_path, physical_path)
+    paths = [*(each(aurora.name) for each in names), execution_path(aurora.name)]
+    before = {path: aurora.node(path) for path in paths}
+    assert None not in before.values()
+    shutil.rmtree(aurora.home / "state")
+    until(lambda: {path: aurora.node(path) for path in paths} == before, "all is there again")
 
 
 def comes_too_early(aurora: AuroraPlace) -> None:
@@ -162,6 +185,16 @@ def test_scaling_and_what_the_client_says(aurora: AuroraPlace) -> None:
     client.kill_all()
     assert len(aurora.calls()) - before == 3
     client.kill_all()  # there is nothing left to kill, and that is what was wanted
+    aurora.nothing_is_left(GONE_SECS)
+
+    # One that the state store has lost is ended by what Aurora knows.
+    client.create({"CLUSTER": "west"}, str(file), DEADLINE_SECS)
+    killed = aurora.heronpy("kill", "sleeping", "--cluster", "west").succeeded()
+    lost = f"the state store has lost sleeping, and west runs Aurora's job {JOB}/sleeping"
+    assert killed.err == f"{lost}, which is ended without a drain\n"
+    again = aurora.heronpy("kill", "sleeping", "--cluster", "west")
+    assert again.code == 1
+    assert "no topology called 'sleeping' is running" in again.errors[0]
     aurora.nothing_is_left(GONE_SECS)
 
 

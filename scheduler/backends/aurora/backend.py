@@ -161,6 +161,11 @@ class AuroraBackend:
             self._remove(put)
             raise
 
+    def known(self, name: str) -> str:
+        """The job, if it has active instances."""
+        client = self.client(name)
+        return f"Aurora's job {client.job}" if client.status() else ""
+
     def end(self, name: str) -> None:
         """End the job and remove the topology's archives; the runtime is everybody's."""
         self.client(name).kill_all()

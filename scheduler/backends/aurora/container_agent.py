@@ -18,7 +18,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
+from heron_core.plans import MASTER_CONTAINER
 from heron_io.waker import Waker
+from scheduler.cluster_nodes import keep_nodes
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import (
     agent_parser,
@@ -32,6 +34,9 @@ from scheduler.container.agent_core import LOOK_SECS
 MODULE = "scheduler.backends.aurora.container_agent"
 HEALTH_PATH = "/health"
 LOOPBACK = "127.0.0.1"
+NODES_SECS, OTHERS_NODES_SECS = 0.5, 5.0
+"""Between two looks at the topology's nodes: of the instance with the topology master, and of all
+others, which do it in case that one has gone, too; a job may have a hundred of them."""
 REQUEST_SECS = 10.0
 """A request that is not complete by then is dropped."""
 STOP_PATHS = ("/quitquitquit", "/abortabortabort")
@@ -45,17 +50,20 @@ class AuroraInstance:
         self._agent = ContainerAgent(arguments, float("inf"))
         self.silent_secs = silent_secs
         self._waker = Waker()
-        self._stopping = False
+        self._stopping = threading.Event()
+        self.has_ended = threading.Event()
+        """Set when it is to end, or the topology's work is done."""
         self._resting = False
 
     @property
     def stopping(self) -> bool:
         """Whether it is to end."""
-        return self._stopping
+        return self._stopping.is_set()
 
     def stop(self, reason: str) -> None:
         """End in order; any thread may call it."""
-        self._stopping = True
+        self._stopping.set()
+        self.has_ended.set()
         self._agent.stop(reason)
         self._waker.wake()
 
@@ -77,7 +85,8 @@ class AuroraInstance:
 
     def _rest(self) -> None:
         self._resting = True
-        while not self._stopping:
+        self.has_ended.set()
+        while not self.stopping:
             select.select([self._waker.readable], [], [], LOOK_SECS)
             self._waker.clear()
 
@@ -135,6 +144,10 @@ def main(words: Sequence[str]) -> int:
     arguments = (*given.container, *machine_arguments(given.value("store")))
     instance = AuroraInstance(arguments, given.own.silent_secs)
     signal.signal(signal.SIGTERM, lambda *_: instance.stop("SIGTERM"))
+    is_master = int(given.value("container")) == MASTER_CONTAINER
+    kept = (given.value("store"), given.value("topology"), instance.has_ended,
+            NODES_SECS if is_master else OTHERS_NODES_SECS)  # fmt: skip
+    threading.Thread(target=keep_nodes, args=kept, name="nodes", daemon=True).start()
     with health_server(instance, given.own.health_port) as server:
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
         return instance.run()

@@ -318,6 +318,15 @@ class YarnBackend:
         words = f" ({report.words})" if report is not None and report.words else ""
         return f"{name} ({self._application}) is {state} on YARN{words}: {missing}"
 
+    def known(self, name: str) -> str:
+        """Applications of this user."""
+        client = self.client()
+        try:
+            found = ", ".join(client.named(name, client.user))
+        finally:
+            client.close()
+        return f"YARN's {found}" if found else ""
+
     def end(self, name: str) -> None:
         """Let the application master end everything in order; kill the application if it does not,
         and remove what it may have left."""
@@ -325,11 +334,12 @@ class YarnBackend:
         try:
             node = requests.node_of(store, name) or {}
             application = node.get("application")
-            if not application:
-                return
             client = self.client()
             try:
-                self._end(client, store, name, application)
+                if application:
+                    self._end(client, store, name, application)
+                else:
+                    _kill_unknown(client, name)
                 _remove_files(client, node, name)
             finally:
                 client.close()
@@ -411,6 +421,13 @@ class YarnBackend:
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Nothing to do: the application master follows the packing plan in the state store."""
+
+
+def _kill_unknown(client: Client, name: str) -> None:
+    """Applications of this user that no state store knows; their application masters take no
+    requests."""
+    for application in list(client.named(name, client.user)):
+        client.kill(application)
 
 
 def _remove_files(client: Client, node: Mapping[str, Any], name: str) -> None:

@@ -244,12 +244,14 @@ class Client:
     def _id(self, application: str) -> Any:
         return self.records.api.ApplicationId.fromString(application)
 
-    def named(self, name: str) -> Iterator[str]:
-        """Ids of the applications of ours with this name that are not over."""
+    def named(self, name: str, user: str = "") -> Iterator[str]:
+        """Ids of the applications of ours with this name that are not over; only those of a user if
+        one is named."""
         with self._asking():
             for each in self._yarn.getApplications({render.TYPE}):
                 over = str(each.getYarnApplicationState().toString()) in ENDED
-                if not over and str(each.getName()) == name:
+                is_theirs = user not in ("", str(each.getUser()))
+                if not over and not is_theirs and str(each.getName()) == name:
                     yield str(each.getApplicationId().toString())
 
 

@@ -15,10 +15,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Timer
 from typing import Any
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
 from heron_io.state_store.opening import open_store
@@ -35,6 +37,10 @@ from scheduler.container.agent_arguments import (
 
 MODULE = "scheduler.backends.yarn.container_agent"
 ID_VARIABLE = "CONTAINER_ID"
+GONE = "the topology is gone from the state store"
+GONE_SECS = 15.0
+"""A node that is not there for so long was removed: an application master that lives looks for it
+each second, and one that is replaced is there again within some."""
 LOGS_VARIABLE = "LOG_DIRS"
 """YARN's: which container of its this is, and the folders for logs, which `yarn logs` shows."""
 
@@ -42,14 +48,26 @@ LOGS_VARIABLE = "LOG_DIRS"
 def run(agent: ContainerAgent, topology: str, number: int, store_url: str) -> int:
     """The container from its start to its end, as long as the scheduler's node has it."""
 
+    store, path = open_store(store_url), scheduler_path(topology)
+    gone: list[Timer] = []
+
+    def end_if_gone() -> None:
+        with suppress(StateStoreError):  # it is back, or the next change says so
+            if store.get(path) is None:
+                agent.stop(GONE)
+
     def node_changed(node: Any) -> None:
-        reason = end_reason(node, number, os.environ[ID_VARIABLE])
-        if reason is not None:
+        while gone:
+            gone.pop().cancel()
+        if node is None:  # the application master writes it again if the store was emptied
+            gone.append(Timer(GONE_SECS, end_if_gone))
+            gone[0].daemon = True
+            gone[0].start()
+        elif (reason := end_reason(node, number, os.environ[ID_VARIABLE])) is not None:
             agent.stop(reason)
 
-    store = open_store(store_url)
     try:
-        store.watch(scheduler_path(topology), node_changed)
+        store.watch(path, node_changed)
         end = agent.run()
     finally:
         store.close()
@@ -64,12 +82,14 @@ def awaited_number(store_url: str, topology: str) -> int | None:
     """Which container of the plan this warm one becomes; None once it is to end."""
     nodes: SimpleQueue[Any] = SimpleQueue()
     own = os.environ[ID_VARIABLE]
-    signal.signal(signal.SIGTERM, lambda *_: nodes.put(None))
+    signal.signal(signal.SIGTERM, lambda *_: nodes.put({}))  # it is in no node any more
     store = open_store(store_url)
     try:
         store.watch(scheduler_path(topology), nodes.put)
         while True:
-            node = nodes.get()
+            if (node := nodes.get()) is None:
+                with suppress(Empty):  # the state store may have been emptied
+                    node = nodes.get(timeout=GONE_SECS)
             number, reason = number_of(node, own), warm_end_reason(node, own)
             if number is not None:
                 return number

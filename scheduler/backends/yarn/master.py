@@ -23,7 +23,7 @@ from typing import Any
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
-from heron_core.state_tree import execution_path, scheduler_path, topology_path
+from heron_core.state_tree import execution_path, scheduler_path
 from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.waker import Waker
@@ -52,6 +52,7 @@ from scheduler.backends.yarn.requests import (
 from scheduler.backends.yarn.rm import ResourceManager, Superseded
 from scheduler.backends.yarn.slots import Phase
 from scheduler.backends.yarn.warm import is_warm
+from scheduler.cluster_nodes import ClusterNodes, Found
 from scheduler.container.agent import ContainerAgent
 from scheduler.container.agent_arguments import check_python, remove_old_sockets
 from scheduler.update_plans import Packings, read_packings
@@ -74,6 +75,7 @@ class Master:
         self._spec, self._store, self._rm = spec, store, rm
         self._name = spec.topology
         self._core = Core(spec.restart_limit, spec.warm, random.random)
+        self._nodes = ClusterNodes(store, spec.topology)
         self._before: Mapping[str, Any] | None = None
         """The scheduler's node when this attempt began."""
         self._waker = Waker()
@@ -176,8 +178,8 @@ class Master:
 
     def _look(self) -> None:
         """At what stands in the state store."""
-        if self._store.get(topology_path(self._name)) is None:
-            self._handle(events.EndRequested("the topology is gone from the state store"))
+        if self._nodes.look(time.monotonic()) is Found.REMOVED:
+            self._handle(events.EndRequested("the topology was removed from the state store"))
             return
         self._follow_plan()
         request = take_request(self._store, self._name)
@@ -254,6 +256,7 @@ class Master:
             if waiting:
                 known[WAITING] = waiting
             self._store.put(scheduler_path(self._name), {**node, **known})
+            self._nodes.keep(scheduler_path(self._name), {**node, **known})
         self._published = True
 
     def _start_now(self, grant: events.Grant) -> None:

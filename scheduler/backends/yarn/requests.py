@@ -103,13 +103,11 @@ def containers_of(node: Mapping[str, Any] | None) -> dict[int, Location]:
     return {int(number): location for number, location in found.items()}
 
 
-def end_reason(node: Mapping[str, Any] | None, number: int, container: str) -> str | None:
+def end_reason(node: Mapping[str, Any], number: int, container: str) -> str | None:
     """Why the container `container` of YARN's is to end, by the scheduler's node; None: it is not.
 
     Pure. It was published before it was started, so it need not wait until it is there.
     """
-    if node is None:
-        return "the topology is gone from the state store"
     location = containers_of(node).get(number)
     if location is None:
         return f"container {number} is no more in the application master's books"

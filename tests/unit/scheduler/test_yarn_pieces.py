@@ -41,11 +41,10 @@ def node(phase: Phase = Phase.RUNNING) -> dict[str, Any]:
         (node(Phase.ENDING), 2, "container_a", "wants it to end"),
         (node(), 2, "container_b", "container 2 is container_a now"),
         (node(), 3, "container_c", "no more in the application master's books"),
-        (None, 2, "container_a", "gone from the state store"),
     ],
 )
 def test_whether_a_container_may_stay(
-    seen: Mapping[str, Any] | None, number: int, container: str, why: str | None
+    seen: Mapping[str, Any], number: int, container: str, why: str | None
 ) -> None:
     """Also one that nobody can kill any more, because its node manager is gone."""
     found = requests.end_reason(seen, number, container)

@@ -1,0 +1,117 @@
+"""The nodes of a topology that a cluster runs by itself: written again by its own containers.
+
+Whoever submitted it has gone, so what that wrote (the topology, its keys, its scheduler's node) is
+remembered by processes that the cluster keeps alive: on YARN the application master, on Aurora the
+agent of each instance. What the topology master writes it looks after itself.
+
+A node that is gone may mean two things. A state store that was emptied has another identity, or
+none: what is remembered is written again. In one that is what it was the topology was removed by a
+command, and nothing of it may come back: an agent may hear of that much later, behind a partition.
+"""
+
+import logging
+import secrets
+import time
+from enum import Enum
+from threading import Event
+from typing import Any
+
+from heron_core.errors import HeronError, NameInUse
+from heron_core.state_tree import IDENTITY_PATH, keys_path, scheduler_path, topology_path
+from heron_io.state_store.kept_nodes import KeptNodes
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+
+log = logging.getLogger("scheduler")
+
+EMPTYING_SECS = 10.0
+"""Who empties a state store node by node may come to ours when it has a new identity already."""
+
+
+class Found(Enum):
+    """What a look has shown."""
+
+    STANDING = "standing"
+    """All is there, as far as that is known yet, or is there again."""
+    REMOVED = "removed"
+    """A command has removed the topology, or another one has its name."""
+
+
+def identity_of(store: StateStore) -> str:
+    """The state store's own name, which is lost with its contents; given to one that has none."""
+    while True:
+        node = store.get(IDENTITY_PATH)
+        if isinstance(node, dict) and "id" in node:
+            return str(node["id"])
+        try:
+            store.create(IDENTITY_PATH, {"id": secrets.token_hex(8)})
+        except NameInUse:
+            continue
+
+
+class ClusterNodes:
+    """What is remembered of one topology."""
+
+    def __init__(self, store: StateStore, name: str) -> None:
+        """HeronError if the state store has no such topology."""
+        self._store = store
+        self._topology_path = topology_path(name)
+        self._kept = KeptNodes(store)
+        for path in (self._topology_path, keys_path(name), scheduler_path(name)):
+            if (value := store.get(path)) is None:
+                raise HeronError(f"the state store has no {path}: has the topology ended?")
+            self.keep(path, value)
+        self._identity = identity_of(store)
+        self._emptied_at = float("-inf")
+        """When the last look was that has found another identity."""
+
+    def keep(self, path: str, value: Any) -> None:
+        """The owner of a node has changed it."""
+        self._kept.keep(path, value)
+
+    def look(self, now: float) -> Found:
+        """Write again what an emptied state store lacks; StateStoreError if it does not answer."""
+        if not self._kept.is_due(now):
+            return Found.STANDING
+        missing = self._kept.missing()
+        topology = self._store.get(self._topology_path)
+        if topology is not None and topology != self._kept.value(self._topology_path):
+            return Found.REMOVED
+        if not missing:
+            return Found.STANDING
+        identity = identity_of(self._store)
+        if identity != self._identity:
+            self._identity, self._emptied_at = identity, now
+        elif self._topology_path in missing and now > self._emptied_at + EMPTYING_SECS:
+            return Found.REMOVED
+        for path in missing:
+            self._write(path)
+        return Found.STANDING
+
+    def _write(self, path: str) -> None:
+        try:
+            self._store.create(path, self._kept.value(path))
+            log.warning("%s was lost with the state store's contents: it is written again", path)
+        except NameInUse:  # another container of the topology was first
+            pass
+
+
+def keep_nodes(store_url: str, name: str, ended: Event, look_secs: float) -> None:
+    """Look after the nodes of a topology until `ended`, or until it is removed; for a thread."""
+    store: StateStore | None = None
+    nodes: ClusterNodes | None = None
+    trouble = ""
+    while not ended.wait(look_secs):
+        try:
+            store = store or open_store(store_url)
+            nodes = nodes or ClusterNodes(store, name)
+            if nodes.look(time.monotonic()) is Found.REMOVED:
+                log.warning("%s was removed from the state store", name)
+                break
+            trouble = ""
+        except HeronError as error:
+            if str(error) != trouble:
+                trouble = str(error)
+                log.warning("%s", trouble)
+    if store is not None:
+        store.close()
