@@ -62,6 +62,11 @@ class MasterLink:
         """Whether there is no connection, or a broken one."""
         return self._socket is None or self._is_broken
 
+    @property
+    def over(self) -> str:
+        """Why there is no master and none will come; empty as long as one may."""
+        return self._lookup.over
+
     def look(self, now: float) -> events.Event | None:
         """What the core is to know of the connection, where that is news: what the state store
         says of the master, or that everything has to be told anew."""

@@ -7,10 +7,12 @@ stream manager's loop never asks it. It asks for a look, and gets the answer whe
 import logging
 import queue
 import threading
+import time
 from typing import Any
 
+from heron_core.ended_topology import over_text
 from heron_core.errors import HeronError
-from heron_core.state_tree import master_path
+from heron_core.state_tree import execution_path, master_path
 from heron_io.known_master import KnownMaster
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import CONNECTED, StateStore
@@ -31,6 +33,7 @@ class MasterLookup:
         self._store_url = store_url
         self._store: StateStore | None = None
         self._session = CONNECTED
+        self._topology = topology
         self._path = master_path(topology)
         self._known = known
         self._questions: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -43,6 +46,8 @@ class MasterLookup:
         self._ask_at = 0.0
         self._recall_at = 0.0
         self._thread: threading.Thread | None = None
+        self.over = ""
+        """Why there is no master any more: the topology is over."""
 
     def node(self, now: float) -> Any | None:
         """The master's node, if an answer is there or it is time to do without; else None."""
@@ -102,6 +107,9 @@ class MasterLookup:
                 node = self._store.get(self._path)
                 if node is not None:
                     self._known.remember(node)
+                else:
+                    state = self._store.get(execution_path(self._topology))
+                    self.over = over_text(self._topology, state or {}, time.time())
                 return node
         except HeronError as error:
             log.warning("cannot look for the topology master: %s", error)

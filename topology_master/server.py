@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heron_core.ended_topology import over_text
 from heron_core.errors import NameInUse, OtherProtocol, ProtocolError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import (
@@ -224,6 +225,9 @@ class Server:
             return
         packing, previous = found
         self._execution = self._store.get(execution_path(self._topology.name)) or {}
+        if over := over_text(self._topology.name, self._execution, time.time()):
+            self._loop.stop(over, ExitCode.ENDED)
+            return
         options = Options.of(self._topology.config)
         self._core = TopologyMaster(
             self._topology,

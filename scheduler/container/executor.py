@@ -180,7 +180,7 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
         _service(spec, f"stream-manager-{number}", serve),
         SERVICE_GRACE_SECS,
         killed_with_parent=True,
-        final_codes=frozenset({ExitCode.SUPERSEDED}),
+        final_codes=frozenset({ExitCode.SUPERSEDED, ExitCode.ENDED}),
     )
 
 

@@ -12,16 +12,24 @@ import os
 import select
 import shutil
 import stat
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from setproctitle import setproctitle
 
+from heron_core.ended_topology import over_text
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
-from heron_core.state_tree import keys_path, packing_path, physical_path, topology_path
+from heron_core.state_tree import (
+    execution_path,
+    keys_path,
+    packing_path,
+    physical_path,
+    topology_path,
+)
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
@@ -44,6 +52,8 @@ class StoredTopology:
     keys: Keys
     was_up: bool
     """Whether its stream managers have all been there before."""
+    over: str = ""
+    """Why it is not to run any more, if it is over."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -64,6 +74,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except HeronError as error:
         link.report(str(error))
         return ExitCode.UNSTARTED
+    if stored.over:
+        link.report(stored.over)
+        return ExitCode.ENDED
     setproctitle(f"heron: container {given.container} ({given.topology})")
     sockets = given.sockets or sockets_folder()
     spec = executor.ContainerSpec(
@@ -177,11 +190,12 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
         packing = read_packings(store, name).of(container)
         found = topology_from_json(topology)
         was_up = store.get(physical_path(name)) is not None
+        over = over_text(name, store.get(execution_path(name)) or {}, time.time())
     finally:
         store.close()
     if container != MASTER_CONTAINER:  # the master looks at its plans itself
         found = packing.topology_of(found)
-    return StoredTopology(found, packing, Keys.from_json(keys), was_up)
+    return StoredTopology(found, packing, Keys.from_json(keys), was_up, over)
 
 
 def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:

@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from heron_core.errors import StateStoreError
-from heron_core.state_tree import master_path
+from heron_core.state_tree import execution_path, master_path
 from heron_core.wire.numbered_link import Packet, decode_header
 from heron_io import transport
 from heron_io.known_master import KnownMaster
@@ -27,6 +27,7 @@ from topology_master.manager_links import ManagerLinks, sender_of
 
 NAME = "Topology"
 NOWHERE = "tcp://127.0.0.1:9"
+ENDED_AT = "2026-01-01T00:00:00+0000"
 DEADLINE_SECS = 40.0
 POLL_MS = 10
 BYTES_MAX = 1 << 20
@@ -155,6 +156,12 @@ class Place:
         with open_store(self._store_url) as store:
             store.put(master_path(NAME), {"address": address})
 
+    def ends(self) -> None:
+        """The topology has ended long ago, and its master with it."""
+        with open_store(self._store_url) as store:
+            store.put(execution_path(NAME), {"state": "ENDED", "ended_at": ENDED_AT})
+            store.delete(master_path(NAME))
+
     def turn(self) -> events.Event | None:
         """One of the loop's."""
         now = time.monotonic()
@@ -206,6 +213,21 @@ def test_a_killed_master_is_left_for_the_next_one_as_soon_as_that_is_there(
     link.disconnect()
     assert isinstance(place.news(), events.MasterConnected)
     store.close()
+
+
+def test_without_a_master_a_topology_that_is_over_has_no_other_one(
+    place: Place, master: MasterProcess
+) -> None:
+    # A host was cut off while its topology ended elsewhere: what runs on it would look for ever.
+    place.finds(master.address)
+    assert isinstance(place.news(), events.MasterConnected)
+    place.link.send(b"hello")
+    place.until(lambda: master.heard == [b"hello"], master)
+    assert place.link.over == ""
+    place.ends()
+    master.kill()
+    place.until(lambda: bool(place.link.over))
+    assert place.link.over == f"{NAME} is ENDED since {ENDED_AT}: nothing of it is to run"
 
 
 def test_without_a_state_store_the_master_is_where_it_was_last(

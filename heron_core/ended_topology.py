@@ -1,0 +1,29 @@
+"""Whether a topology is over, for a process that comes back to it, as from a frozen host."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from heron_core.plans import TopologyState
+
+RECENT_SECS = 10.0
+"""The processes of a topology that has just ended are still ending, and one of them that dies is
+replaced, so that its last numbers are known."""
+_OVER = (*TopologyState.OVER, TopologyState.KILLED)
+
+
+def over_text(name: str, execution: Mapping[str, Any], wall_clock_secs: float) -> str:
+    """Why no process of the topology is to begin or to stay; empty if it may. `execution`: what the
+    state store says of its state."""
+    state, ended_at = execution.get("state"), str(execution.get("ended_at", ""))
+    if state not in _OVER or wall_clock_secs - _secs(ended_at) < RECENT_SECS:
+        return ""
+    return f"{name} is {state}{f' since {ended_at}' if ended_at else ''}: nothing of it is to run"
+
+
+def _secs(ended_at: str) -> float:
+    """In seconds since 1970; long ago if it is not said."""
+    try:
+        return datetime.strptime(ended_at, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    except ValueError:
+        return float("-inf")
