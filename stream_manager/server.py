@@ -144,7 +144,6 @@ class Server:
                 self.handle(news)
             if over := self._master.over:
                 self._end(events.Exit(over, ExitCode.ENDED))
-                break
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
