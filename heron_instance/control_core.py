@@ -119,7 +119,7 @@ class ControlCore:
                 sent, processed, idle = self._driver.counts()
                 report = messages.QuiescenceReport(
                     self.identity.task, wave, sent, processed, idle and is_free,
-                    self._shared.epoch_taken,
+                    self._shared.epoch_taken, is_free and self._driver.holds,
                 )  # fmt: skip
                 return [*self._heartbeat(now), SendControl(report)]
             case messages.FinishBolts():

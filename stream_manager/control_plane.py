@@ -127,7 +127,9 @@ class ControlPlane:
         """Nothing is idle behind a broken connection: what waits there is not lost."""
         now = self._state.now
         is_stuck = any(peer.is_stuck(now) for peer in self._state.peers.values())
-        return replace(report, idle=report.idle and not is_stuck)
+        if is_stuck:
+            return replace(report, idle=False, held=False)
+        return report
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
         if task not in self._snapshots:

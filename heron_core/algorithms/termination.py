@@ -33,6 +33,8 @@ class TerminationDetector:
     reports: dict[int, QuiescenceReport] = field(default_factory=dict)
     """The answers of the newest round, by task."""
     drained: bool = False
+    still_since: float | None = None
+    """Since when nothing has moved, and tuples wait for their outcome; None if that is not so."""
     lost: int = 0
     """Deliveries that were sent and never processed, once drained."""
     uncounted: int = 0
@@ -52,7 +54,7 @@ class TerminationDetector:
     def restart(self) -> None:
         """Something new may be in flight: what was found so far does not count any more."""
         self.drained = False
-        self._last_sums = None
+        self.still_since = self._last_sums = None
         self._latest = {}
         self.reports = {}
         self.round_number += 1
@@ -76,6 +78,10 @@ class TerminationDetector:
         """The tasks that were not idle when they were last probed, or never answered."""
         idle = {task for task, report in self._latest.items() if report.idle}
         return set(self.tasks - idle)
+
+    def holders(self) -> set[int]:
+        """The tasks that waited for the outcome of tuples when they were last probed."""
+        return {task for task, report in self._latest.items() if report.held}
 
     def is_due(self, now: float, interval_secs: float) -> bool:
         """Whether the next round is to be sent now."""
@@ -112,13 +118,20 @@ class TerminationDetector:
 
     def _judge(self, now: float) -> None:
         reports = self.reports.values()
-        if not all(report.idle for report in reports):
-            self._last_sums = None
+        if not all(report.idle or report.held for report in reports):
+            self.still_since = self._last_sums = None
             return
         sums = (sum(each.sent for each in reports), sum(each.processed for each in reports))
         if sums != self._last_sums:
             self._last_sums, self._unchanged_since = sums, now
+            self.still_since = None
             return
+        if not all(report.idle for report in reports):
+            if self.still_since is None and sums[0] - sums[1] - self.uncounted == 0:
+                self.still_since = now
+            self._unchanged_since = now
+            return
+        self.still_since = None
         missing = sums[0] - sums[1] - self.uncounted
         # What was found missing before is not waited for again when the bolts finish.
         unchanged_secs = now - self._unchanged_since

@@ -63,6 +63,9 @@ class QuiescenceReport:
     idle: bool
     epoch: int
     """Of the plan that it works by: what it emits from now on is routed so."""
+    held: bool = False
+    """Nothing is left to do here but for tuples that wait: a bolt has neither acked nor failed them
+    (an open window has them), or a spout waits for their outcome, and is not idle because of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -424,6 +424,15 @@ class BoltDriver(UndoableCalls):
         idle = self.outbox.empty and not is_at_work and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 
+    @property
+    def holds(self) -> bool:
+        """See ComponentDriver: it has tuples that it has neither acked nor failed."""
+        if not self.options.tracked:
+            return False
+        outbox = self.outbox
+        settled = outbox.acks_counted + len(outbox.acked) + self.collector.failed
+        return self.counts()[2] and self.metrics.executed > settled
+
     def _clock_state(self) -> ClockState | None:
         """By the component's own clock, or by what its sources have said."""
         own: ClockState | None = self.component.clock_state()

@@ -149,6 +149,11 @@ class ComponentDriver:
         """(deliveries sent, deliveries processed, whether nothing is left to do here)."""
         raise NotImplementedError
 
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is left to do here, and tuples wait for their outcome."""
+        raise NotImplementedError
+
     def take_executions(self) -> list[Execution]:
         """What was executed of traced trees since the last call; from the control thread."""
         return []

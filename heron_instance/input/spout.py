@@ -329,9 +329,18 @@ class SpoutDriver(ComponentDriver):
 
     def counts(self) -> tuple[int, int, bool]:
         """A spout that is paused or finished is idle when its last tuple is settled."""
-        done = self.finished or (self._planned and not self.active)
-        idle = done and not self.collector.pending and self.outbox.empty and self._is_idle()
+        idle = not self.collector.pending and self._is_done
         return self.outbox.deliveries - self._void_sent, 0, idle
+
+    @property
+    def _is_done(self) -> bool:
+        done = self.finished or (self._planned and not self.active)
+        return done and self.outbox.empty and self._is_idle()
+
+    @property
+    def holds(self) -> bool:
+        """See ComponentDriver: it waits for acks."""
+        return bool(self.collector.pending) and self._is_done
 
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two calls."""

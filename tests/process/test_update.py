@@ -17,7 +17,7 @@ import psutil
 from heron_core.state_tree import packing_path, physical_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
-from tests.process.process_support import Place, Running, until
+from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 from tests.process.survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
 
 LINES, RATE = 1_000_000, 300
@@ -137,3 +137,19 @@ def test_the_master_and_a_stream_manager_die_in_the_middle_of_updates(place: Pla
             flows(place, running)
         drained_words(running, store, place)
     place.nothing_is_left()
+
+
+def test_an_update_of_one_bolt_does_not_wait_for_the_open_windows_of_another(place: Place) -> None:
+    """Whose tuples are acked in a day: data stands still for as long as the update waits."""
+    running = place.start("run", TOPOLOGIES / "open_windows.py")
+    with Master(place.store_url, "OpenWindows") as master:
+        running.until(lambda: master.processed("seen") > FLOWING_LINES, "numbers are counted")
+        place.heronpy(
+            "update", "OpenWindows", "--component-parallelism", "seen:2", secs=UPDATE_SECS / 4
+        ).succeeded()
+        before = master.component("seen")["executed"]
+        running.until(lambda: master.processed("seen") > before + FLOWING_LINES, "data flows again")
+        held = master.component("days")
+    assert held["failed"] == 0
+    assert held["acked"] == 0
+    running.end()

@@ -18,7 +18,7 @@ from heron_core.plans import (
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.options import Options
-from topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS
+from topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS, STILL_SECS
 from topology_master.termination import Phase
 
 NEW = 4
@@ -104,6 +104,36 @@ def test_spouts_stand_still_until_every_instance_works_by_the_new_plan() -> None
     assert plans(answers(made, SPOUT, FIRST, LAST)) == [
         (2, TopologyState.RUNNING, {SPOUT, FIRST, LAST})
     ]
+
+
+def held_by(made: Made, *bolts: int, secs: float = STILL_SECS + 0.1) -> list[Any]:
+    """Probes find for so long that nothing moves, and that these bolts hold tuples of the spout."""
+    out, until = [], made.now + secs
+    while made.now < until:
+        out += made.wait(0.02)
+        number, epoch = made.core.probe_round, made.core.epoch
+        for task in (SPOUT, FIRST, LAST):
+            is_spout = task == SPOUT
+            report = messages.QuiescenceReport(
+                task, number, 0, 0, not is_spout, epoch, is_spout or task in bolts
+            )
+            out += made.receive(report)
+    return out
+
+
+def test_an_update_does_not_wait_for_tuples_in_open_windows_of_others() -> None:
+    made = Made()
+    update(made, FEWER)
+    assert not plans(held_by(made, FIRST, secs=STILL_SECS / 2))
+    found = [(epoch, state) for epoch, state, _ in plans(held_by(made, FIRST))]
+    assert found == [(2, TopologyState.PAUSED), (2, TopologyState.RUNNING)]
+
+
+def test_an_update_waits_for_tuples_that_are_held_by_whom_it_concerns() -> None:
+    made = Made()
+    update(made, FEWER)
+    assert not plans(held_by(made, FIRST, LAST, secs=10.0))
+    assert plans(held_by(made, FIRST))[-1][0] == 2
 
 
 def test_a_paused_topology_is_scaled_and_stays_paused() -> None:
