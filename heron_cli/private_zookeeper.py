@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from heron_io.processes import started_at
-from heron_io.state_store.opening import CREDENTIALS_VARIABLE
+from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE
 from scheduler.user_folder import Home
 
 RUN_FILE = "run"

@@ -10,8 +10,13 @@ import click
 
 from heron_cli.private_zookeeper import find_credentials
 from heron_core.errors import UsageError
-from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import (
+    CREDENTIALS_VARIABLE,
+    PRIVATE_VARIABLES,
+    clear_text_warning,
+)
 from scheduler.user_folder import Home
 
 Command = Callable[..., Any]
@@ -46,7 +51,11 @@ def private_store_url(zookeeper: str | None, insecure: bool) -> str:
 
 def check_private(url: str, insecure: bool) -> None:
     """UsageError if anybody could read the topology's key in this state store."""
-    if insecure or not url.startswith("zk://") or CREDENTIALS_VARIABLE in os.environ:
+    if insecure or not url.startswith("zk://"):
+        return
+    if any(each in os.environ for each in PRIVATE_VARIABLES):
+        if warning := clear_text_warning(url, os.environ):
+            click.echo(f"warning: {warning}", err=True)
         return
     raise UsageError(
         f"whoever reaches the ZooKeeper at {url.removeprefix('zk://')} could read the topology's "

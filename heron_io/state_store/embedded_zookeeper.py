@@ -36,6 +36,7 @@ JARS = (
     "log4j-api-*.jar",
     "log4j-core-*.jar",
     "log4j-slf4j2-impl-*.jar",
+    "netty-*.jar",  # for TLS alone
 )
 JAVA_OPTIONS = (
     "-Xmx128m",
@@ -63,8 +64,13 @@ class EmbeddedZooKeeper:
     Start it again after a stop and it has the same address and data.
     """
 
-    def __init__(self, data_dir: str | Path) -> None:
+    def __init__(
+        self, data_dir: str | Path, settings: str = "", java_options: tuple[str, ...] = ()
+    ) -> None:
+        """`settings`: lines for its configuration; options of Java, besides the usual ones."""
         self._directory = Path(data_dir)
+        self._settings = settings
+        self._java_options = (*JAVA_OPTIONS, *java_options)
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._supervisor: threading.Thread | None = None
@@ -128,11 +134,11 @@ class EmbeddedZooKeeper:
 
     def _launch(self, java: str, classpath: str, port: int) -> None:
         config = self._directory / "zoo.cfg"
-        config.write_text(_config(self._directory / "data", port))
+        config.write_text(_config(self._directory / "data", port) + self._settings)
         command = [
             *(sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT),
             *(str(os.getpid()), str(int(signal.SIGKILL))),
-            *(java, *JAVA_OPTIONS, "-cp", classpath),
+            *(java, *self._java_options, "-cp", classpath),
             *("org.apache.zookeeper.server.ZooKeeperServerMain", str(config)),
         ]
         launched = threading.Event()

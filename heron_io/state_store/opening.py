@@ -6,11 +6,9 @@ import re
 from heron_core.errors import UsageError
 from heron_core.state_tree import check_path
 from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import Access
 
 DEFAULT_ZOOKEEPER_ROOT = "/heron"
-CREDENTIALS_VARIABLE = "HERONPY_ZOOKEEPER_AUTH"
-"""Environment variable with USER:PASSWORD for ZooKeeper's digest scheme. It is no option and no
-part of a URL, because those show up in `ps` and in logs."""
 
 _SERVER = r"(?:\[[0-9A-Fa-f:]+\]|[^\s:,/\[\]]+):\d{1,5}"
 _ZOOKEEPER_URL = re.compile(rf"zk://({_SERVER}(?:,{_SERVER})*)(/\S*)?")
@@ -39,4 +37,4 @@ def open_store(url: str) -> StateStore:
         ZooKeeperStore,  # kazoo costs 50 ms and file:// needs none of it
     )
 
-    return ZooKeeperStore(matched[1], root, credentials=os.environ.get(CREDENTIALS_VARIABLE))
+    return ZooKeeperStore(matched[1], root, access=Access.of(os.environ))

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
+    AuthFailedError,
     BadVersionError,
     ConnectionLoss,
     KazooException,
@@ -24,12 +25,11 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
+from kazoo.protocol.states import KazooState, KeeperState, WatchedEvent, ZnodeStat
 from kazoo.recipe.watchers import DataWatch
 from kazoo.retry import KazooRetry
-from kazoo.security import make_digest_acl
 
-from heron_core.errors import StateStoreError, UsageError
+from heron_core.errors import StateStoreError
 from heron_core.state_tree import check_path
 from heron_io.state_store.protocol import (
     CONNECTED,
@@ -42,6 +42,7 @@ from heron_io.state_store.protocol import (
     fenced,
     name_in_use,
 )
+from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE, SASL_VARIABLE, Access
 
 # A dead holder's ephemeral node stands this long; Heron's 30 s delays every take-over, and below
 # a few seconds a pause of the machine looks like a death.
@@ -68,18 +69,10 @@ _STATES = {
 }
 _UNANSWERED = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
 
+ANYBODY = Access()
+"""Without credentials, in clear."""
+
 _log = logging.getLogger(__name__)
-
-
-def _authentication(credentials: str | None) -> dict[str, Any]:
-    """With credentials (user:password, digest scheme) our nodes are for their owner alone."""
-    if credentials is None:
-        return {}
-    user, colon, password = credentials.partition(":")
-    if not user or not colon:
-        raise UsageError("HERONPY_ZOOKEEPER_AUTH must be USER:PASSWORD")
-    acl = make_digest_acl(user, password, all=True)
-    return {"auth_data": [("digest", credentials)], "default_acl": [acl]}
 
 
 class ZooKeeperStore:
@@ -93,7 +86,7 @@ class ZooKeeperStore:
         hosts: str,
         root: str,
         *,
-        credentials: str | None = None,
+        access: Access = ANYBODY,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         operation_timeout_ms: int = OPERATION_TIMEOUT_MS,
@@ -110,7 +103,7 @@ class ZooKeeperStore:
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
-            **_authentication(credentials),
+            **access.client_options(),
             connection_retry=KazooRetry(
                 max_tries=-1, delay=RETRY_DELAY_SECS, max_delay=RECONNECT_DELAY_MAX_SECS
             ),
@@ -232,7 +225,7 @@ class ZooKeeperStore:
             stopper = threading.Thread(target=self._stop_client, daemon=True)
             stopper.start()
             stopper.join(CLOSE_WAIT_SECS)
-            raise self._unreachable(timeout_secs)
+            raise self._refused() if self._is_refused else self._unreachable(timeout_secs)
         try:
             self._wait("/", lambda: self._client.ensure_path_async(self._root))
         except BaseException:
@@ -291,10 +284,12 @@ class ZooKeeperStore:
                 self._closed.wait(RETRY_DELAY_SECS)
             except (NoNodeError, NodeExistsError, NotEmptyError):
                 raise
+            except AuthFailedError as error:
+                raise self._refused() from error
             except NoAuthError as error:
                 raise StateStoreError(
                     f"ZooKeeper at {self._hosts}: no permission for {path}: set "
-                    "HERONPY_ZOOKEEPER_AUTH to the USER:PASSWORD that may"
+                    f"{CREDENTIALS_VARIABLE} or {SASL_VARIABLE} to the USER:PASSWORD that may"
                 ) from error
             except KazooException as error:
                 self._check_open()
@@ -430,6 +425,15 @@ class ZooKeeperStore:
         return StateStoreError(
             f"no ZooKeeper answers at {self._hosts} after {waited_secs:g} s: "
             "start it there or correct the address"
+        )
+
+    @property
+    def _is_refused(self) -> bool:
+        return bool(self._client.client_state == KeeperState.AUTH_FAILED)
+
+    def _refused(self) -> StateStoreError:
+        return StateStoreError(
+            f"ZooKeeper at {self._hosts} refuses the user and password: correct {SASL_VARIABLE}"
         )
 
     def _contended(self, path: str) -> StateStoreError:

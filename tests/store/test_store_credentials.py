@@ -4,7 +4,8 @@ import pytest
 
 from heron_core.errors import StateStoreError, UsageError
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE
 
 
 def test_a_stranger_cannot_read_the_keys(

@@ -26,8 +26,9 @@ from heron_core.state_tree import scheduler_path
 from heron_io.java import find_java
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
-from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
 from heron_io.waker import Waker
 from scheduler.addresses import LOOPBACK, own_address
 from scheduler.backends.spark import container_task, render
@@ -63,7 +64,7 @@ POLL_SECS = 0.5
 REGISTERING_POLL_SECS = 0.1
 END, RESTART = {"end": True}, {"restart": True}
 """What a task is message."""
-SENT_VARIABLES = (CREDENTIALS_VARIABLE, "HERONPY_STREAMPARSE")
+SENT_VARIABLES = (*ACCESS_VARIABLES, "HERONPY_STREAMPARSE")
 """Environment variables that go to containers on other machines; Spark's own way for more is
 spark.executorEnv.NAME."""
 

@@ -15,8 +15,9 @@ from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
 from heron_io.master_client import MasterClient
-from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
 from scheduler.backends.protocol import describe_containers
 from scheduler.backends.yarn import render, requests
 from scheduler.backends.yarn.client import Client, Report, check_queue
@@ -214,9 +215,7 @@ class YarnBackend:
 
     def _with_secrets(self) -> render.YarnOptions:
         """What is secret goes in the application master's environment and nowhere else."""
-        secrets = [
-            (each, os.environ[each]) for each in (CREDENTIALS_VARIABLE,) if each in os.environ
-        ]
+        secrets = [(each, os.environ[each]) for each in ACCESS_VARIABLES if each in os.environ]
         return replace(self._options, environment=(*self._options.environment, *secrets))
 
     def _put_files(

@@ -24,8 +24,9 @@ from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.state_tree import execution_path, scheduler_path
-from heron_io.state_store.opening import CREDENTIALS_VARIABLE, open_store
+from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
 from heron_io.waker import Waker
 from scheduler.backends.yarn import events, render
 from scheduler.backends.yarn.container_agent import (
@@ -342,8 +343,7 @@ def main(words: Sequence[str]) -> int:
 
 def _run(spec: ApplicationSpec, hadoop_log: str) -> int:
     environment = dict(spec.environment)
-    if CREDENTIALS_VARIABLE in os.environ:
-        environment[CREDENTIALS_VARIABLE] = os.environ[CREDENTIALS_VARIABLE]
+    environment |= {each: os.environ[each] for each in ACCESS_VARIABLES if each in os.environ}
     store = open_store(spec.store_url)
     try:
         jvm = Jvm(sorted(glob("*.jar")), hadoop_log)
