@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 PATH = "library.file.path"
 """Config key: the file, relative to the directory where the topology is started."""
+ENCODING = "library.file.encoding"
+"""Config key: the file's (utf-8): one whose line ends are single bytes, such as latin-1."""
 STATE_KEY = "heronpy.file_spout"
 """Under it the state has the position."""
 
 
 class FileSpout(Spout, StatefulComponent):
-    """Emits each line of a text file (UTF-8, without its end) and finishes.
+    """Emits each line of a text file, without its end, and finishes. A line that is not of the
+    file's encoding is left out, which is an error each time: no character is replaced.
 
     The instances share the lines. The id of a tuple is its line number, from 1; a line that fails
     is emitted again, until every line is acked. With ATMOST_ONCE nothing is remembered. With
@@ -31,6 +34,7 @@ class FileSpout(Spout, StatefulComponent):
 
     outputs = ["line"]
     path: str | None = None
+    encoding = "utf-8"
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
@@ -53,6 +57,14 @@ class FileSpout(Spout, StatefulComponent):
             )
         tasks = context.get_component_tasks(context.get_component_id())
         index, count = tasks.index(context.get_task_id()), len(tasks)
+        self._encoding = config.get(ENCODING, self.encoding)
+        try:
+            "".encode(self._encoding)
+        except LookupError:
+            raise ComponentError(
+                f"{context.get_component_id()}: {ENCODING} is {self._encoding!r}, which is no"
+                " encoding that Python has"
+            ) from None
         self._lines = _Lines(str(path), index, count)
         # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
         mode = config.get(keys.RELIABILITY_MODE)
@@ -84,7 +96,7 @@ class FileSpout(Spout, StatefulComponent):
         if self._failed and (number := self._failed.take(time.monotonic())) is not None:
             self.emit([self._pending[number]], tup_id=number)
             return
-        line = self._lines.next()
+        line = self._next_line()
         if line is None:
             if not self._failed:
                 self.finish()
@@ -93,6 +105,20 @@ class FileSpout(Spout, StatefulComponent):
             self.emit([line], tup_id=self._lines.number)
         else:
             self.emit([line])
+
+    def _next_line(self) -> str | None:
+        """None at the end; ComponentError for a line that is no text, which is left out."""
+        data = self._lines.next()
+        if data is None:
+            return None
+        try:
+            return data.decode(self._encoding)
+        except UnicodeDecodeError as error:
+            raise ComponentError(
+                f"{self._lines.path}: line {self._lines.number} is left out: it is no"
+                f" {error.encoding} ({error.reason} at byte {error.start} of it); {ENCODING} names"
+                " another encoding"
+            ) from None
 
     def ack(self, tup_id: Any) -> None:
         """The line is done."""
@@ -107,46 +133,48 @@ class FileSpout(Spout, StatefulComponent):
 
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; the file is opened again."""
-        return {name: getattr(self, name) for name in ("_lines", "_pending", "_failed")}
+        return {
+            name: getattr(self, name) for name in ("_lines", "_pending", "_failed", "_encoding")
+        }
 
 
 class _Lines:
     """Every `step`th line of a file, from line `first` (from 0) on."""
 
     def __init__(self, path: str, first: int, step: int) -> None:
-        self._path, self._first, self._step = path, first, step
+        self.path, self._first, self._step = path, first, step
         self.number = 0
         """Of the line that was read last, from 1."""
         self.position = 0
         """In bytes: where the next one begins."""
-        self._lines: Iterator[str] | None = None
+        self._lines: Iterator[bytes] | None = None
         self._opened().close()  # so that a file that cannot be read is told now
 
     def _opened(self) -> BinaryIO:
         try:
-            return open(self._path, "rb")
+            return open(self.path, "rb")
         except OSError as error:
-            raise ComponentError(f"{self._path} cannot be read: {error.strerror}") from None
+            raise ComponentError(f"{self.path} cannot be read: {error.strerror}") from None
 
     def seek(self, number: int, position: int) -> None:
         """Go on behind line `number`, which ends there."""
         self._lines = None
         self.number, self.position = number, position
 
-    def next(self) -> str | None:
+    def next(self) -> bytes | None:
         """The next one of ours, without its end; None at the end of the file."""
         if self._lines is None:
             self._lines = self._read()
         return next(self._lines, None)
 
-    def _read(self) -> Iterator[str]:
+    def _read(self) -> Iterator[bytes]:
         with self._opened() as file:
             file.seek(self.position)
             for line in file:
                 self.number += 1
                 self.position += len(line)
                 if (self.number - 1) % self._step == self._first:
-                    yield line.decode("utf-8", "replace").rstrip("\r\n")
+                    yield line.rstrip(b"\r\n")
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the open file."""

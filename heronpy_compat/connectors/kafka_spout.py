@@ -56,7 +56,7 @@ RecordId = tuple[str, int, int]
 """(topic, partition, offset)"""
 
 _FORMATS: dict[str, Callable[[bytes | None], Any]] = {
-    "text": lambda data: None if data is None else data.decode("utf-8", "replace"),
+    "text": lambda data: None if data is None else data.decode(),
     "json": lambda data: None if data is None else json.loads(data),
     "bytes": lambda data: data,
 }
@@ -69,6 +69,12 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
     "headers": lambda record: record.headers() or [],
 }
 """What a field of `outputs` is of a record, besides `value`."""
+
+
+def _described(error: ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is no UTF-8 ({error.reason} at byte {error.start}; {FORMAT}: bytes takes it)"
+    return str(error)
 
 
 class KafkaSpout(Spout, TwoPhaseStatefulComponent):
@@ -288,7 +294,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         except ValueError as error:
             self._ledger.ack(partition_key, offset)
             raise ComponentError(
-                f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {error}"
+                f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {_described(error)}"
             ) from None
         if self._is_exact:
             self.emit(values)

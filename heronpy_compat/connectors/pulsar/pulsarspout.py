@@ -85,4 +85,4 @@ class PulsarSpout(Spout, StreamletSpoutBase):
 
 
 def _as_text(data: bytes) -> list[str]:
-    return [data.decode("utf-8", "replace")]
+    return [data.decode()]

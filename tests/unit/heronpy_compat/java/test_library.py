@@ -53,14 +53,34 @@ def emitted(spout: Any) -> list[tuple[Any, Any]]:
 @pytest.fixture
 def text(tmp_path: Path) -> str:
     file = tmp_path / "text.txt"
-    file.write_bytes("one\r\ntwo\n\nvier ä\xff".encode("latin-1"))
+    file.write_bytes("one\r\ntwo\n\nvier ä".encode())
     return str(file)
 
 
 def test_a_file_is_read_line_by_line(new_spout: Callable[..., Any], text: str) -> None:
     spout = new_spout(FileSpout, {"library.file.path": text})
-    lines = ["one", "two", "", "vier \ufffd\ufffd"]
+    lines = ["one", "two", "", "vier ä"]
     assert emitted(spout) == [(line, number) for number, line in enumerate(lines, 1)]
+
+
+def test_a_line_that_is_no_utf8_is_an_error_and_the_others_are_read(
+    new_spout: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A file that comes from elsewhere: no character is replaced by another one."""
+    file = tmp_path / "latin.txt"
+    file.write_bytes("one\ncafé\nthree\n".encode("latin-1"))
+    spout = new_spout(FileSpout, {"library.file.path": str(file)})
+    spout.next_tuple()
+    with pytest.raises(ComponentError, match=r"line 2 is left out: it is no utf-8 \(.* at byte 3"):
+        spout.next_tuple()
+    spout.next_tuple()
+    assert [each.values for each in spout.delegate.emitted] == [["one"], ["three"]]
+    spout.delegate.emitted.clear()
+
+    keys = {"library.file.path": str(file), "library.file.encoding": "latin-1"}
+    assert [line for line, _ in emitted(new_spout(FileSpout, keys))] == ["one", "café", "three"]
+    with pytest.raises(ComponentError, match="no encoding that Python has"):
+        new_spout(FileSpout, {**keys, "library.file.encoding": "latin-0"})
 
 
 def test_failed_lines_are_emitted_again_until_they_are_acked(
