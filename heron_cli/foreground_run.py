@@ -44,8 +44,9 @@ DRAIN_FRESH_SECS = 0.2
 WAITING_NOTE_SECS = 2.0
 """Between two lines that say whom the end waits for."""
 STATS_WAIT_SECS = 1.0
-DRAIN_SECS = 5.0
-"""How long Ctrl-C waits for tuples in flight; a second Ctrl-C does not wait."""
+DRAIN_SECS = 6.0
+"""How long Ctrl-C waits for tuples in flight; a second Ctrl-C does not wait. Longer than a call of
+user code lasts until it is reported (topology.stuck.report.secs)."""
 STOPPED_BY_USER = 130
 
 

@@ -32,6 +32,9 @@ def shortfalls(stats: TopologyStats) -> list[str]:
         is_kept = stats.checkpoints is not None and stats.checkpoints.completed
         what = "which the next run processes again" if is_kept else "and discarded"
         found.append(f"{about}{text} still in flight, {what}")
+    if stats.stuck and not _is_over(stats):
+        names = ", ".join(sorted(stats.stuck))
+        found.append(f"{names}: still in a call, what it emits is lost")
     for name, each in stats.components.items():
         if each.callback_errors:
             times = counted(each.callback_errors, "time")
@@ -46,8 +49,11 @@ def counted_whole(number: int, noun: str) -> str:
 
 
 def _discarded(stats: TopologyStats) -> int:
-    is_over = stats.drained or stats.state in TopologyState.OVER
-    return 0 if is_over else stats.in_flight or 0
+    return 0 if _is_over(stats) else stats.in_flight or 0
+
+
+def _is_over(stats: TopologyStats) -> bool:
+    return stats.drained or stats.state in TopologyState.OVER
 
 
 def _has_crashed(stats: TopologyStats) -> bool:

@@ -370,6 +370,8 @@ class InstanceCore:
         self.shared.epoch_taken = plan["epoch"]
         now = self._clock()
         self.driver.begin(self.shared.active, now)
+        if not plan.get("has_ticks", True) and isinstance(self.driver, BoltDriver):
+            self.driver.stop_ticks()
         self._story.record(now, f"plan {plan['epoch']} is taken, after {cause}")
 
     def _fail_pending(self, cause: str) -> None:

@@ -26,7 +26,7 @@ from topology_master.options import Options, first_state
 from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
 from topology_master.recovery import Progress
 from topology_master.rescale import Rescale
-from topology_master.termination import AT_END, Ended, Finish, Phase, Save, Termination
+from topology_master.termination import AT_END, Ended, Finish, Phase, Save, StopTicks, Termination
 from topology_master.update import MasterView, names_of
 
 Out = list[events.Instruction]
@@ -164,6 +164,7 @@ class Lifecycle:
 
     def _plan_json(self) -> dict[str, Any]:
         self.plan.moved = self.rescale.moved
+        self.plan.has_ticks = self.termination.has_ticks
         return self.plan.to_json(self.topology.name, self._plan_state)
 
     def _publish(self, out: Out) -> None:
@@ -370,8 +371,7 @@ class Lifecycle:
         self.termination.detector.restart()
 
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
-        """Begin an update to another packing plan and return its number; HeronError if that cannot
-        be."""
+        """Begin an update to another plan; its number, or HeronError if that cannot be."""
         self._carry_out(self.rescale.start(target, self.view, now), now, out)
         what = f"update {self.rescale.number} begins"
         why = changes_between(self.plan.packing, target)
@@ -409,12 +409,12 @@ class Lifecycle:
         """One step of the update that is under way, or else towards the end."""
         if self.rescale.update is not None:
             self.advance_update(now, out)
-        elif not self.draining:
-            match self.termination.advance():
-                case Save():
-                    if self.effectively_once is not None:
-                        number = self.effectively_once.checkpoints.request(now)
-                        self.termination.await_checkpoint(number)
+        else:
+            match self.termination.advance(self.draining):
+                case StopTicks():
+                    self._publish(out)
+                case Save() if (once := self.effectively_once) is not None:
+                    self.termination.await_checkpoint(once.checkpoints.request(now))
                 case Finish(tasks):
                     self.send_all(messages.FinishBolts(tuple(sorted(tasks))), out)
                 case Ended(lost):

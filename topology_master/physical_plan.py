@@ -34,6 +34,8 @@ class CurrentPlan:
         """Of a topology that takes checkpoints: with which states this epoch begins."""
         self.moved: MovedStates | None = previous.moved if previous else None
         """States that the update moves which is under way."""
+        self.has_ticks = True
+        """Whether bolts have ticks; not where nobody is left who would take what these emit."""
         self._addresses = dict(previous.stream_managers) if previous else {}
 
     @property
@@ -77,7 +79,8 @@ class CurrentPlan:
             self.restore,
             self.moved,
         )
-        return physical_to_json(plan)
+        data = physical_to_json(plan)
+        return data if self.has_ticks else {**data, "has_ticks": False}
 
     def validate(self) -> None:
         """AssertionError if something holds that never may."""

@@ -34,7 +34,7 @@ def topology_stats(
         state=last_state(detector.lost, options) if phase is Phase.ENDED else life.state,
         epoch=life.plan.epoch,
         phase=phase.value,
-        drained=detector.drained,
+        drained=life.termination.is_drained(life.draining),
         lost=_lost(life, options),
         lost_uncounted=_may_have_lost(life, options),
         in_flight=measurements.in_flight(),

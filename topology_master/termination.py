@@ -52,6 +52,11 @@ class Save:
 
 
 @dataclass(frozen=True, slots=True)
+class StopTicks:
+    """No bolt is to have a tick any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The topology has come to its end, with so many deliveries lost."""
 
@@ -90,6 +95,8 @@ class Termination:
         self._spouts: set[int] = set()
         self._finished: set[int] = set()
         """The spouts that are finished."""
+        self.has_ticks = True
+        """Whether bolts have ticks."""
         self._levels: list[frozenset[int]] = []
         """The bolts that have not been asked to finish yet, in order."""
         self.finishing: set[int] = set()
@@ -153,14 +160,20 @@ class Termination:
         """Whether something has to come first that no probe tells of."""
         return bool(self.finishing) or self.awaited is not None
 
+    def is_drained(self, is_killed: bool) -> bool:
+        """Whether nothing is in flight, and of a topology that is killed: nothing can be."""
+        return self.detector.drained and not (is_killed and self.has_ticks)
+
     def next_round(self, now: float) -> int | None:
         """The number of the round of probes that is to be sent now; None if none is due."""
         if self._waits or not self.detector.is_due(now, self._probe_interval_secs):
             return None
         return self.detector.start_round(now)
 
-    def advance(self) -> Finish | Save | Ended | None:
+    def advance(self, is_killed: bool = False) -> Finish | Save | Ended | StopTicks | None:
         """One step towards the end, if its condition holds."""
+        if is_killed:
+            return self._stop_ticks()
         if not self._finished >= self._spouts and self.phase is not Phase.COMMITTING:
             # A spout got a fail and emits again.
             if self.phase in (Phase.DRAINING, Phase.SAVING):
@@ -171,6 +184,15 @@ class Termination:
         elif self.is_near and self.detector.drained and not self._waits:
             return self._next_step()
         return None
+
+    def _stop_ticks(self) -> StopTicks | None:
+        """It was drained: what waited for a tick has had it. What another tick emits would be lost,
+        so that there are none from now on; then it is drained once more."""
+        if not self.detector.drained or not self.has_ticks:
+            return None
+        self.has_ticks = False
+        self.detector.restart()
+        return StopTicks()
 
     def _next_step(self) -> Finish | Save | Ended:
         if self._saves and self.phase is Phase.DRAINING:

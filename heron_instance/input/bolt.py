@@ -72,6 +72,8 @@ class BoltDriver(UndoableCalls):
         self._send_due = 0.0
         """When what has been emitted since the last flush has waited long enough."""
         self._is_slow_tick_reported = False
+        self._in_call = False
+        """User code is at work on a tick or a watermark: it may emit something."""
         self._finished = False
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
@@ -202,19 +204,25 @@ class BoltDriver(UndoableCalls):
             return
         self.watermarks_taken += 1
         component, _ = self._sources[source]
+        self._in_call = True
         try:
             self.component.source_watermark(component, source, watermark_ms)
         except Exception:
             self.failed_in("a window")  # which fails its tuples
+        finally:
+            self._in_call = False
         if sources.lowest_ms > before:
             self._tell_component(sources.lowest_ms)
         self.send_watermark()
 
     def _tell_component(self, watermark_ms: int) -> None:
+        self._in_call = True
         try:
             self.component.on_watermark(watermark_ms)
         except Exception:
             self.user_raised("on_watermark")
+        finally:
+            self._in_call = False
 
     def reopen(self, source: int) -> None:
         """A source sends tuples, also if it had finished."""
@@ -337,11 +345,13 @@ class BoltDriver(UndoableCalls):
         """Give the bolt a tick, due or not."""
         self.metrics.ticks += 1
         started = self.clock()
+        self._in_call = True
         try:
             self.component.process_tick(tick_tuple(now))
         except Exception:
             self.failed_in("process_tick")  # a window or a batch fails its tuples
         finally:
+            self._in_call = False
             self._tick_ran(started, self.clock())
 
     def _tick_ran(self, started: float, ended: float) -> None:
@@ -358,6 +368,7 @@ class BoltDriver(UndoableCalls):
         if self._finished:
             return
         self._finished = True
+        self.stop_ticks()
         if self.source_watermarks.lowest_ms < END_OF_TIME:  # the last ones may be lost, or late
             self._tell_component(END_OF_TIME)
         try:
@@ -411,6 +422,10 @@ class BoltDriver(UndoableCalls):
     def _fail(self, tup: EngineTuple) -> None:
         (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
 
+    def stop_ticks(self) -> None:
+        """The topology ends, and has been drained: what a tick emits from here on nobody takes."""
+        self._ticks.stop()
+
     def take_tick(self, now: float, between_tuples: bool = False) -> bool:
         """Whether a tick is to be run now; the next one is due an interval later."""
         if between_tuples and now < self._ticks.between_tuples:
@@ -420,7 +435,9 @@ class BoltDriver(UndoableCalls):
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
         processed = self.metrics.executed - self._void_processed
-        is_at_work = self._busy or self.is_void or self.is_trying or bool(self.again)
+        is_at_work = (
+            self._busy or self._in_call or self.is_void or self.is_trying or bool(self.again)
+        )
         idle = self.outbox.empty and not is_at_work and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 
@@ -446,6 +463,7 @@ class BoltDriver(UndoableCalls):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         assert not self._busy, "busy between two messages"
+        assert not self._in_call, "in a call between two messages"
         has_ticks = self._ticks.interval_secs is not None
         assert self._ticks.due == NEVER or has_ticks, "a tick that nobody wants"
 

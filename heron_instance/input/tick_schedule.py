@@ -52,3 +52,7 @@ class TickSchedule:
             return False
         self._input_until = ended + min(secs, self.interval_secs)
         return secs > self.interval_secs
+
+    def stop(self) -> None:
+        """No tick comes any more."""
+        self.interval_secs, self.due = None, NEVER

@@ -62,6 +62,18 @@ def test_ctrl_c_lets_arrive_what_is_in_flight_and_ends_the_pages(place: Place) -
     place.nothing_is_left()
 
 
+def test_a_tick_under_way_when_the_run_is_stopped_is_processed(place: Place) -> None:
+    """What it emits at its end arrives, and no other tick begins that would emit to nobody."""
+    running = place.start("run", TOPOLOGIES / "slow_tick.py")
+    running.until(lambda: place.results_of("begun"), "a tick is under way")
+    running.signal(signal.SIGINT)
+    finished = end_without_traceback(running)
+    assert finished.code == 130
+    assert "INCOMPLETE" not in finished.out + finished.err
+    (begun,) = place.results_of("begun").values()
+    assert list(place.results_of("keep").values()) == [list(range(1, begun + 1))]
+
+
 def test_ctrl_c_twice_ends_at_once(place: Place) -> None:
     """The bolt is stuck in a call of 60 s: a second Ctrl-C does not wait for it."""
     running = place.start("run", TOPOLOGIES / "stuck.py", "--containers", 2)

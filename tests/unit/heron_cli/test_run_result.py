@@ -24,6 +24,7 @@ GOOD = replace(
     components={"in": component("spout", emitted=5), "out": component("bolt", executed=5)},
     state="ENDED",
     drained=True,
+    stuck={},
     events=(),
 )
 
@@ -79,6 +80,16 @@ def test_a_stop_says_what_it_discards() -> None:
     assert shortfall_line(replace(stopped, drained=True)) == ""
     again = "2,400,000 deliveries still in flight, which the next run processes again"
     assert again in shortfall_line(replace(stopped, checkpoints=NINTH))
+
+
+def test_a_stop_in_the_middle_of_a_long_call_says_so() -> None:
+    """A tick of a minute emits at its end, which comes too late."""
+    stuck = {"count[0]": 6.0}
+    stopped = replace(GOOD, state="PAUSED", drained=False, in_flight=0, stuck=stuck)
+    assert shortfall_line(stopped) == (
+        "INCOMPLETE: count[0]: still in a call, what it emits is lost"
+    )
+    assert shortfall_line(replace(stopped, drained=True)) == ""
 
 
 def test_errors_outside_of_a_tuple_count() -> None:

@@ -219,6 +219,19 @@ def test_a_tick_that_waited_for_tuples_runs_as_soon_as_there_are_none() -> None:
     assert made.core.next_tick == started + 30  # in step, and due again by now
 
 
+def test_a_bolt_is_not_idle_while_it_has_a_tick() -> None:
+    """What it is about to emit would be nobody's if the topology were stopped now."""
+    made = bolt(**{"topology.tick.tuple.freq.secs": 10})
+    idle: list[bool] = []
+    made.component.process_tick = lambda tup: idle.append(made.core.counts()[2])
+    made.core.begin(True, made.now)
+    made.core.tick(made.now + 10)
+    assert (idle, made.core.counts()[2]) == ([False], True)
+    made.core.stop_ticks()
+    made.core.tick(made.now + 100)
+    assert len(idle) == 1
+
+
 def test_a_slow_bolts_acks_leave_during_the_batch() -> None:
     # With 10 ms a tuple, acks that wait for the end of the batch would come seconds later.
     made = bolt()

@@ -330,6 +330,20 @@ def test_a_master_that_takes_over_goes_on_draining() -> None:
     assert successor.core.state == TopologyState.PAUSED
 
 
+def test_a_stopped_topology_is_drained_once_more_without_ticks() -> None:
+    """A bolt holds tuples until its next tick; what one emits after the end is nobody's."""
+    made = Made()
+    made.receive(messages.Command("drain", {}))
+    out = [*made.probe_round(t2=(3, 3, True)), *made.probe_round(t2=(3, 3, True))]
+    assert not made.core.stats(None, made.now).drained
+    plans = [each.plan for _, each in sent(messages.Plan, out)]
+    assert [each["has_ticks"] for each in plans] == [False, False]
+    assert physical_from_json(plans[0]).epoch == 1
+    made.probe_round(t2=(4, 4, True))  # of a tick that was under way
+    made.probe_round(t2=(4, 4, True))
+    assert made.core.stats(None, made.now).drained
+
+
 def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
     made = Made(registered=False)
     out = made.receive(messages.Command("deactivate", {}))
