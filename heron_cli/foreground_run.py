@@ -12,6 +12,7 @@ from heron_cli.live_view import Screen, Stopwatch, screen
 from heron_cli.run_result import (
     Ending,
     failure_line,
+    has_working_bolts,
     kept_line,
     shortfall_line,
     waiting_text,
@@ -47,6 +48,9 @@ STATS_WAIT_SECS = 1.0
 DRAIN_SECS = 6.0
 """How long Ctrl-C waits for tuples in flight; a second Ctrl-C does not wait. Longer than a call of
 user code lasts until it is reported (topology.stuck.report.secs)."""
+DRAIN_AT_WORK_SECS = 15.0
+"""The same while bolts are at work, none of them in one call for so long that it is reported: one
+whose ticks take longer than their interval is rarely seen without."""
 STOPPED_BY_USER = 130
 
 
@@ -176,7 +180,7 @@ class ForegroundRun:
             )
         self._ask_at = 0.0
         asked = False
-        deadline = self.clock.secs + DRAIN_SECS
+        began = self.clock.secs
         next_note = self.clock.secs + WAITING_NOTE_SECS
 
         def is_over() -> bool:
@@ -188,7 +192,10 @@ class ForegroundRun:
                 if text := waiting_text(self.stats):
                     self.screen.note(text)
             is_drained = self.stats is not None and self.stats.drained
-            return self._interrupts > before or self.clock.secs >= deadline or is_drained
+            is_at_work = self.stats is not None and has_working_bolts(self.stats)
+            limit_secs = DRAIN_AT_WORK_SECS if is_at_work else DRAIN_SECS
+            late = self.clock.secs >= began + limit_secs
+            return self._interrupts > before or late or is_drained
 
         self._follow(is_over, DRAIN_FRESH_SECS)
         if self.stats is not None and not self.stats.drained and self.stats.stuck:

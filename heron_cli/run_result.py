@@ -132,6 +132,14 @@ def without_outcome(name: str, wait_status: int, logs: str, shortage: str) -> st
     return f"{name} failed: {how} ({shortage or f'logs: {logs}'})"
 
 
+def has_working_bolts(stats: TopologyStats) -> bool:
+    """Whether a stop waits for bolts, none of which is in a call that may never return."""
+    names = {each.partition("[")[0] for each in stats.waiting_for} & stats.components.keys()
+    found = [stats.components[name] for name in names]
+    has_worked = any(each.type == "bolt" and each.executed + each.ticks for each in found)
+    return has_worked and not stats.stuck
+
+
 def waiting_text(stats: TopologyStats) -> str:
     """Whom a stop waits for, and how much is in flight; empty for nobody."""
     names = []

@@ -190,7 +190,8 @@ class ControlCore:
     def _heartbeat(self, now: float) -> Out:
         snapshot = self.snapshot(now)
         self.pace.reported(snapshot, now)
-        secs = self.watchdog.check(snapshot["executed"], not self._shared.may_send, now)
+        calls = snapshot["executed"] + snapshot["ticks"]
+        secs = self.watchdog.check(calls, not self._shared.may_send, now)
         out = self.traces()
         snapshot["stuck_secs"] = self.watchdog.stuck_secs
         if secs is not None:

@@ -301,7 +301,7 @@ class InstanceCore:
     def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
         driver = self.driver
         assert isinstance(driver, BoltDriver)
-        if self.retrying is not None and self.retrying.takes_tick(now):
+        if self.retrying is not None and self.retrying.is_due(now):
             return self._next()
         driver.tick(now)
         self.report_consumed()

@@ -119,7 +119,7 @@ class RetryingBolt:
             if made.is_over:
                 self._attempts = None
                 return None
-            if not self._host.bolt.take_tick(now, between_tuples=True):
+            if not self._host.bolt.take_tick(now):
                 return None
             made.begin(_tick(now))
         if now < made.due:
@@ -150,12 +150,9 @@ class RetryingBolt:
             made.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark", True))
         return True
 
-    def takes_tick(self, now: float) -> bool:
-        """There is no input: whether a tick is due, and tried with care."""
-        if self._attempts is None or not self._host.bolt.take_tick(now):
-            return False
-        self._attempts.begin(_tick(now))
-        return True
+    def is_due(self, now: float) -> bool:
+        """Whether a tick is due, and tried with care."""
+        return self._attempts is not None and self._host.bolt.next_tick <= now
 
     def finishes(self, done: Callable[[], None]) -> bool:
         """Whether on_finish is tried with care, or when the topology has gone back."""

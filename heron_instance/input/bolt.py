@@ -148,7 +148,7 @@ class BoltDriver(UndoableCalls):
     @property
     def next_tick(self) -> float:
         """When the next tick is due, on `clock`; infinity for none."""
-        return self._ticks.due
+        return self._ticks.next_at
 
     def deliver(self, frames: Frames) -> None:
         """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
@@ -180,7 +180,7 @@ class BoltDriver(UndoableCalls):
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
             self._flushes_seen = self.outbox.flushes
             self._send_due = started + self.options.linger_secs
-        self.due = min(self._send_due, self._ticks.between_tuples)
+        self.due = min(self._send_due, self._ticks.next_at)
         self._messages += 1
         self._busy = True
         self._busy_since = started
@@ -330,14 +330,14 @@ class BoltDriver(UndoableCalls):
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick whose turn it is."""
-        if now >= self._ticks.between_tuples:
+        if now >= self._ticks.next_at:
             self.tick(now)
             now = self.clock()
         self.outbox.flush()
-        self.due = min(now + self.options.linger_secs, self._ticks.between_tuples)
+        self.due = min(now + self.options.linger_secs, self._ticks.next_at)
 
     def tick(self, now: float) -> None:
-        """Give the bolt a tick if one is due, whatever input there is."""
+        """Give the bolt a tick if one is due."""
         if self.take_tick(now):
             self.run_tick(now)
 
@@ -426,10 +426,8 @@ class BoltDriver(UndoableCalls):
         """The topology ends, and has been drained: what a tick emits from here on nobody takes."""
         self._ticks.stop()
 
-    def take_tick(self, now: float, between_tuples: bool = False) -> bool:
-        """Whether a tick is to be run now; the next one is due an interval later."""
-        if between_tuples and now < self._ticks.between_tuples:
-            return False
+    def take_tick(self, now: float) -> bool:
+        """Whether a tick is due, which is to be run then; the next one comes an interval later."""
         return self._ticks.take(now)
 
     def counts(self) -> tuple[int, int, bool]:
@@ -465,7 +463,7 @@ class BoltDriver(UndoableCalls):
         assert not self._busy, "busy between two messages"
         assert not self._in_call, "in a call between two messages"
         has_ticks = self._ticks.interval_secs is not None
-        assert self._ticks.due == NEVER or has_ticks, "a tick that nobody wants"
+        assert self._ticks.next_at == NEVER or has_ticks, "a tick that nobody wants"
 
     def statistics(self) -> dict[str, Any]:
         """The snapshot for the master; the batch under way counts as busy up to now."""

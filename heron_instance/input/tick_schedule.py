@@ -1,10 +1,10 @@
 """When a bolt's ticks run, among its tuples.
 
-Ticks are due at whole intervals after the first plan. As in Storm, whose timer puts a tick into the
-executor's queue, one that is due stands behind the tuples that have come before it: it runs as
-soon as the input is empty. While the input never is, a tick runs between two tuples, but the input
-has its turn first: as long as the last handler took, an interval at most. So a handler that takes
-longer than its interval leaves tuples their time, and tuples that never end leave ticks theirs.
+Ticks are due at whole intervals after the first plan. In Storm a timer puts them into the
+executor's queue, among the tuples. Here a tick that is due runs between two tuples, but the input
+has its turn first: after a handler it has as long as that took, an interval at most. So a handler
+that takes longer than its interval leaves tuples their time, and tuples that never end leave ticks
+theirs.
 
 Of the ticks that fall due while one waits or runs, one is kept (Storm would queue them all).
 """
@@ -20,29 +20,28 @@ class TickSchedule:
     """The ticks of one bolt; `interval_secs` None: it has none."""
 
     interval_secs: float | None
-    due: float = NEVER
-    """When the next tick is due: it runs then if there is no input."""
+    _due: float = NEVER
     _input_until: float = 0.0
-    """Until then tuples come first."""
+    """Until then there are tuples only."""
 
     def begin(self, now: float) -> None:
         """The first plan is there: the first tick comes a whole interval later."""
-        if self.interval_secs is not None and self.due == NEVER:
-            self.due = now + self.interval_secs
+        if self.interval_secs is not None and self._due == NEVER:
+            self._due = now + self.interval_secs
 
     @property
-    def between_tuples(self) -> float:
-        """When the next tick is to run though there is input."""
-        return max(self.due, self._input_until)
+    def next_at(self) -> float:
+        """When the next tick is to run."""
+        return max(self._due, self._input_until)
 
     def take(self, now: float) -> bool:
-        """Whether a tick is due, which is to be run then; the next one is due an interval later, or
-        two and more if that is past."""
-        if now < self.due or self.interval_secs is None:
+        """Whether a tick is to run, which it is then; the next one is due an interval later, or two
+        and more if that is past."""
+        if now < self.next_at or self.interval_secs is None:
             return False
-        self.due += floor((now - self.due) / self.interval_secs) * self.interval_secs
-        while self.due <= now:  # once, or twice where a sum was rounded
-            self.due += self.interval_secs
+        self._due += floor((now - self._due) / self.interval_secs) * self.interval_secs
+        while self._due <= now:  # once, or twice where a sum was rounded
+            self._due += self.interval_secs
         return True
 
     def ran(self, started: float, ended: float) -> bool:
@@ -55,4 +54,4 @@ class TickSchedule:
 
     def stop(self) -> None:
         """No tick comes any more."""
-        self.interval_secs, self.due = None, NEVER
+        self.interval_secs, self._due = None, NEVER

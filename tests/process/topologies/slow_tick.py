@@ -1,4 +1,4 @@
-"""A tick takes 2.5 s and emits something at its end; it is under way when the run is stopped."""
+"""A tick takes 1.5 s and emits something at its end; it is under way when the run is stopped."""
 
 import time
 
@@ -6,7 +6,7 @@ import results
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 
-HANDLER_SECS = 2.5
+HANDLER_SECS = 1.5
 
 
 class Nothing(Spout):
@@ -27,7 +27,7 @@ class Slow(Bolt):
 
     def process_tick(self, tup):
         self.begun += 1
-        results.write_as("begun", self.begun)
+        results.write_as("begun-1", self.begun)
         time.sleep(HANDLER_SECS)
         self.emit([self.begun])
 
@@ -47,5 +47,5 @@ class Keep(Bolt):
 
 class SlowTick(Topology):
     nothing = Nothing.spec()
-    slow = Slow.spec(inputs=[nothing], config={"topology.tick.tuple.freq.secs": 0.3})
+    slow = Slow.spec(inputs=[nothing], config={"topology.tick.tuple.freq.secs": 1})
     keep = Keep.spec(inputs={slow: Grouping.GLOBAL})
