@@ -16,6 +16,7 @@ from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
 from heron_core.state_tree import packing_path, scheduler_path, topology_path
+from heron_io.master_client import NoAnswer
 from heron_io.processes import user_name
 from scheduler.backends.protocol import SelfRunning
 from scheduler.operation_steps import OperationSteps, drain
@@ -79,7 +80,12 @@ def _change(target: Target, kind: Kind, word: str) -> None:
 def _changed(topology: RunningTopology, kind: Kind) -> bool:
     if "pid" not in (topology.scheduler or {}) or not is_alive(topology.scheduler):
         # A cluster's own scheduler takes no requests; and whoever is left answers for itself.
-        return bool(topology.client.ask(kind)["changed"])
+        try:
+            return bool(topology.client.ask(kind)["changed"])
+        except NoAnswer:
+            if is_alive(topology.scheduler):
+                raise
+            raise gone(topology.name) from None
     return bool(ask(topology, kind, {}).result["changed"])
 
 
@@ -191,4 +197,7 @@ def end(
         return
     elif savepoint:
         raise gone(topology.name)
+    else:
+        was = f"the scheduler of {topology.name} was killed before"
+        click.echo(f"{was}: what it has left is removed, without a drain", err=True)
     forget(topology.store, topology.name, is_over=is_over)
