@@ -60,6 +60,10 @@ COMMANDS = {
         "Show how many containers each topology has on each host.",
     ),
     "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
+    "service": (
+        "heron_cli.commands.service",
+        "Print a systemd unit that runs a topology and resumes it.",
+    ),
     "bench": (
         "heron_cli.commands.bench",
         "Measure this machine: throughput, or recovery from kill -9.",

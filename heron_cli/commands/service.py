@@ -1,0 +1,92 @@
+"""`heronpy service`: a unit for systemd that runs a topology, and resumes it after a reboot."""
+
+import getpass
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from heron_cli.commands.run import run_command
+from heron_core.errors import UsageError
+from heron_io.state_store.zookeeper_access import PRIVATE_VARIABLES
+
+STOP_SECS = 30
+"""More than a run takes that is stopped: tuples in flight, and the grace of its processes."""
+SENT = ("HERONPY_HOME", "HERONPY_ZOOKEEPER", "HERONPY_CONFIG")
+"""Variables that are part of the unit, where they are set."""
+
+
+@click.command(
+    "service", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]}
+)
+@click.option("--system", is_flag=True, help="For the machine's systemd instead of the user's.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[RUN_ARGUMENTS]...")
+def service_command(system: bool, words: tuple[str, ...]) -> None:
+    """Print a systemd unit that runs a topology: RUN_ARGUMENTS are those of `heronpy run`.
+
+    It starts with the machine and resumes from the newest checkpoint, as the same `run` does. Where
+    to put it is said on stderr. Passwords are not part of it: use an EnvironmentFile.
+
+    \b
+    heronpy service counts.py -N counts > ~/.config/systemd/user/counts.service
+    heronpy service --system counts.py -N counts > counts.service
+    """
+    context = run_command.make_context("run", list(words), resilient_parsing=False)
+    given = context.params
+    name = given["override_name"] or given["name"] or Path(given["file"] or "").stem
+    if not name:
+        raise UsageError("which topology? Give its file, as for `heronpy run`")
+    click.echo(unit_text(name, words, system=system), nl=False)
+    for line in hints(name, system=system):
+        click.echo(line, err=True)
+
+
+def unit_text(name: str, words: tuple[str, ...], *, system: bool) -> str:
+    """The unit. A restart resumes; systemd never gives up, as a supervisor of ours does not."""
+    plain = (sys.executable, "-m", "heron_cli", "run", *words)
+    command = " ".join(quoted(word).replace("$", "$$") for word in plain)
+    variables = [f"Environment={quoted(f'{x}={os.environ[x]}')}" for x in SENT if x in os.environ]
+    lines = [
+        "[Unit]",
+        f"Description=topology {name}",
+        "StartLimitIntervalSec=0",
+        "",
+        "[Service]",
+        *([f"User={getpass.getuser()}"] if system else []),
+        f"WorkingDirectory={os.getcwd().replace('%', '%%')}",
+        *variables,
+        f"ExecStart={command}",
+        "Restart=on-failure",
+        "RestartSec=5",
+        "KillMode=mixed",
+        f"TimeoutStopSec={STOP_SECS}",
+        "SuccessExitStatus=130",
+        "",
+        "[Install]",
+        f"WantedBy={'multi-user.target' if system else 'default.target'}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(word: str) -> str:
+    """A word of a unit: systemd expands % and backslashes, and in command lines $."""
+    if "\n" in word:
+        raise UsageError(f"{word!r} has two lines, which no unit can hold")
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return escaped if escaped and not set(escaped) & set(" \t;'\"\\") else f'"{escaped}"'
+
+
+def hints(name: str, *, system: bool) -> list[str]:
+    """What to do with it."""
+    folder = "/etc/systemd/system" if system else "~/.config/systemd/user"
+    control = "systemctl" if system else "systemctl --user"
+    lines = [f"put it into {folder}/{name}.service, then: {control} enable --now {name}"]
+    if not system:
+        lines.append(
+            "so that it starts with the machine, not with your login: loginctl enable-linger"
+        )
+    secret = [each for each in PRIVATE_VARIABLES if each in os.environ]
+    if secret:
+        lines.append(f"{' and '.join(secret)} is not in it: add an EnvironmentFile= that has it")
+    return lines
