@@ -11,6 +11,8 @@ from heron_core.exit_codes import describe_end
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 
+LATE_DROPPED = "numLateRecordsDropped"
+"""The metric by which window bolts count these (heronpy_compat.api.bolt.event_time)."""
 EVENTS_SHOWN = 8
 """At the end of a run; events.log has all."""
 
@@ -115,6 +117,7 @@ class Ending:
             lines.append(f"{counted(more, 'event')} before these: see events.log")
         if not self.is_complete:
             lines.append("these numbers are the last that were heard, not the last there were")
+        lines += late_lines(self.stats)
         lines.append(
             f"{stats.topology} {how} after {self.secs:.1f} s: "
             f"{counted_whole(total, 'tuple')} processed, {rate}/s. Logs: {self.logs}"
@@ -138,6 +141,17 @@ def has_working_bolts(stats: TopologyStats) -> bool:
     found = [stats.components[name] for name in names]
     has_worked = any(each.type == "bolt" and each.executed + each.ticks for each in found)
     return has_worked and not stats.stuck
+
+
+def late_lines(stats: TopologyStats) -> list[str]:
+    """For each component whose windows have dropped late tuples: how many."""
+    found = ((name, each.user_totals.get(LATE_DROPPED)) for name, each in stats.components.items())
+    return [
+        f"{name}: {counted_whole(int(number), 'tuple')} came too late for a window and were dropped"
+        f" ({LATE_DROPPED}); a late stream or more lag keeps them"
+        for name, number in found
+        if isinstance(number, int | float) and number
+    ]
 
 
 def waiting_text(stats: TopologyStats) -> str:

@@ -24,7 +24,7 @@ from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.storm import Activation, Extent, StormWindows
 from heron_core.algorithms.event_windows.triggers import Trigger
-from heron_core.algorithms.event_windows.values import END_OF_TIME, Dropped, Late
+from heron_core.algorithms.event_windows.values import END_OF_TIME, Dropped, Late, Result
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
 
 STREAMS = 700
@@ -238,3 +238,37 @@ def test_storms_windows_are_all_aligned_ones_that_hold_something() -> None:
                 assert [(each.end_ms, each.items) for each in found] == expected, (seed, length)
         windows.finish()
         assert windows.held() == []
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "global"])
+def test_what_is_shown_so_far_changes_no_last_result_and_doubles_no_window(kind: str) -> None:
+    """Silence shows the open windows, and they go on; one that nothing came into is not repeated."""
+    for seed in range(STREAMS // 4):
+        rng = Random(seed)
+        assigner = KINDS[kind](rng)
+        plain, quiet = (WindowOperator(assigner, WholeWindow()) for _ in range(2))
+        expected: dict[Any, Any] = {}
+        found: dict[Any, Any] = {}
+        for step in random_steps(rng):
+            for operator, results in ((plain, expected), (quiet, found)):
+                for each in outputs_of(operator, *step):
+                    if isinstance(each, Result):
+                        assert results.get((each.key, each.window)) != list(each.value), seed
+                        results[each.key, each.window] = list(each.value)
+            if rng.random() < 0.3:
+                for each in quiet.show_so_far():
+                    if isinstance(each, Result):
+                        found[each.key, each.window] = list(each.value)
+        if kind != "session":  # sessions that are joined later were shown in parts
+            assert found == expected, seed
+        else:
+            assert expected.items() <= found.items(), seed
+
+
+def outputs_of(operator: WindowOperator, what: str, argument: Any) -> list[Any]:
+    if what == "watermark":
+        return operator.advance_watermark(argument)
+    if what == "time":
+        return operator.advance_time(argument)
+    key, time_ms, number = argument
+    return operator.add(key, time_ms, [time_ms, number], 0)

@@ -75,6 +75,8 @@ class ColumnWindows:
         self._shown: dict[_Key, int] = {}
         """Of keys that another instance has left here: up to when it has shown their windows, as
         far as that is behind the watermark."""
+        self._shown_so_far: set[TimeWindow] = set()
+        """While there was no input, and nothing has come into them since."""
         self.rows = 0
         """Of the parts of all slices."""
         self.watermark_ms = NO_WATERMARK
@@ -105,6 +107,7 @@ class ColumnWindows:
         late: dict[TimeWindow, list[pa.Table]] = {}
         for start, part in by_slice(parts_of(keys, columns, starts)):
             self._add_to_slice(start, part, held)
+            self._shown_so_far.difference_update(self._assigner.windows(start))
             for window in self._assigner.windows(start):
                 if window.end_ms <= self.watermark_ms < self._drop_ms(window.end_ms):
                     late.setdefault(window, []).append(part)
@@ -172,7 +175,9 @@ class ColumnWindows:
         for _, due in self._timers.due(end_ms):
             for what, which in sorted(due):
                 if what == _FIRE:
-                    self._fire(which, outputs)
+                    if which not in self._shown_so_far:
+                        self._fire(which, outputs)
+                    self._shown_so_far.discard(which)
                 else:
                     outputs.append(self._drop(which))
 
@@ -189,6 +194,23 @@ class ColumnWindows:
         outputs: list[Output] = []
         self._show_until(END_OF_TIME, outputs)
         return outputs
+
+    def show_so_far(self) -> list[Output]:
+        """As of WindowOperator."""
+        outputs: list[Output] = []
+        windows = {each for start in self._slices for each in self._assigner.windows(start)}
+        for window in sorted(windows - self._shown_so_far):
+            if window.end_ms > self.watermark_ms:
+                self._fire(window, outputs)
+                self._shown_so_far.add(window)
+        return outputs
+
+    def release(self) -> list[Any]:
+        """What is held, each as often as slices hold it; none of them does any more."""
+        released = [held for each in self._slices.values() for held in each.held]
+        for each in self._slices.values():
+            each.held = []
+        return released
 
     def complete_open(self) -> list[Output]:
         """The open windows get nothing more: they are complete, and what comes for them is late."""

@@ -117,6 +117,13 @@ class IntervalJoin(SavedByKey):
         self._drop_until(END_OF_TIME, dropped)
         return dropped
 
+    def exchange(self, of_value: Callable[[Any], Any]) -> None:
+        """Every event that waits is what the function makes of it from now on."""
+        for sides in self._keys.values():
+            for side in sides:
+                for number, (timestamp_ms, value) in side.items():
+                    side[number] = (timestamp_ms, of_value(value))
+
     def complete_open(self) -> list[Dropped]:
         """What waits has no later pair, though the input may go on."""
         last = self._timers.last_ms()

@@ -70,6 +70,8 @@ class WindowOperator(SavedByKey):
         self._event_timers = Timers()
         self._time_timers = Timers()
         self._opened = 0
+        self._shows_so_far = False
+        """Some windows were shown so far: what comes into one is noted."""
         self.open_windows = 0
         """Of all keys."""
         self.watermark_ms = NO_WATERMARK
@@ -94,6 +96,8 @@ class WindowOperator(SavedByKey):
         state = self._state(key)
         for cell in live:
             self._add_to_cell(key, state, cell, value)
+        if self._shows_so_far:
+            self._note_new(state, self._assigner.windows(timestamp_ms))
         if not self._trigger.is_early and self._shown_until_ms <= timestamp_ms:
             return []  # all of its windows are open, and shown when they are complete
         outputs: list[Output] = []
@@ -132,9 +136,15 @@ class WindowOperator(SavedByKey):
             self._merge(key, state, joined, window)
         accumulator = state.cells[window] if window in state.cells else self._aggregate.create()
         state.cells[window] = self._aggregate.add(accumulator, value)
+        self._note_new(state, (window,))
         outputs: list[Output] = []
         self._count(key, state, state.panes[window], now_ms, outputs)
         return outputs
+
+    def _note_new(self, state: KeyState, windows: Iterable[TimeWindow]) -> None:
+        for window in windows:
+            if window in state.panes:
+                state.panes[window].is_shown_so_far = False
 
     def _merge(
         self, key: Hashable, state: KeyState, joined: list[TimeWindow], window: TimeWindow
@@ -190,7 +200,8 @@ class WindowOperator(SavedByKey):
         for _, due in self._event_timers.due(end_ms):
             for what, key, pane in self._in_order(due):
                 if what == _FIRE:
-                    self._fire(key, self._keys[key], pane, Firing.ON_TIME, outputs)
+                    if not pane.is_shown_so_far:
+                        self._fire(key, self._keys[key], pane, Firing.ON_TIME, outputs)
                 else:
                     self._drop(key, pane, outputs)
 
@@ -213,6 +224,21 @@ class WindowOperator(SavedByKey):
         outputs: list[Output] = []
         self._show_until(END_OF_TIME, outputs)
         return outputs
+
+    def show_so_far(self) -> list[Output]:
+        """There is no input for now: what is in the open windows is shown. They stay open, and are
+        shown again, complete, if anything comes into them."""
+        outputs: list[Output] = []
+        for key, state in list(self._keys.items()):
+            for pane in sorted(state.panes.values(), key=lambda each: each.window):
+                if pane.window.end_ms > self.watermark_ms and not pane.is_shown_so_far:
+                    self._fire(key, state, pane, Firing.EARLY, outputs)
+                    pane.is_shown_so_far = self._shows_so_far = True
+        return outputs
+
+    def accumulators(self) -> list[Any]:
+        """Those of all keys."""
+        return [each for state in self._keys.values() for each in state.cells.values()]
 
     def complete_open(self) -> list[Output]:
         """The open windows will get nothing more, though the input may go on: they are complete,

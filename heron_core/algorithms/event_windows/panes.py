@@ -22,6 +22,8 @@ class Pane:
     """The processing time at which its unseen events are shown."""
     is_shown: bool = False
     """Its result on time was shown by an operator that was further: what comes now is late."""
+    is_shown_so_far: bool = False
+    """While there was no input, and nothing has come into it since."""
 
     def packed(self, watermark_ms: int) -> Packed:
         """As plain data."""

@@ -145,6 +145,8 @@ class StormWindows:
         if self._queue:
             steps.append(Expired([each.item for each in self._queue]))
             self._queue = []
+        # What comes all the same begins with the first window that holds it.
+        self._next_end_ms = self._last_end_ms = None
         return steps
 
     def held(self) -> list[Any]:

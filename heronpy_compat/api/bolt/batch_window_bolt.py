@@ -67,9 +67,16 @@ class BatchRunner(WindowRunner):
         latest_ms = self._clock.timestamp_of(tup, now_ms) if self._by_event_time else now_ms
         outputs = add(now_ms)
         self._clock.seen(tup, latest_ms, now_ms)
+        self._holds_tuples = True
         self._handle(outputs)
         if self._settings.interval_ms == 0:
             self.tick()
+
+    def release(self) -> list[Any]:
+        """See WindowRunner."""
+        operator: Any = self.operator
+        found: list[Any] = operator.release()
+        return found
 
 
 class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
@@ -200,6 +207,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
         if late is not None:
             self.emit_batch(rows, stream=late, anchors=[tup])
         else:
+            self.runner.late_dropped(rows.num_rows)
             self.logger.info("%d late rows of %s are dropped", rows.num_rows, tup.component)
 
     def _column(self, tup: Any, name: str) -> "Array":

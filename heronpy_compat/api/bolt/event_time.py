@@ -6,6 +6,7 @@ The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ah
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from heron_core import config as keys
@@ -17,6 +18,7 @@ from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
+from heronpy_compat.api.metrics import CountMetric
 from heronpy_compat.api.topology_context import TopologyContext
 
 DEFAULTS: Mapping[str, Any] = {
@@ -32,6 +34,9 @@ DEFAULTS: Mapping[str, Any] = {
 Source = tuple[Any, ...]
 """(component, stream), (component, task), or either with a partition behind it"""
 MILLISECONDS = 1000
+LATE_DROPPED = "numLateRecordsDropped"
+"""The metric with the late tuples that no stream got; Flink's name."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SLIDE_TICKS = 8
 """In a slide by processing time: its window is shown late by an eighth of it at most."""
 SLIDE_TICK_SECS_MAX = 1.0
@@ -53,7 +58,11 @@ class EventTimeSettings:
     idle_ms: int | None
     """A source that is silent for so long is left out; None: never."""
     end_after_ms: int | None
-    """When no source has sent anything for so long, the open windows are complete; None: never."""
+    """When no source has sent anything for so long, the open windows are complete; None: never, as
+    long as nobody asks for it."""
+    show_after_ms: int | None
+    """When no source has sent anything for so long, the open windows are shown so far, and their
+    tuples are acked; None: never."""
     ahead_ms: int
     """How far ahead of the clock a timestamp may be."""
     late_stream: str | None
@@ -78,14 +87,18 @@ class EventTimeSettings:
                 f"{keys.LATE_STREAM} is {late!r}, but no tuple is late by processing time: set"
                 f" {keys.TIMESTAMP_FIELD}, too"
             )
-        idle = merged.get(keys.WATERMARK_IDLE_MS)
+        idle, end = merged.get(keys.WATERMARK_IDLE_MS), merged.get(keys.WATERMARK_END_AFTER_MS)
+        end_after = (
+            None if end is None else keys.whole_number(merged, keys.WATERMARK_END_AFTER_MS, 1)
+        )
         return EventTimeSettings(
             field,
             keys.whole_number(merged, keys.TIMESTAMP_LAG_MS, 0),
             keys.whole_number(merged, keys.WINDOW_LATENESS_MS, 0),
             keys.whole_number(merged, keys.WATERMARK_INTERVAL_MS, 0),
             None if idle is None else keys.whole_number(merged, keys.WATERMARK_IDLE_MS, 1),
-            _end_after_ms(merged),
+            end_after,
+            _show_after_ms(merged) if end_after is None else None,
             keys.whole_number(merged, keys.TIMESTAMP_AHEAD_MS, 0),
             late,
             keys.watermark_sources(merged),
@@ -131,6 +144,7 @@ class EventClock:
         self._by_task = settings.sources == keys.OF_TASKS
         self._wire = _tasks_by_component(context)
         """component -> the newest watermarks of its tasks that came with the data"""
+        self._late_dropped = _late_metric(context)
         sources = _sources(context, self._by_task)
         self._streams = [] if self._by_task else sources
         self.generator = WatermarkGenerator(
@@ -144,10 +158,12 @@ class EventClock:
     def timestamp_of(self, tup: Any, now_ms: int) -> int:
         """A tuple's timestamp; ComponentError naming where it comes from if it is none."""
         value = self._timestamp_of(tup)
+        if isinstance(value, datetime):
+            value = milliseconds_of(value)
         if type(value) is not int:
             raise ComponentError(
-                f"{self._origin(tup)}: a timestamp is a whole number of milliseconds since 1970,"
-                f" not {value!r}"
+                f"{self._origin(tup)}: a timestamp is a datetime or a whole number of milliseconds"
+                f" since 1970, not {value!r}"
             )
         if value > now_ms + self._settings.ahead_ms:
             raise ComponentError(
@@ -156,17 +172,25 @@ class EventClock:
             )
         return value
 
+    def late_dropped(self, number: int) -> None:
+        """So many tuples came too late, and go to no stream."""
+        self._late_dropped.incr(number)
+
     def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:
         """Whether nothing has come for so long that the `held` windows or tuples are complete."""
         limit_ms = self._settings.end_after_ms
         if limit_ms is None or not held or self.generator.silent_ms(now_ms) < limit_ms:
             return False
         logger.warning(
-            "no tuple has come for %d ms (%s), so the %d open windows are complete; if the spouts"
-            " wait for acks of what they hold, raise %s",
-            limit_ms, keys.WATERMARK_END_AFTER_MS, held, keys.MAX_SPOUT_PENDING,
+            "no tuple has come for %d ms (%s), so the %d open windows are complete",
+            limit_ms, keys.WATERMARK_END_AFTER_MS, held,
         )  # fmt: skip
         return True
+
+    def is_quiet(self, now_ms: int) -> bool:
+        """Whether nothing has come for so long that what is held is shown so far, and acked."""
+        limit_ms = self._settings.show_after_ms
+        return limit_ms is not None and self.generator.silent_ms(now_ms) >= limit_ms
 
     def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
         """A tuple with a timestamp that was checked."""
@@ -230,11 +254,28 @@ class EventClock:
         return f"bolt {self._name!r}: a tuple of {tup.component}, stream {tup.stream!r}{field}"
 
 
-def _end_after_ms(config: Mapping[str, Any]) -> int | None:
+def milliseconds_of(time: datetime) -> int:
+    """Since 1970; a datetime without a time zone is UTC, as everywhere here."""
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return (aware - EPOCH) // timedelta(milliseconds=1)
+
+
+def _late_metric(context: Any) -> CountMetric:
+    """One for each instance, whatever number of clocks it has; totals are exact at its end, too."""
+    if not isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        return CountMetric()
+    known = getattr(context, "metrics", {}).get(LATE_DROPPED)
+    if known is not None:
+        found: CountMetric = known[0]
+        return found
+    metric = CountMetric()
+    context.register_metric(LATE_DROPPED, metric, 0)
+    return metric
+
+
+def _show_after_ms(config: Mapping[str, Any]) -> int | None:
     """A tracked tuple that waits for more input than comes would fail and come again: at the end
     of a finite run, say, whose spouts wait for it. So half of the message timeout is the limit."""
-    if config.get(keys.WATERMARK_END_AFTER_MS) is not None:
-        return keys.whole_number(config, keys.WATERMARK_END_AFTER_MS, 1)
     merged = keys.with_defaults(config)
     if merged[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
         return None

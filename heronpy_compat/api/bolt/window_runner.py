@@ -96,6 +96,8 @@ class WindowRunner:
         self._show = show
         self._by_event_time = by_event_time
         self._late_value = late_value
+        self._holds_tuples = False
+        """Some have come since they were last acked because nothing came."""
 
     def process(self, tup: Any, key: Hashable, make_value: Callable[[int], Any]) -> None:
         """A tuple; `make_value` gets its timestamp."""
@@ -107,8 +109,9 @@ class WindowRunner:
         outputs = self.operator.add(key, timestamp_ms, (make_value(timestamp_ms), held), now_ms)
         self._clock.seen(tup, timestamp_ms, now_ms)
         if any(isinstance(each, Late) for each in outputs):
-            give_up_late(self._bolt, self._settings, tup, self._late_value(tup))
+            give_up_late(self._bolt, self._settings, self._clock, tup, self._late_value(tup))
         else:
+            self._holds_tuples = self._holds_tuples or held is not None
             if held is None:
                 self._bolt.ack(tup)
             self._handle(outputs)
@@ -126,11 +129,33 @@ class WindowRunner:
         watermark_ms = self._clock.watermark_ms(now_ms) if self._by_event_time else now_ms
         self._handle(self.operator.advance_watermark(watermark_ms))
         self._handle(self.operator.advance_time(now_ms))
+        if self._holds_tuples and self._clock.is_quiet(now_ms):
+            self._show_so_far()
         if not self._by_event_time:
             return
         if self._clock.has_ended(now_ms, self.operator.open_windows, self._bolt.logger):
             self._handle(self.operator.complete_open())
             self._clock.generator.raise_to(self.operator.watermark_ms)
+
+    def _show_so_far(self) -> None:
+        """Nothing comes: what is held would fail and come again. Its results so far are emitted,
+        and it is acked; its windows stay open."""
+        self._holds_tuples = False
+        self._bolt.logger.info(
+            "no tuple has come for a while: %d open windows are shown so far, and stay open",
+            self.operator.open_windows,
+        )
+        self._handle(self.operator.show_so_far())
+        for tup in self.release():
+            self._bolt.ack(tup)
+
+    def release(self) -> list[Any]:
+        """The tuples that accumulators hold; none does any more."""
+        released: list[Any] = []
+        for accumulator in self.operator.accumulators():
+            released += accumulator[1]
+            accumulator[1] = []
+        return released
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """What a source says of itself. When all have finished, the open windows are complete."""
@@ -138,6 +163,10 @@ class WindowRunner:
         self.tick()
         if self._clock.generator.has_ended:
             self._handle(self.operator.show_open())
+
+    def late_dropped(self, number: int) -> None:
+        """So many rows came too late, and go to no stream."""
+        self._clock.late_dropped(number)
 
     def clock_state(self) -> ClockState | None:
         """How far it is in event time, if it goes by it; from any thread."""
@@ -188,11 +217,14 @@ def is_tracked(tup: Any) -> bool:
     return bool(tup.id != "0")
 
 
-def give_up_late(bolt: BoltCalls, settings: EventTimeSettings, tup: Any, value: Any) -> None:
-    """A late tuple goes to the late stream, or is logged; then it is acked (Storm)."""
+def give_up_late(
+    bolt: BoltCalls, settings: EventTimeSettings, clock: EventClock, tup: Any, value: Any
+) -> None:
+    """A late tuple goes to the late stream, or is counted and logged; then it is acked (Storm)."""
     if settings.late_stream is not None:
         bolt.emit([value], stream=settings.late_stream, anchors=[tup])
     else:
+        clock.late_dropped(1)
         bolt.logger.info("a late tuple of %s is dropped: %s", tup.component, value)
     bolt.ack(tup)
 

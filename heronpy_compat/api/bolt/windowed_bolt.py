@@ -188,7 +188,7 @@ class WindowedBolt(Bolt, StatefulComponent):
         timestamp_ms = self._clock.timestamp_of(tup, now_ms)
         self._clock.seen(tup, timestamp_ms, now_ms)
         if timestamp_ms < self._watermark_ms:
-            give_up_late(self, self._settings, tup, list(tup.values))
+            give_up_late(self, self._settings, self._clock, tup, list(tup.values))
         else:
             self._run(self._windows.add(timestamp_ms, tup))
         if self._settings.interval_ms == 0:
@@ -201,6 +201,13 @@ class WindowedBolt(Bolt, StatefulComponent):
             self._watermark_ms = self._clock.watermark_ms(now_ms)
             now_ms = self._watermark_ms
         self._run(self._windows.advance(now_ms))
+        if (
+            self._by_event_time
+            and self._windows.held()
+            and self._clock.is_quiet(self._clock.now_ms())
+        ):
+            # Tuples that come for these windows later are not late: they are shown by themselves.
+            self._run(self._windows.finish())
         if self._by_event_time and self._clock.has_ended(
             self._clock.now_ms(), len(self._windows.held()), self.logger
         ):

@@ -46,7 +46,7 @@ class IntervalJoinBolt(EventStageBolt):
         self._clock.seen(tup, timestamp_ms, now_ms)
         pairs = [each for each in found if isinstance(each, Pair)]
         if len(pairs) < len(found):
-            give_up_late(self, self.settings, tup, element)
+            give_up_late(self, self.settings, self._clock, tup, element)
         elif held is None:
             self.ack(tup)
         for pair in pairs:
@@ -64,9 +64,17 @@ class IntervalJoinBolt(EventStageBolt):
         """Time has passed."""
         now_ms = self._clock.now_ms()
         self._ack(self._join.advance_watermark(self._clock.watermark_ms(now_ms)))
+        if self._clock.is_quiet(now_ms):
+            self._join.exchange(self._acked)  # it would fail; it goes on waiting for its pairs
         if self._clock.has_ended(now_ms, self._join.kept, self.logger):
             self._ack(self._join.complete_open())
             self._clock.generator.raise_to(self._join.watermark_ms)
+
+    def _acked(self, value: tuple[Any, Any]) -> tuple[Any, Any]:
+        element, held = value
+        if held is not None:
+            self.ack(held)
+        return element, None
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """A source has sent a watermark, or has finished (the engine calls it)."""

@@ -35,6 +35,16 @@ def test_all_went_well() -> None:
     assert last == "words ended after 2.0 s: 5 tuples processed, 2/s. Logs: /logs"
 
 
+def test_late_tuples_that_were_dropped_are_in_the_last_lines() -> None:
+    bolt = replace(component("bolt", executed=5), user_totals={"numLateRecordsDropped": 1200.0})
+    lines = Ending(replace(GOOD, components={"out": bolt}), 2.0, True, "/logs").lines(80)
+    assert lines[-2] == (
+        "out: 1,200 tuples came too late for a window and were dropped (numLateRecordsDropped); a"
+        " late stream or more lag keeps them"
+    )
+    assert shortfall_line(GOOD) == ""
+
+
 def test_every_tuple_raises() -> None:
     """A bolt that emits with the wrong arity: three tuples were tried, none was processed."""
     raising = component("bolt", executed=3, failed=3, failed_for_good=3, errors=3)

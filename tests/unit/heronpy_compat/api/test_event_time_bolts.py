@@ -1,5 +1,6 @@
 """Window bolts by the time of the events: results, acks, late tuples, and what is refused."""
 
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from heron_core.algorithms.event_windows.assigners import Session, Sliding, Tumb
 from heron_core.algorithms.event_windows.triggers import Trigger
 from heron_core.errors import ComponentError, TopologyError
 from heronpy_compat import Bolt, Grouping, Spout, Stream, Topology
+from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt
 from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt
 from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt
@@ -140,7 +142,10 @@ def test_an_aggregate_that_raises_fails_the_tuples_of_its_window() -> None:
     ("click", "message"),
     [
         (["a", None], r"a tuple of clicks, stream 'default', field 'time_ms': .* not None"),
-        (["a", "12"], r"a timestamp is a whole number of milliseconds since 1970, not '12'"),
+        (
+            ["a", "12"],
+            r"a timestamp is a datetime or a whole number of milliseconds since 1970, not '12'",
+        ),
         (["a", True], r"not True"),
         (
             ["a", 2_000_000_000_000],
@@ -346,8 +351,34 @@ def test_sliding_windows_by_key() -> None:
 def test_tracked_tuples_do_not_wait_for_input_that_does_not_come(
     kind: type, config: dict[str, Any], shown: Any
 ) -> None:
-    """After half of the message timeout their windows are complete: a finite run has an end."""
+    """After half of the message timeout they are shown and acked: a finite run has an end. Their
+    windows stay open: what comes later for them is not late."""
     with ComponentTester(kind, inputs=CLICKS, config=config) as bolt:
+        bolt.process(["a", 3])
+        assert bolt.advance(14) == []
+        assert values(bolt.advance(2)) == shown
+        assert bolt.acked == [1]
+        assert bolt.advance(600) == []
+        bolt.process(["a", 4])
+        last = [["a", 0, 10, 2]] if kind is ClicksByAd else [[4.0, 1], [4.0, 0]]
+        assert values(bolt.finish()) == last
+        assert bolt.acked == [1, 2]
+        assert late_dropped(bolt) == 0
+    with ComponentTester(kind, inputs=CLICKS, config=config) as bolt:
+        bolt.process(["a", 3])
+        assert values(bolt.advance(16)) == shown
+        assert bolt.finish() == []  # nothing has come since
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "shown"),
+    [(ClicksByAd, {}, [["a", 0, 10, 1]]), (Average, STORM, [[3.0, 1], [3.0, 0]])],
+)
+def test_silence_closes_windows_if_somebody_asks_for_it(
+    kind: type, config: dict[str, Any], shown: Any
+) -> None:
+    asked = {**config, "topology.bolts.watermark.end.after.ms": 15_000}
+    with ComponentTester(kind, inputs=CLICKS, config=asked) as bolt:
         bolt.process(["a", 3])
         assert bolt.advance(14) == []
         assert values(bolt.advance(2)) == shown
@@ -357,6 +388,69 @@ def test_tracked_tuples_do_not_wait_for_input_that_does_not_come(
             assert values(bolt.process(["a", 4])) == [[["a", 4]]]
         bolt.process(["a", 30])
         assert len(bolt.finish()) == (1 if kind is ClicksByAd else 2)
+
+
+def test_untracked_tuples_wait_for_ever() -> None:
+    for kind, config in ((ClicksByAd, {}), (Average, STORM)):
+        wait_for_ever(kind, config)
+
+
+def wait_for_ever(kind: type, config: dict[str, Any]) -> None:
     with ComponentTester(kind, inputs=CLICKS, config={**config, **UNTRACKED}) as bolt:
         bolt.process(["a", 3])
         assert bolt.advance(600) == []
+
+
+def late_dropped(bolt: ComponentTester) -> Any:
+    return bolt.metrics()["user"].get("numLateRecordsDropped", 0)
+
+
+class Unlisted(ClicksByAd):
+    """One without a stream for late tuples."""
+
+    late_stream = None
+
+
+def test_dropped_late_tuples_are_counted() -> None:
+    with ComponentTester(Unlisted, inputs=CLICKS) as bolt:
+        bolt.process(["a", 100_000])
+        bolt.advance(2)
+        for at in (1, 2, 3):
+            bolt.process(["a", at])
+        assert late_dropped(bolt) == 3
+        assert bolt.acked[-3:] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        datetime(1970, 1, 1, 0, 0, 0, 3999),
+        datetime(1970, 1, 1, 5, 30, 0, 3000, tzinfo=timezone(timedelta(hours=5, minutes=30))),
+    ],
+)
+def test_a_datetime_is_an_event_time(time: datetime) -> None:
+    """One without a time zone is UTC."""
+    with ComponentTester(ClicksByAd, inputs=CLICKS) as bolt:
+        bolt.process(["a", time])
+        assert values(bolt.finish()) == [["a", 0, 10, 1]]
+    with ComponentTester(Ends, inputs=CLICKS, config=STORM) as bolt:
+        bolt.process(["a", time])
+        assert values(bolt.finish())[0] == [10]
+    with ComponentTester(Seen, inputs={"clicks": ["ad", "time_ms"]}) as bolt:
+        assert values(bolt.process(["a", time])) == [[3]]
+
+
+class Ends(WindowedBolt):
+    outputs = ["end_ms"]
+
+    def execute(self, window: Any) -> None:
+        self.emit([window.get_end_timestamp()])
+
+
+class Seen(KeyedProcessBolt):
+    outputs = ["timestamp_ms"]
+    auto_ack = True
+    timestamp_field = "time_ms"
+
+    def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
+        self.emit([timestamp_ms])
