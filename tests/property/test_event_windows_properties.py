@@ -242,7 +242,7 @@ def test_storms_windows_are_all_aligned_ones_that_hold_something() -> None:
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "global"])
 def test_what_is_shown_so_far_changes_no_last_result_and_doubles_no_window(kind: str) -> None:
-    """Silence shows the open windows, and they go on; one that nothing came into is not repeated."""
+    """Silence shows the open windows, which go on; one that nothing came into is not repeated."""
     for seed in range(STREAMS // 4):
         rng = Random(seed)
         assigner = KINDS[kind](rng)

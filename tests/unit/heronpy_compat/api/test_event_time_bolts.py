@@ -32,7 +32,7 @@ class ClicksByAd(KeyedWindowBolt):
     timestamp_field = "time_ms"
     window = Tumbling(10)
     lag_ms = 2
-    late_stream = "late"
+    late_stream: str | None = "late"
 
 
 def values(emitted: Any) -> list[Any]:
