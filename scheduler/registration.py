@@ -323,8 +323,9 @@ def _end_states(store: StateStore, name: str, is_over: bool) -> None:
         plan = packing_from_json(packing)
         topology = plan.topology_of(topology_from_json(stored))
         if not is_over:
-            _forget_unused(store, name, node)
-            describe_own(topology, plan, _files_of(topology, home))
+            files = _files_of(topology, home)
+            _forget_unused(store, name, node, files)
+            describe_own(topology, plan, files)
         elif topology.config.get(keys.CHECKPOINT_STORE):
             files = _files_of(topology, home)
             check_presence(name, files, node)
@@ -333,11 +334,22 @@ def _end_states(store: StateStore, name: str, is_over: bool) -> None:
         log.warning("%s: what its next run begins with is not written down: %s", name, error)
 
 
-def _forget_unused(store: StateStore, name: str, node: Mapping[str, Any]) -> None:
-    """A run that has never been up has saved no state, so its next one looks for none."""
-    has_begun = store.get(physical_path(name)) is not None
-    if OWN_RUN in node and not has_begun and not (store.get(keys_path(name)) or {}).get("run"):
-        store.delete(checkpoints_path(name))
+def _forget_unused(
+    store: StateStore, name: str, node: Mapping[str, Any], files: CheckpointFiles
+) -> None:
+    """A run that has saved no state by itself leaves its next one nothing to look for."""
+    if OWN_RUN not in node:
+        return
+    was_up = store.get(physical_path(name)) is not None
+    if was_up or (store.get(keys_path(name)) or {}).get("run"):
+        try:
+            files.check_own(name, str(node[OWN_RUN]))
+        except HeronError:
+            return  # it may have saved some where we cannot look now
+        if files.runs(name):
+            return
+        files.forget_own(name)
+    store.delete(checkpoints_path(name))
 
 
 def end_states(submission: Submission) -> None:

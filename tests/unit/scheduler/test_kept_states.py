@@ -313,25 +313,25 @@ def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
 
 
 def test_own_states_on_a_disk_that_is_not_mounted_are_missed(here: Path) -> None:
-    """Also if the run was killed before anything was saved; not if it has never been up."""
+    """Not if the run has never been up, or has saved nothing."""
     config = {**AT_LEAST_ONCE.config, keys.CHECKPOINT_STORE: str(here / "kept")}
     world = World(here, config)
-    for is_up in (False, True):
+    for is_up, has_saved in ((False, False), (True, False), (True, True)):
         first = resumed(world.submission())
         world.begin(first)
+        if has_saved:
+            own_states(world.files, run_of(first.keys), first.packing)
         with open_store(world.home.store_url) as store:
             if is_up:
                 store.put(physical_path("words"), {"epoch": 1})
             forget(store, "words")
         (here / "kept").rename(here / "unmounted")
-        if is_up:
+        if has_saved:
             with pytest.raises(HeronError, match=r"kept/words has nothing of .*; --fresh starts"):
                 resumed(world.submission())
         else:
             assert resumed(world.submission()).kept is None
         (here / "unmounted").rename(here / "kept")
-    own_states(world.files, run_of(first.keys), first.packing)
-    describe_own(world.topology, first.packing, world.files)
     assert run_of(resumed(world.submission()).keys) == run_of(first.keys)
 
 
