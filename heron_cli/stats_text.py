@@ -167,6 +167,12 @@ def alignment_text(alignment_ms: Mapping[str, int]) -> str:
     return f"aligned after {alignment_ms[instance] / 1000:.2f} s at most ({instance})"
 
 
+def input_text(checkpoints: CheckpointStats) -> str:
+    """What its barriers have overtaken."""
+    number, size = checkpoints.input_messages, checkpoints.input_bytes
+    return f"{number:,} messages, {size:,} bytes of input saved"
+
+
 def checkpoint_line(checkpoints: CheckpointStats) -> str:
     """The newest checkpoint, and what is wrong with them."""
     parts = ["no checkpoint yet"]
@@ -178,6 +184,8 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
         ]
         if checkpoints.alignment_ms:
             parts.append(alignment_text(checkpoints.alignment_ms))
+        if checkpoints.input_messages:
+            parts.append(input_text(checkpoints))
     if not checkpoints.released:
         back = checkpoints.restored
         parts.append(f"going back to {f'checkpoint {back}' if back else 'the start'}")

@@ -279,6 +279,7 @@ def check(config: Mapping[str, Any]) -> None:
     for key in (LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)
     restart_limit(merged)
+    whole_number(merged, ALIGNED_TIMEOUT_MS, -1)
     backpressure_tuples(merged)
     low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)

@@ -64,6 +64,7 @@ WATERMARK_SOURCES = "topology.bolts.watermark.sources"
 CHECKPOINT_INTERVAL_SECS = "topology.stateful.checkpoint.interval.seconds"
 CHECKPOINT_TIMEOUT_SECS = "topology.checkpoint.timeout.secs"
 CHECKPOINT_PAUSE_MS = "topology.checkpoint.pause.ms"
+ALIGNED_TIMEOUT_MS = "topology.checkpoint.aligned.timeout.ms"
 CHECKPOINTS_RETAINED = "topology.checkpoint.retained"
 CHECKPOINT_STORE = "topology.checkpoint.store"
 STATE_BACKEND = "topology.state.backend"
@@ -202,6 +203,8 @@ DEFAULTS: Mapping[str, Any] = {
     CHECKPOINT_TIMEOUT_SECS: 60,
     # Where a checkpoint takes longer than the interval, there is time for work between two.
     CHECKPOINT_PAUSE_MS: 100,
+    # A queue is a second of work at most; a barrier that waits longer is behind a bolt turned slow.
+    ALIGNED_TIMEOUT_MS: 1000,
     # One can be damaged, and the one before may be on its way out.
     CHECKPOINTS_RETAINED: 3,
     # A get of a dict costs a hundredth of one of a database.

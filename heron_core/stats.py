@@ -279,6 +279,10 @@ class CheckpointStats:
     """How long it took."""
     size_bytes: int | None = None
     """Of all states in it."""
+    input_messages: int = 0
+    """Messages of input that its barriers have overtaken, saved with the states."""
+    input_bytes: int = 0
+    """Of these messages."""
     under_way: int | None = None
     """Number of the one that is under way."""
     latest: int

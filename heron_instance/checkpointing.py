@@ -6,23 +6,38 @@ component and its driver, and does the rest: it is what `Host` names.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
+from heron_core.state.file_snapshot import DeferredSnapshot, StateBytes, as_bytes
 from heron_core.state.restore_plan import Share, key_range_of, share_of
+from heron_core.state.saved_input import (
+    INPUT_BYTES_MAX,
+    NO_INPUT,
+    SavedInput,
+    addressed,
+    encode_input,
+)
+from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
-from heron_core.wire.packets import checkpoint_of, encode_barrier
+from heron_core.wire.packets import checkpoint_of, encode_barrier, passed_on
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SaveState, SendControl
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver, Exchanged
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
+from heron_instance.input.waiting_input import WaitingInput, saved_input
 from heron_instance.own_states import OwnStates
 from heron_instance.runtime.factory import Instance
+from heron_instance.shared_state import SharedState
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+
+Address = Callable[[SavedInput], SavedInput]
+"""Makes saved input what its sources would send now."""
 
 REASON_MAX = 500
 """Characters of why a checkpoint failed, for people to read."""
@@ -47,6 +62,7 @@ class Host(Protocol):
     identity: Identity
     instance: Instance
     driver: ComponentDriver
+    shared: SharedState
 
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the data connection."""
@@ -70,6 +86,7 @@ class Saved:
 
     checkpoint: int
     exchanged: Exchanged
+    has_input: bool
 
 
 class GivenUpTuples:
@@ -111,6 +128,8 @@ class Checkpointing:
         self._host = host
         self._states = OwnStates(host.identity.task, load)
         self._newest: Saved | None = None
+        self._saved_input = NO_INPUT
+        """With which the newest plan begins."""
         self._readers = readers
         self._given_up = GivenUpTuples()
         self.is_waiting = is_waiting
@@ -122,7 +141,7 @@ class Checkpointing:
 
     def attach(self, driver: ComponentDriver) -> None:
         """A driver that is new learns what it has to do for checkpoints."""
-        driver.barrier = self._barrier
+        driver.barrier, driver.overtaken = self._barrier, lambda: self._host.shared.is_overtaken
         if isinstance(driver, BoltDriver):
             user = self._host.instance.adapter.users_object
             # A class of pystorm that wants its process to end has it ended, and all go back.
@@ -141,32 +160,61 @@ class Checkpointing:
 
     def trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         """A checkpoint begins, here at a spout."""
-        if trigger.epoch == self._host.driver.outbox.epoch:
-            self._save(trigger.checkpoint)
+        epoch = self._host.driver.outbox.epoch
+        if trigger.epoch == epoch:
+            self._save(encode_barrier(epoch, 0, 0, trigger.checkpoint, trigger.aligned))
 
     def _barrier(self, frames: Frames) -> None:
         """All of our sources have sent what belongs to a checkpoint, and it is processed."""
-        self._save(checkpoint_of(frames))
+        self._save(frames)
+        self._host.shared.take_barrier(checkpoint_of(frames))
 
-    def _save(self, checkpoint: int) -> None:
+    def overtake(self, waiting: WaitingInput, packing: PackingPlan, topology: TopologySpec) -> bool:
+        """A barrier has waited for long behind input: that is saved with the state, and processed
+        when the barrier has been sent on. It stays in its place, where it says nothing new. False
+        if it has not come yet."""
+        shared = self._host.shared
+        epoch, checkpoint = shared.wanted
+        if checkpoint > self._states.begun:
+            found = waiting.before(epoch, checkpoint)
+            if found is None:
+                return False
+            barrier, in_front = found
+            fence = self._host.driver.fence
+            self._overtake(barrier, saved_input(in_front, waiting.row, fence, packing, topology))
+        shared.take_barrier(checkpoint)
+        return True
+
+    def _overtake(self, barrier: Frames, saved: SavedInput) -> None:
+        """What is too much to be saved is waited for."""
+        if saved.size_bytes <= INPUT_BYTES_MAX:
+            self._save(barrier, saved)
+            return
+        self._host.warn(
+            f"the barrier of checkpoint {checkpoint_of(barrier)} waits for {saved.size_bytes:,}"
+            f" bytes of input: more than {INPUT_BYTES_MAX:,} are not saved"
+        )
+
+    def _save(self, barrier: Frames, saved: SavedInput = NO_INPUT) -> None:
         """Take the state, and let the barrier go on behind what was emitted before."""
+        checkpoint = checkpoint_of(barrier)
         if not self._states.begin(checkpoint):
             return
         host, driver = self._host, self._host.driver
-        self._take_state(checkpoint)
+        self._take_state(checkpoint, saved)
         if isinstance(driver, SpoutDriver):
             driver.begin_checkpoint(checkpoint)
         driver.flush()
-        self._newest = Saved(checkpoint, driver.exchanged())
+        self._newest = Saved(checkpoint, driver.exchanged(), bool(saved.messages))
         if self._readers:
-            host.send([encode_barrier(driver.outbox.epoch, host.identity.task, 0, checkpoint)])
+            host.send([passed_on(barrier, driver.outbox.epoch, host.identity.task, 0)])
 
-    def _take_state(self, checkpoint: int) -> None:
+    def _take_state(self, checkpoint: int, saved: SavedInput) -> None:
         instance = self._host.instance
         try:
             instance.adapter.pre_save(str(checkpoint))
             self._keep_in_flight()
-            state = instance.state.deferred_snapshot()
+            state = _with_input(instance.state.deferred_snapshot(), saved)
         except Exception as error:
             self._host.driver.user_error(f"saving the state of checkpoint {checkpoint}")
             reason = str(error) if isinstance(error, HeronError) else repr(error)
@@ -210,12 +258,20 @@ class Checkpointing:
     # --- going back ---------------------------------------------------------------------------
 
     def begin_epoch(
-        self, epoch: int, restore: messages.Json, packing: PackingPlan, is_scaled: bool
+        self,
+        epoch: int,
+        restore: messages.Json,
+        waiting: WaitingInput,
+        packing: PackingPlan,
+        topology: TopologySpec,
+        is_scaled: bool,
     ) -> str:
-        """A new plan: the topology goes back to a checkpoint, and begins to run from there.
-        `is_scaled`: by another packing plan than before. Returns what came of it, for the story."""
+        """A new plan: the topology goes back to a checkpoint, and begins to run from there, with
+        the input in it. `is_scaled`: by another packing plan than before. Returns what came of it,
+        for the story."""
         who, driver = self._host.identity, self._host.driver
         self._packing = packing
+        self._saved_input = NO_INPUT
         if restore["members"] is not None:
             # The others have gone on already. The master will have all of us go back.
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)
@@ -223,10 +279,14 @@ class Checkpointing:
         else:
             share = share_of(who.task, packing, restore.get("former", {}))
             gave_up = restore.get("gave_up", ())
-            answer = self._restore(epoch, restore["checkpoint"], gave_up, share, is_scaled)
-        self._host.driver.forget_deliveries()
-        self._host.driver.plan_changed(epoch)
+            address = partial(addressed, epoch, who.task, packing, topology)
+            answer = self._restore(epoch, restore["checkpoint"], gave_up, share, is_scaled, address)
+        driver, saved = self._host.driver, self._saved_input
+        driver.forget_deliveries()
+        driver.expect(saved.tuples)
+        driver.plan_changed(epoch)
         self._tell(answer)
+        waiting.restore(saved)
         return f"{answer}: checkpoint {restore['checkpoint']}"
 
     def _restore(
@@ -236,6 +296,7 @@ class Checkpointing:
         gave_up: Sequence[str],
         share: Share,
         is_scaled: bool,
+        address: Address,
     ) -> messages.FromInstance:
         who = self._host.identity
         if is_scaled:
@@ -243,17 +304,28 @@ class Checkpointing:
             if self._has_state_of(checkpoint, share):
                 return messages.Restored(who.task, who.incarnation, epoch)
         try:
-            saved = self._states.go_back(checkpoint, share)
+            saved, its_input = self._states.go_back(checkpoint, share)
+            its_input = address(its_input)
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
             self._is_completed(checkpoint, gave_up)  # nobody may have told us
             self._go_back(checkpoint, saved)
+            self._begin_with(its_input)
         except HeronError as error:
             if self.is_waiting and not isinstance(error, StateError | CheckpointStoreError):
                 raise  # its class cannot begin, with whatever state
             return self._not_restored(epoch, error)
         return messages.Restored(who.task, who.incarnation, epoch)
+
+    def _begin_with(self, its_input: SavedInput) -> None:
+        driver = self._host.driver
+        if its_input.first_row and not (isinstance(driver, BoltDriver) and driver.may_be_cut):
+            raise StateError(
+                "a message of its saved input is half processed, and it takes whole batches now:"
+                " give it the code of before until a later checkpoint is complete"
+            )
+        self._saved_input = its_input
 
     def _has_state_of(self, checkpoint: int, share: Share) -> bool:
         """Whether this process may go on as it is: it keeps the keys that it has, and since it
@@ -264,7 +336,7 @@ class Checkpointing:
         return (
             keeps_keys
             and not self.is_waiting
-            and newest == Saved(checkpoint, driver.exchanged())
+            and newest == Saved(checkpoint, driver.exchanged(), has_input=False)
             and driver.outbox.empty
             and not driver.is_void
             and driver.component_is_idle
@@ -306,3 +378,9 @@ class Checkpointing:
 
     def _tell(self, message: messages.FromInstance) -> None:
         self._host.do_first(SendControl(message))
+
+
+def _with_input(state: StateBytes, saved: SavedInput) -> StateBytes:
+    if not saved.messages:
+        return state
+    return DeferredSnapshot(lambda: encode_input(as_bytes(state), saved))

@@ -33,6 +33,10 @@ class Consumed:
         self.messages += 1
         self._bytes += size_of(frames)
 
+    def worked(self, secs: float) -> None:
+        """A message was cut short after so long: it is processed later."""
+        self._secs += secs
+
     def is_due(self, now: float) -> bool:
         """Whether they are to be reported now."""
         return self._bytes >= self._bytes_max or now >= self._due

@@ -126,7 +126,9 @@ class ControlCore:
                 return self._call(self._calls.finish_bolt, event)
             case messages.TriggerCheckpoint() as trigger:
                 self._shared.call(partial(self._calls.trigger, trigger))
-                return [Wake()]
+                return self._want_barrier(trigger.epoch, trigger.checkpoint)
+            case messages.OvertakeInput(checkpoint, epoch):
+                return self._want_barrier(epoch, checkpoint)
             case messages.CheckpointCompleted() as completed:
                 self._shared.call(partial(self._calls.checkpoint_completed, completed))
                 return [Wake()]
@@ -163,6 +165,11 @@ class ControlCore:
         members = restore["members"]
         who = self.identity
         return members is not None and members.get(str(who.task)) == who.incarnation
+
+    def _want_barrier(self, epoch: int, checkpoint: int) -> Out:
+        if self._shared.takes_checkpoints and self._driver.options.overtakes:
+            self._shared.want_barrier(epoch, checkpoint)
+        return [Wake()]
 
     def _changed(self) -> Out:
         self._shared.update()

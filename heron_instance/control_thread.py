@@ -124,7 +124,7 @@ class ControlThread(threading.Thread):
             if self._socket in ready:
                 self._receive(self._socket.recv())
         self._perform(core.control.traces())
-        snapshot = core.snapshot(time.monotonic())
+        snapshot = core.control.snapshot(time.monotonic())
         self.send(messages.InstanceHeartbeat(core.identity.task, snapshot))
         self._send_outgoing()
         # The monitor's sockets are of the same context, which would wait for them to be closed.

@@ -12,7 +12,6 @@ The path of the tuples is no matter of instructions, for it must not cost any: t
 code on each tuple of a message and hands what it emits to `send`, one call for a batch.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -50,11 +49,12 @@ from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.raised import UserCodeRaised
 from heron_instance.input.spout import SpoutDriver
+from heron_instance.input.waiting_input import WaitingInput
 from heron_instance.periodic_saving import made_saving
 from heron_instance.retrying import RetryingBolt
 from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import build, waiting
+from heron_instance.runtime.factory import build, topology_by, waiting
 from heron_instance.shared_state import SharedState
 from heron_instance.state_transfer import made_transfer
 
@@ -72,7 +72,6 @@ Out = Sequence[Instruction]
 
 _RECEIVE: Out = (Receive(),)
 _FINISH: Out = (Finish(),)
-_WAKE: Out = (Wake(),)
 
 
 class InstanceCore:
@@ -98,8 +97,8 @@ class InstanceCore:
         self._transmit = environment.send
         self._clock = environment.clock
         self._consumed = Consumed(consumed_bytes)
-        self._input: deque[Frames] = deque()
-        """Of a bolt: what came merged in one message and is not processed yet."""
+        self._input = WaitingInput()
+        """Of a bolt: what came and is not processed yet."""
         self._packing = packing
         self._finished_sent: bool | None = False
         """What the stream manager was told last of whether the spout has finished; None: it is to
@@ -139,7 +138,7 @@ class InstanceCore:
     def _event_handlers(self) -> dict[type, Callable[[Any, float], Out]]:
         is_spout = isinstance(self.driver, SpoutDriver)
         return {
-            Turn: self._turn,
+            Turn: lambda event, now: self._next(),
             Received: self._results_received if is_spout else self._batch_received,
             InputEmpty: self._spout_turn if is_spout else self._bolt_idle,
             Stopped: self._stopped,
@@ -150,16 +149,8 @@ class InstanceCore:
 
     @property
     def _topology(self) -> TopologySpec:
-        """As it is by the plan: the code of other components may have been changed.
-
-        Ours is what this process has loaded, also if the plan has the same class in another module,
-        which only later processes have on their search path: other code comes with other tasks.
-        """
-        found = self._packing.topology_of(self._submitted)
-        if found is self._submitted:
-            return found
-        ours = self._packing.instances[self.identity.task].component
-        return found.with_class(ours, self._submitted.by_name[ours].class_path)
+        """As it is by the plan: the code of other components may have been changed."""
+        return topology_by(self._submitted, self._packing, self.identity.task)
 
     def handle(self, event: Event, now: float) -> Out:
         """What to do about `event`, in order; `now` on the clock of the world."""
@@ -181,7 +172,7 @@ class InstanceCore:
     def _stopped(self, event: Stopped, now: float) -> Out:
         self.shared.stopping = True
         self.shared.update()
-        return self._noted(event, now, _WAKE)
+        return self._noted(event, now, (Wake(),))
 
     # --- the control thread -------------------------------------------------------------------
 
@@ -207,12 +198,9 @@ class InstanceCore:
 
     # --- the main loop ------------------------------------------------------------------------
 
-    def _turn(self, event: Turn, now: float) -> Out:
-        return self._next()
-
     def _next(self) -> Out:
         """Pending calls come first, also while back-pressure holds a bolt; then its input."""
-        shared, messages_left = self.shared, self._input
+        shared, messages_left = self.shared, self._input.messages
         while True:
             if shared.stopping:
                 return self._step(_FINISH)
@@ -223,14 +211,26 @@ class InstanceCore:
                 if secs > 0:
                     return self._wait(secs, for_input=False)
                 continue
+            if shared.is_overtaken and not isinstance(self.driver, SpoutDriver):
+                if not self._overtake() or self._first:
+                    return self._step(_RECEIVE)
+                continue
             if not isinstance(self.driver, SpoutDriver) and self._is_held():
                 self.driver.outbox.flush_acks()
                 return self._wait(WAIT_SECS_MAX, for_input=False)
             if self.driver.works_on:
                 self.driver.work_on(self._clock())
-            if not messages_left:
+            if not messages_left or self._first:
                 return self._step(_RECEIVE)
-            self._process(messages_left.popleft())
+            self._process()
+
+    def _overtake(self) -> bool:
+        """Take the barrier that is wanted; False if it has not come yet."""
+        if self.retrying is not None and self.retrying.is_trying:
+            return True  # this comes first
+        return self._checkpointing is None or self._checkpointing.overtake(
+            self._input, self._packing, self._topology
+        )
 
     def _is_held(self) -> bool:
         """Whether nothing may be sent now; after a long time it begins again slowly."""
@@ -259,10 +259,11 @@ class InstanceCore:
         self._input.extend(self._split(event.frames))
         return self._next()
 
-    def _process(self, frames: Frames) -> None:
-        if self.retrying is not None and self.retrying.takes(frames):
+    def _process(self) -> None:
+        frames, first, is_handed = self._input.take()
+        if self.retrying is not None and self.retrying.takes(frames, first, is_handed):
             return
-        self._deliver(frames)
+        self._deliver(frames, first, is_handed)
         if self._consumed.is_due(self._clock()):
             self.report_consumed()
 
@@ -279,14 +280,18 @@ class InstanceCore:
             self.drop(error)
             return ()
 
-    def _deliver(self, frames: Frames) -> None:
-        started = self._clock()
+    def _deliver(self, frames: Frames, first: int = 0, is_handed: bool = True) -> None:
+        started, left = self._clock(), None
         try:
-            self.driver.deliver(frames)
+            left = self.driver.deliver(frames, first)
         except ProtocolError as error:
             self.drop(error)
         finally:
-            self._consumed.add(frames, started, self._clock())
+            if left is not None:
+                self._input.put_back(frames, left, is_handed)
+                self._consumed.worked(self._clock() - started)
+            elif is_handed:
+                self._consumed.add(frames, started, self._clock())
 
     def delivered(self, frames: Frames, started: float) -> None:
         """As `_process`, after what was tried with care since then."""
@@ -301,7 +306,9 @@ class InstanceCore:
     def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
         driver = self.driver
         assert isinstance(driver, BoltDriver)
-        if self.retrying is not None and self.retrying.is_due(now):
+        if self.shared.is_overtaken:
+            return self._wait(WAIT_SECS_MAX)  # the barrier is under way
+        if self._input.messages or (self.retrying and self.retrying.is_due(now)):
             return self._next()
         driver.tick(now)
         self.report_consumed()
@@ -434,6 +441,7 @@ class InstanceCore:
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         if self._checkpointing is not None:
             self._checkpointing.trigger(trigger)
+            self.shared.take_barrier(trigger.checkpoint)
         elif self.transfer is not None and not self.shared.active:
             # Spouts stand still by then: what comes later is of an update that was given up.
             self.transfer.save(trigger.checkpoint, trigger.epoch)
@@ -449,7 +457,8 @@ class InstanceCore:
     ) -> None:
         if self.retrying is not None:
             self.retrying.go_back()
-        came_of_it = checkpointing.begin_epoch(epoch, restore, self._packing, is_scaled)
+        by = self._input, self._packing, self._topology, is_scaled
+        came_of_it = checkpointing.begin_epoch(epoch, restore, *by)
         if is_scaled:
             self._finished_sent = None  # the master has forgotten it, and we may go on as we are
         self.shared.reset_epoch = epoch
@@ -477,12 +486,6 @@ class InstanceCore:
         """The last calls of user code; what it emits in them is only buffered."""
         self.instance.close()
 
-    def snapshot(self, now: float) -> dict[str, Any]:
-        """The metrics of this moment, as the master gets them; from any thread."""
-        return self.control.snapshot(now)
-
-    # --- for tests and reports ----------------------------------------------------------------
-
     def story(self) -> Story:
         """The newest control messages and state changes; batches are not among them."""
         return self._story
@@ -493,4 +496,5 @@ class InstanceCore:
         self.control.validate()
         self.driver.validate()
         self._consumed.validate(isinstance(self.driver, SpoutDriver))
+        self._input.validate()
         assert not self._first, f"left undone: {self._first}"

@@ -37,6 +37,8 @@ class Options:
     state_backend: str
     stuck_secs: float
     """A call of user code that lasts longer is reported once, with its stack."""
+    overtakes: bool = False
+    """Whether a barrier may overtake, or else waits for back-pressure to end."""
     trace_sample: int = 0
     """One in so many roots is traced; 0 for none."""
     samples_keys: bool = True
@@ -68,6 +70,7 @@ class Options:
             state_backend=keys.state_backend(merged),
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
+            overtakes=keys.whole_number(merged, keys.ALIGNED_TIMEOUT_MS, -1) >= 0,
             trace_sample=keys.trace_sample(merged),
             samples_keys=keys.flag(merged, keys.SKEW_SAMPLE),
         )

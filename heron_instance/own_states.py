@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+from heron_core.errors import StateError
 from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.state.parts import Part, Parts, encode_parts
 from heron_core.state.restore_plan import Share
+from heron_core.state.saved_input import NO_INPUT, SavedInput, decode_input
 
 Load = Callable[[int, int], bytes]
 
@@ -17,13 +19,14 @@ class OwnStates:
         self._task = task
         self._load = load
         self._by_checkpoint: dict[int, StateBytes] = {}
-        self._begun = 0
+        self.begun = 0
+        """The newest that was triggered, or whose barrier has come."""
         self._completed = 0
 
     def begin(self, checkpoint: int) -> bool:
         """A checkpoint is triggered; False if it was before: one that is repeated, or late."""
-        is_new = checkpoint > self._begun
-        self._begun = max(checkpoint, self._begun)
+        is_new = checkpoint > self.begun
+        self.begun = max(checkpoint, self.begun)
         return is_new
 
     def keep(self, checkpoint: int, state: StateBytes) -> None:
@@ -33,7 +36,7 @@ class OwnStates:
     def completed(self, checkpoint: int) -> bool:
         """Nothing older will be gone back to, unless this one cannot be read elsewhere; False if
         that was known, or this process has not saved it."""
-        is_new = self._completed < checkpoint <= self._begun
+        is_new = self._completed < checkpoint <= self.begun
         if is_new:
             self._completed = checkpoint
             self._by_checkpoint = {
@@ -43,19 +46,31 @@ class OwnStates:
             }
         return is_new
 
-    def go_back(self, checkpoint: int, share: Share) -> bytes | None:
-        """The state of a checkpoint, made of those of `share`; None for checkpoint 0, and if there
-        is none in it: a savepoint knows nothing of a component that is new. HeronError if it cannot
-        be had."""
+    def go_back(self, checkpoint: int, share: Share) -> tuple[bytes | None, SavedInput]:
+        """The state of a checkpoint, made of those of `share`, and the input that is to be
+        processed first. No state for checkpoint 0, and if there is none in it: a savepoint knows
+        nothing of a component that is new. HeronError if it cannot be had."""
         own = self._by_checkpoint.get(checkpoint)
         self._by_checkpoint = {} if own is None else {checkpoint: own}
         if not checkpoint:
-            return None
+            return None, NO_INPUT
         if share.is_whole:
-            return self._state_of(checkpoint, share.sources[0].task) or None
-        states = ((each, self._state_of(checkpoint, each.task)) for each in share.sources)
+            state, saved = decode_input(self._state_of(checkpoint, share.sources[0].task))
+            return state or None, saved
+        states = ((each, self._part_of(checkpoint, each.task)) for each in share.sources)
         parts = tuple(Part(each.key_range, state) for each, state in states if state)
-        return encode_parts(Parts(share.key_range, parts)) if parts else None
+        return encode_parts(Parts(share.key_range, parts)) if parts else None, NO_INPUT
+
+    def _part_of(self, checkpoint: int, task: int) -> bytes:
+        """StateError if there is input with it: nobody can tell which instance is to have it."""
+        state, saved = decode_input(self._state_of(checkpoint, task))
+        if saved.messages:
+            raise StateError(
+                f"checkpoint {checkpoint} has {len(saved.messages)} messages of input that task"
+                f" {task} had not processed, and they cannot be divided: keep the number of"
+                " instances until a later one is complete"
+            )
+        return state
 
     def _state_of(self, checkpoint: int, task: int) -> bytes:
         """As it was saved; our own is at hand, or kept from now on."""

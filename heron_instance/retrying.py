@@ -134,18 +134,24 @@ class RetryingBolt:
             self.raised(raised)
         return 0.0
 
-    def takes(self, frames: Frames) -> bool:
-        """Whether a message is tried with care; if not, it is for the driver."""
+    @property
+    def is_trying(self) -> bool:
+        """Whether a message, a tick or on_finish is under way, and may have to be undone."""
+        return self._attempts is not None and self._attempts.unit is not None
+
+    def takes(self, frames: Frames, first: int, is_handed: bool) -> bool:
+        """Whether a message, from the tuple at `first` on, is tried with care; if not, it is for
+        the driver. `is_handed`: whether the stream manager waits for word of it."""
         made, driver = self._attempts, self._host.bolt
         if made is None:
             return False
         head = header_of(frames)
         if head.epoch < driver.fence or head.kind not in (Kind.DATA, Kind.WATERMARK):
             return False
-        done = partial(self._host.delivered, frames, self._clock())
+        done = partial(self._host.delivered, frames, self._clock()) if is_handed else _nothing
         if head.kind == Kind.DATA:
             driver.reopen(head.source)
-            made.begin(Rows(frames, done))
+            made.begin(Rows(frames, done, first))
         else:
             made.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark", True))
         return True

@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 from heron_core.wire.messages import Json
 
+NO_BARRIER = (0, 0)
+"""(epoch, checkpoint) of none."""
+
 
 class SharedState:
     """Written by the control thread unless an attribute says otherwise; any thread may read."""
@@ -30,6 +33,13 @@ class SharedState:
         main thread. Stays 0 in a topology that takes no checkpoints."""
         self.takes_checkpoints = False
         """Set once, before there are two threads."""
+        self.wanted = NO_BARRIER
+        """The newest barrier that is to be sent at once, in spite of back-pressure, and before the
+        input that is in front of it."""
+        self.barrier_taken = 0
+        """The newest checkpoint of which the barrier is sent; written by the main thread."""
+        self.is_overtaken = False
+        """Whether a barrier is wanted and not sent yet. Written by `update`."""
         self.may_send = False
         """Whether tuples may be sent: there is a plan and no back-pressure, or the process ends
         and sends the rest. Written by `update`."""
@@ -40,10 +50,17 @@ class SharedState:
         """After a change of the flags, by whoever changed them: another thread may be at it, or the
         signal handler, so that what is written here may be outdated already."""
         while True:
-            allowed = self._allows_sending
-            self.may_send = allowed
-            if allowed == self._allows_sending:
+            allowed, overtaken = self._allows_sending, self._is_barrier_wanted
+            self.may_send, self.is_overtaken = allowed, overtaken
+            if (allowed, overtaken) == (self._allows_sending, self._is_barrier_wanted):
                 return
+
+    @property
+    def _is_barrier_wanted(self) -> bool:
+        epoch, checkpoint = self.wanted
+        # Of a plan before nobody waits for it any more, and as long as not all have their state
+        # there is none.
+        return epoch == self.epoch and checkpoint > self.barrier_taken and not self.held
 
     @property
     def _allows_sending(self) -> bool:
@@ -51,7 +68,19 @@ class SharedState:
             # A send that is held in the middle of a call has to return, so that the main thread can
             # drop all of that; its messages carry the epoch before, and nobody takes them.
             return True
-        return self.stopping or (self.epoch > 0 and not self.paused and not self.held)
+        is_held_up = self.paused and not self._is_barrier_wanted
+        return self.stopping or (self.epoch > 0 and not is_held_up and not self.held)
+
+    def want_barrier(self, epoch: int, checkpoint: int) -> None:
+        """From the control thread: send the barrier of a checkpoint, whatever holds it up."""
+        self.wanted = epoch, checkpoint
+        self.update()
+
+    def take_barrier(self, checkpoint: int) -> None:
+        """From the main thread: the barrier of a checkpoint is sent, or never will be."""
+        if checkpoint > self.barrier_taken:
+            self.barrier_taken = checkpoint
+            self.update()
 
     def call(self, function: Callable[[], None]) -> None:
         """Let the main thread call `function`; from any thread, which then wakes it."""
@@ -70,6 +99,7 @@ class SharedState:
     def validate(self) -> None:
         """AssertionError if the invariants do not hold; in no thread while another one works."""
         assert self.may_send == self._allows_sending, f"may_send is {self.may_send}: not updated"
+        assert self.is_overtaken == self._is_barrier_wanted, "a barrier: not updated"
         assert 0 <= self.epoch_taken <= self.epoch, (
             f"the main thread works by plan {self.epoch_taken}, the newest one is {self.epoch}"
         )

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
+from heron_core.state.saved_input import input_size
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies
@@ -63,7 +64,10 @@ class CheckpointStates:
             reason = str(error) if isinstance(error, HeronError) else repr(error)
             self.tell(CheckpointFailed(self._task, checkpoint, reason))
         else:
-            self.tell(CheckpointStored(self._task, checkpoint, size_of(data)))
+            messages, size_bytes = input_size(data)
+            self.tell(
+                CheckpointStored(self._task, checkpoint, size_of(data), 0, messages, size_bytes)
+            )
             if self._copies is not None:
                 self._copies.keep(data)
 

@@ -265,7 +265,7 @@ class Runner:
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,
             "finished": finished,
-            "statistics": self._core.snapshot(time.monotonic()),
+            "statistics": self._core.control.snapshot(time.monotonic()),
             "printed": [f"{self.label} | {line}" for line in self._lines.take()],
         }
 

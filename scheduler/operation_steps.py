@@ -154,8 +154,9 @@ class OperationSteps:
 
     def checkpoint(self, hold_secs: float = 0.0) -> Steps:
         """Have a checkpoint taken, and wait until it is complete; HeronError if it fails.
-        `hold_secs`: for so long no other is to follow by itself."""
-        asked = {"hold_secs": hold_secs} if hold_secs else {}
+        `hold_secs`: for so long no other is to follow by itself, and this one is of states alone:
+        its barriers overtake no input."""
+        asked = {"hold_secs": hold_secs, "is_aligned": True} if hold_secs else {}
         number = int((yield from self._answer(Kind.CHECKPOINT, asked))["number"])
         while True:
             answer = yield from self._answer("stats")

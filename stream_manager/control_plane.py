@@ -263,7 +263,10 @@ class ControlPlane:
             self._state.send_control(task, message, out)
 
     def timer(self, out: Out) -> None:
-        """A heartbeat when one is due; a look for the master when it has been silent."""
+        """A heartbeat when one is due; a look for the master when it has been silent, and for
+        barriers that have waited too long."""
+        if self._gates is not None:
+            self._gates.timer(out)
         now, options = self._state.now, self._state.options
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + options.heartbeat_secs

@@ -82,19 +82,31 @@ class FlowControl:
         elif task in self._pressure.named_by(here) and self._is_short(queue):
             self._lift(here, {task}, out)
 
+    def overtake(self, task: int, barrier: Frames, out: Out) -> bool:
+        """Hand over all that is in front of a barrier, and the barrier itself; False if the
+        instance is done with it, or has nothing else in front of it."""
+        queue = self._state.queues[task]
+        is_next = not queue.handed and bool(queue.waiting) and queue.waiting[0] is barrier
+        if is_next or not queue.is_held(barrier):
+            return False
+        while messages := queue.take_through(barrier, self._state.now):
+            out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
+        self.hand_over(task, out)
+        return True
+
     def _is_long(self, queue: InstanceQueue) -> bool:
         """Whether those that feed it are to pause; a spout's queue has none above it."""
-        return bool(queue.is_fed and queue.waiting) and (
-            queue.waiting_bytes > self._high_bytes
-            or queue.waiting_work > self._high_tuples
+        return bool(queue.is_fed and (queue.waiting or queue.beyond_bytes)) and (
+            queue.queued_bytes > self._high_bytes
+            or queue.queued_work > self._high_tuples
             or queue.is_too_much_for_a_start
             or queue.held_secs(self._state.now) > self._high_secs
         )
 
     def _is_short(self, queue: InstanceQueue) -> bool:
         has_room = (
-            queue.waiting_bytes <= self._low_bytes
-            and queue.waiting_work <= LOW_SHARE * self._high_tuples
+            queue.queued_bytes <= self._low_bytes
+            and queue.queued_work <= LOW_SHARE * self._high_tuples
         )
         return has_room and (
             not queue.held_tuples
@@ -260,8 +272,8 @@ class FlowControl:
             assert not named or unsent or not self._is_short(queue), f"{task} is no cause"
             if queue.is_fed and not self._drops:
                 has_room = (
-                    queue.waiting_bytes <= self._high_bytes
-                    and queue.waiting_work <= self._high_tuples
+                    queue.queued_bytes <= self._high_bytes
+                    and queue.queued_work <= self._high_tuples
                 )
                 assert named or unsent or has_room, f"{task} is a cause"
             assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"

@@ -10,15 +10,22 @@ send it; it has a limit instead, over which the alignment, and so the checkpoint
 
 A barrier of a later checkpoint from a source that has not delivered this one's gives this one up:
 its master died with the order, or did not wait any longer.
+
+Behind the gate a barrier may overtake. Between stream managers it comes as fast as data does, but
+what is in front of it in the instance's queue may take a slow instance minutes. So one that has
+waited there for the alignment time-out is handed over with all that is in front of it, and the
+instance, also one that back-pressure holds, is told to take it at once (OvertakeInput): it saves
+its state with the input that it has not processed, and sends the barrier on.
 """
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
-from heron_core.wire.messages import CheckpointFailed
-from heron_core.wire.packets import checkpoint_of, encode_barrier
+from heron_core.wire.messages import CheckpointFailed, OvertakeInput
+from heron_core.wire.packets import aligned_tasks, checkpoint_of, passed_on
 from stream_manager import events
 from stream_manager.container_state import ContainerState
 from stream_manager.flow_control import FlowControl
@@ -27,8 +34,18 @@ Out = list[events.Instruction]
 
 DATA = 0
 """In place of a barrier's number."""
-Passed = tuple[int, Frames | None]
-"""What goes on to the instance: (DATA, a batch), or (number, None) for a barrier."""
+Passed = tuple[int, Frames]
+"""What goes on to the instance: (DATA, a batch), or (number, the last barrier of a checkpoint)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An aligned barrier in the queue of an instance."""
+
+    barrier: Frames
+    checkpoint: int
+    epoch: int
+    since: float
 
 
 class Gate:
@@ -54,16 +71,16 @@ class Gate:
         elif number == DATA:
             yield DATA, frames
         elif number >= self.aligning and number > self._passed:
-            yield from self._arrives(source, number)
+            yield from self._arrives(source, number, frames)
 
-    def _arrives(self, source: int, number: int) -> Iterator[Passed]:
+    def _arrives(self, source: int, number: int, frames: Frames) -> Iterator[Passed]:
         is_given_up = 0 < self.aligning < number
         if number != self.aligning:
             self.aligning, self._arrived = number, set()
         self._arrived.add(source)
         if self._arrived == self.sources:
             self._end()
-            yield number, None
+            yield number, frames
             yield from self._take_held()
         elif is_given_up:
             yield from self._take_held()
@@ -121,12 +138,15 @@ class Gates:
         """task -> when the first barrier of the alignment that is under way came"""
         self._aligned: dict[int, tuple[int, float]] = {}
         """task -> (number, seconds) of its newest alignment that ended"""
+        self._waiting: dict[int, Waiting] = {}
+        """task -> the newest barrier in its queue, if it may overtake what is there"""
         self.apply_packing()
 
     def apply_packing(self) -> None:
         """Instances and sources are those of the plan, at the beginning or because the topology was
         scaled: it goes back to a checkpoint, so nothing is held back."""
         state, topology = self._state, self._state.topology
+        self._waiting.clear()
         self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
         tasks_of, instances = state.packing.tasks_of, state.packing.instances
         self._by_task = {
@@ -168,8 +188,8 @@ class Gates:
         source, number, state = head.source, checkpoint_of(frames), self._state
         if state.container_of(source) == state.container:
             for container in sorted(self._ways[source] - {state.container}):
-                passed_on = encode_barrier(head.epoch, source, container, number)
-                self._flow.to_peer(container, 0, passed_on, out)
+                theirs = passed_on(frames, head.epoch, source, container)
+                self._flow.to_peer(container, 0, theirs, out)
         for task, gate in self._by_task.items():
             if source in gate.sources:
                 self._pass(task, gate.take(source, number, frames), out, head.epoch)
@@ -181,13 +201,38 @@ class Gates:
         gate = self._by_task[task]
         before = gate.aligning
         for number, frames in passed:
-            if frames is None:
-                since = self._aligning_since.get(task, now) if number == before else now
-                self._aligned[task] = number, now - since
-            barrier = encode_barrier(epoch, 0, task, number) if frames is None else frames
+            if number == DATA:
+                self._flow.to_instance(task, frames, out)
+                continue
+            since = self._aligning_since.get(task, now) if number == before else now
+            self._aligned[task] = number, now - since
+            barrier = passed_on(frames, epoch, 0, task)
             self._flow.to_instance(task, barrier, out)
+            self._may_overtake(task, Waiting(barrier, number, epoch, now), out)
         if gate.aligning != before:
             self._aligning_since[task] = now
+
+    def _may_overtake(self, task: int, waiting: Waiting, out: Out) -> None:
+        timeout_secs = self._state.options.aligned_timeout_secs
+        if timeout_secs is not None and task not in aligned_tasks(waiting.barrier):
+            self._waiting[task] = waiting
+            if not timeout_secs:
+                self._overtake(task, out)
+
+    def timer(self, out: Out) -> None:
+        """Barriers that have waited for long overtake what is in front of them."""
+        timeout_secs = self._state.options.aligned_timeout_secs or 0.0
+        for task, each in list(self._waiting.items()):
+            if self._state.now - each.since >= timeout_secs:
+                self._overtake(task, out)
+
+    def _overtake(self, task: int, out: Out) -> None:
+        if self._state.queues[task].incarnation is None:
+            return  # it comes, or the topology goes back
+        each = self._waiting.pop(task)
+        if self._flow.overtake(task, each.barrier, out):
+            self._state.note("barrier overtakes", task=task, checkpoint=each.checkpoint)
+            self._state.send_control(task, OvertakeInput(each.checkpoint, each.epoch), out)
 
     def aligned_ms(self, task: int, checkpoint: int) -> int:
         """How long the barriers of a checkpoint took from the first to the last; 0 for another one
@@ -207,6 +252,7 @@ class Gates:
 
     def reset(self) -> None:
         """All that was sent so far is void: the topology goes back to a checkpoint."""
+        self._waiting.clear()
         for gate in self._by_task.values():
             gate.reset()
 
@@ -226,6 +272,7 @@ class Gates:
     def validate(self) -> None:
         """AssertionError unless the gates are those of the instances here, each sound in itself."""
         assert self._by_task.keys() == self._state.queues.keys()
+        assert self._waiting.keys() <= self._by_task.keys()
         for gate in self._by_task.values():
             gate.validate()
             assert gate.held_bytes <= self._state.options.aligned_bytes_max

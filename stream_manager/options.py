@@ -29,6 +29,8 @@ class Options:
     """A longer frame cuts its connection: the largest tuple, and a buffer of full batches."""
     checkpoints: bool = False
     """Effectively once: barriers are aligned, and the topology goes back to a checkpoint."""
+    aligned_timeout_secs: float | None = None
+    """A barrier that has waited so long behind an instance's input overtakes it; None: never."""
     aligned_bytes_max: int = 64 * 1024 * 1024
     """What is held back for one instance behind barriers: some seconds of data; then the checkpoint
     is given up (Heron: 100 MB)."""
@@ -66,5 +68,11 @@ class Options:
             target_secs=keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000,
             frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),
+            aligned_timeout_secs=_aligned_timeout_secs(merged),
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )
+
+
+def _aligned_timeout_secs(config: Mapping[str, Any]) -> float | None:
+    timeout_ms = keys.whole_number(config, keys.ALIGNED_TIMEOUT_MS, -1)
+    return None if timeout_ms < 0 else timeout_ms / 1000

@@ -27,7 +27,7 @@ the instance has turned slow. A message is the least that is handed.
 """
 
 from collections import deque
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 
 from heron_core.wire.frames import Frames, epoch_of, items_of, size_of
 from heron_core.wire.merged import mergeable
@@ -78,6 +78,9 @@ class InstanceQueue:
         self._paused_secs = 0.0
         """How long back-pressure had held the task in all when it last reported."""
         self.fan_out = FanOut()
+        self.beyond_bytes = self.beyond_tuples = 0
+        """Of what was handed: what a barrier has taken along over the limits. It counts for the
+        marks as if it waited here."""
 
     @property
     def is_worth_a_message(self) -> bool:
@@ -125,14 +128,24 @@ class InstanceQueue:
         return self.held_tuples * self._rate.secs_per_tuple(self.handed_tuples, now)
 
     @property
-    def waiting_work(self) -> float:
+    def queued_bytes(self) -> int:
+        """What the limits keep from the instance, or would if no barrier had taken it along."""
+        return self.waiting_bytes + self.beyond_bytes
+
+    @property
+    def queued_tuples(self) -> int:
+        """The same in tuples."""
+        return self.waiting_tuples + self.beyond_tuples
+
+    @property
+    def queued_work(self) -> float:
         """In tuples: those that wait, or what will come of them if that is more."""
-        return self._work(self.waiting_tuples)
+        return self._work(self.queued_tuples)
 
     @property
     def is_too_much_for_a_start(self) -> bool:
         """Whether much waits for an instance of which nobody knows yet how fast it is."""
-        return not self._rate.is_known and self.waiting_tuples > UNKNOWN_TUPLES_MAX
+        return not self._rate.is_known and self.queued_tuples > UNKNOWN_TUPLES_MAX
 
     @property
     def held_bytes(self) -> int:
@@ -149,7 +162,24 @@ class InstanceQueue:
         """What is to be handed over now, as one message; empty if nothing is."""
         if not self.waiting or not self.is_open:
             return []
-        number = self._messages_to_hand(now)
+        return self._hand(self._messages_to_hand(now), now)
+
+    def is_held(self, message: Frames) -> bool:
+        """Whether a message that was offered is not processed yet."""
+        return any(each is message for each in chain(self.waiting, self.handed))
+
+    def take_through(self, last: Frames, now: float) -> list[Frames]:
+        """Some of what waits up to `last`, as one message, whatever the limits say; empty if
+        nothing of that waits."""
+        number = next((at for at, each in enumerate(self.waiting, 1) if each is last), 0)
+        if not number:
+            return []
+        taken = self._hand(min(number, mergeable(self.waiting)), now)
+        self.beyond_bytes += sum(map(size_of, taken))
+        self.beyond_tuples += sum(map(items_of, taken))
+        return taken
+
+    def _hand(self, number: int, now: float) -> list[Frames]:
         if number == len(self.waiting):
             taken, taken_bytes = list(self.waiting), self.waiting_bytes
             taken_tuples = self.waiting_tuples
@@ -197,6 +227,9 @@ class InstanceQueue:
             done_bytes, done_tuples = sum(map(size_of, done)), sum(map(items_of, done))
         self.handed_bytes -= done_bytes
         self.handed_tuples -= done_tuples
+        if self.beyond_bytes:  # it was handed last
+            self.beyond_bytes = min(self.beyond_bytes, self.handed_bytes)
+            self.beyond_tuples = min(self.beyond_tuples, self.handed_tuples)
         paused = max(0.0, paused_secs - self._paused_secs)
         self._paused_secs = paused_secs
         self._rate.processed(done_tuples, busy_secs, bool(self.handed), now, paused)
@@ -219,6 +252,7 @@ class InstanceQueue:
         lost = list(self.handed)
         self.handed.clear()
         self.handed_bytes = self.handed_tuples = 0
+        self.beyond_bytes = self.beyond_tuples = 0
         self._rate.replaced()
         return lost
 
@@ -229,3 +263,5 @@ class InstanceQueue:
         assert self.handed_bytes == sum(map(size_of, self.handed))
         assert self.handed_tuples == sum(map(items_of, self.handed))
         assert self.incarnation is not None or not self.handed
+        assert 0 <= self.beyond_bytes <= self.handed_bytes
+        assert 0 <= self.beyond_tuples <= self.handed_tuples

@@ -21,6 +21,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/slow_tick.py": "a tick that is under way is what the test is about",
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",
+    "tests/process/topologies/fanning_out.py": "a sink that turns slow is what the test is about",
     "tests/process/topologies/turning_slow.py": "a bolt that turns slow is what the test is about",
     "tests/process/topologies/dying.py": "a spout with a pace, so that its end comes in the middle",
     "tests/process/topologies/calling.py": "calls that take a while, so that they are in flight",

@@ -61,6 +61,11 @@ class Completed:
     """component -> its tasks of then, of those that have had others since (Restore.former)"""
     gave_up: tuple[str, ...] = ()
     """The bolts that have given up tuples which it covers and none before it."""
+    with_input: tuple[int, ...] = ()
+    """The tasks whose barriers have overtaken input, which is saved with their states."""
+    input_messages: int = 0
+    """Of that input."""
+    input_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -78,6 +83,11 @@ class Pending:
     """task -> how long its barriers took from the first to the last"""
     at_end: str = ""
     gave_up: set[str] = field(default_factory=set)
+    aligned: frozenset[int] = frozenset()
+    """The tasks whose input no barrier of it overtakes."""
+    with_input: set[int] = field(default_factory=set)
+    input_messages: int = 0
+    input_bytes: int = 0
 
 
 class Checkpoints:
@@ -106,6 +116,8 @@ class Checkpoints:
         self._hold_secs = 0.0
         self.is_requested = False
         """Whether somebody wants the next one now, also while the topology is paused."""
+        self._aligned = frozenset[int]()
+        """Of the next one: see Pending."""
         self._garbage = set[int]()
         """Of checkpoints that have failed there may be states in the store."""
 
@@ -127,6 +139,11 @@ class Checkpoints:
     def newest(self) -> int:
         """The one to which the topology goes back; 0: to its start."""
         return self.numbers()[0]
+
+    @property
+    def with_input(self) -> frozenset[int]:
+        """The tasks whose states in the newest one have input."""
+        return frozenset(self.completed[0].with_input if self.completed else ())
 
     def at_end(self, number: int) -> str:
         """The phase of the end in which a completed one was taken; empty before that."""
@@ -156,9 +173,11 @@ class Checkpoints:
 
     # --- the way of a checkpoint --------------------------------------------------------------
 
-    def request(self, now: float, hold_secs: float = 0.0) -> int:
-        """Somebody wants one now; its number. After it none begins by itself for `hold_secs`: what
-        one commits that comes later, whoever goes on from this one would commit again."""
+    def request(self, now: float, hold_secs: float = 0.0, aligned: Set[int] = frozenset()) -> int:
+        """Somebody wants one now, with no input of the tasks `aligned`; its number. After it none
+        begins by itself for `hold_secs`: what one commits that comes later, whoever goes on from
+        this one would commit again."""
+        self._aligned |= aligned
         self._next_at = now
         self._hold_secs = hold_secs
         self.is_requested = True
@@ -173,7 +192,8 @@ class Checkpoints:
     def begin(self, tasks: Set[int], now: float, at_end: str = "") -> list[Step]:
         """A checkpoint of these tasks begins: with its number."""
         self.latest += 1
-        self.pending = Pending(self.latest, now, set(tasks), at_end=at_end)
+        self.pending = Pending(self.latest, now, set(tasks), at_end=at_end, aligned=self._aligned)
+        self._aligned = frozenset()
         self.is_requested = False
         self._next_at = now + max(self._options.checkpoint_interval_secs, self._hold_secs)
         self._hold_secs = 0.0
@@ -186,7 +206,8 @@ class Checkpoints:
             return []
         if pending.stage is Stage.NUMBERED:
             pending.stage = Stage.UNDER_WAY
-            return [messages.TriggerCheckpoint(pending.number, epoch)]
+            aligned = tuple(sorted(pending.aligned))
+            return [messages.TriggerCheckpoint(pending.number, epoch, aligned=aligned)]
         if pending.stage is Stage.COMPLETING:
             self.pending = None
             garbage, self._garbage = self._garbage, set()
@@ -216,6 +237,7 @@ class Checkpoints:
             pending.left.remove(message.task)
             pending.size_bytes += min(message.size_bytes, SIZE_BYTES_MAX)
             pending.aligned_ms[message.task] = message.aligned_ms
+            _add_input(pending, message)
         if pending.left:
             return []
         pending.stage, pending.secs = Stage.COMPLETING, now - pending.since
@@ -228,6 +250,9 @@ class Checkpoints:
             pending.size_bytes,
             pending.at_end,
             gave_up=tuple(sorted(pending.gave_up)),
+            with_input=tuple(sorted(pending.with_input)),
+            input_messages=pending.input_messages,
+            input_bytes=pending.input_bytes,
         )
         described = DescribeCheckpoint(newest.number, newest.at, newest.at_end)
         return [described, self._retain([newest, *self.completed])]
@@ -298,6 +323,8 @@ class Checkpoints:
             age_secs=max(0.0, self._wall_clock_secs + now - newest.at) if newest else None,
             secs=newest.secs if newest else None,
             size_bytes=newest.size_bytes if newest else None,
+            input_messages=newest.input_messages if newest else 0,
+            input_bytes=newest.input_bytes if newest else 0,
             under_way=self.pending.number if self.pending else None,
             latest=self.latest,
             failed=self.failed,
@@ -319,3 +346,10 @@ class Checkpoints:
             assert self.pending.left <= tasks, "a checkpoint waits for a stranger"
             complete = self.pending.stage is Stage.COMPLETING
             assert complete is not bool(self.pending.left), "complete, and waits for somebody"
+
+
+def _add_input(pending: Pending, message: messages.CheckpointStored) -> None:
+    if message.input_messages:
+        pending.with_input.add(message.task)
+        pending.input_messages += min(message.input_messages, SIZE_BYTES_MAX)
+        pending.input_bytes += min(message.input_bytes, SIZE_BYTES_MAX)

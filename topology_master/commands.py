@@ -75,10 +75,12 @@ class Commands:
         return {"number": self._life.start_update(target, now, out)}
 
     def _checkpoint(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`stats` tells when it is complete. `hold_secs`: for so long none is to follow."""
+        """`stats` tells when it is complete. `hold_secs`: for so long none is to follow.
+        `is_aligned`: its barriers overtake no input."""
         hold = arguments.get("hold_secs", 0)
         hold_secs = float(hold) if isinstance(hold, int | float) else 0.0
-        return {"number": self._life.request_checkpoint(now, hold_secs)}
+        tasks = self._life.plan.packing.instances.keys() if arguments.get("is_aligned") else ()
+        return {"number": self._life.request_checkpoint(now, hold_secs, frozenset(tasks))}
 
     def _restore(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """`stats` tells when it is restored."""

@@ -129,6 +129,7 @@ class EffectivelyOnce:
             is_under_way=checkpoints.pending is not None or checkpoints.is_requested,
             failure=checkpoints.failure,
             missing=self.missing(tasks),
+            with_input=checkpoints.with_input,
         )
 
     def stats(self, packing: PackingPlan, now: float) -> CheckpointStats:

@@ -33,6 +33,7 @@ Out = list[events.Instruction]
 
 SWITCHED = "the plan is switched"
 """To begin with a checkpoint: an update is no failure, and an event of its own."""
+NONE = frozenset[int]()
 ANOTHER_TRY = "another try"
 """To go back: the first one of a checkpoint is an event."""
 
@@ -192,10 +193,10 @@ class Lifecycle:
         for step in steps:
             if isinstance(step, messages.TriggerCheckpoint | messages.CheckpointCompleted):
                 self.send_all(step, out)
-                if isinstance(step, messages.CheckpointCompleted):
-                    self.termination.checkpoint_completed(step.checkpoint)
             else:
                 out.append(step)
+            if isinstance(step, messages.CheckpointCompleted):
+                self.termination.checkpoint_completed(step.checkpoint)
 
     def _begin_epoch(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
         """All go back to a checkpoint, by a plan with an epoch that is new."""
@@ -294,18 +295,17 @@ class Lifecycle:
         is_paused = self.state != TopologyState.RUNNING and not once.checkpoints.is_requested
         return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
 
-    def request_checkpoint(self, now: float, hold_secs: float = 0.0) -> int:
-        """Somebody wants a checkpoint now; its number. HeronError if there can be none."""
+    def request_checkpoint(self, now: float, hold: float = 0.0, aligned: Set[int] = NONE) -> int:
+        """See Checkpoints.request. HeronError if there can be none."""
         once, name = self.effectively_once, self.topology.name
         if once is None:
-            raise HeronError(
-                f"{name} takes no checkpoints: {RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
-            )
+            why = f"{RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
+            raise HeronError(f"{name} takes no checkpoints: {why}")
         if self.draining:
             raise HeronError(f"{name} is being killed: it takes no more checkpoints")
         if self.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
             raise HeronError(f"{name} is at its end: it takes no more checkpoints")
-        return once.checkpoints.request(now, hold_secs)
+        return once.checkpoints.request(now, hold, aligned)
 
     def restore_older(self, once: EffectivelyOnce, number: int, now: float, out: Out) -> None:
         """All go back to a checkpoint that is not the newest; HeronError if that cannot be."""
@@ -452,8 +452,8 @@ class Lifecycle:
                     self.termination.detector.restart()
                 case decisions.SaveStates(number, tasks):
                     self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch, tasks), out)
-                case decisions.RequestCheckpoint():
-                    self.request_checkpoint(now)
+                case decisions.RequestCheckpoint(aligned):
+                    self.request_checkpoint(now, aligned=aligned)
                 case events.StorePacking() | events.Log():
                     out.append(decision)
                 case _:

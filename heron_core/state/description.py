@@ -5,7 +5,7 @@ a savepoint's also names the states. Nothing here opens a value: no user code is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
@@ -17,6 +17,7 @@ from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.keys import KEY_GROUPS
 from heron_core.state.memory import MEMORY
 from heron_core.state.protocol import Kind, TableId
+from heron_core.state.saved_input import decode_input, input_size
 from heron_core.state.snapshot import decode_any
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import from_json
@@ -107,6 +108,8 @@ class Contents:
     backend: str
     tables: tuple[TableId, ...]
     """Those that may hold something."""
+    input_messages: int = 0
+    """Input that its task had not processed, which only an instance with the same index may."""
 
     @property
     def states(self) -> tuple[SavedState, ...]:
@@ -117,6 +120,8 @@ class Contents:
     @property
     def may_be_divided(self) -> bool:
         """Whether keys divide it, as far as can be seen; an instance that begins with it looks."""
+        if self.input_messages:
+            return False
         plain = any(each.kind is Kind.PLAIN for each in self.tables)
         keyed = any(each.kind is not Kind.PLAIN for each in self.tables)
         return not plain or (keyed and self.backend != MEMORY)
@@ -126,6 +131,9 @@ def opens_pickles(state: bytes) -> bool:
     """Whether a state may have values that only pickle can carry: who opens those runs code of
     whoever has made it. What cannot be looked through, as RocksDB's files, may."""
     try:
+        state, saved = decode_input(state)
+        if saved.messages:  # whose values are not looked through
+            return True
         found = decode_any(state)
         if found.backend != MEMORY:
             return isinstance(state, FileSnapshot) and bool(state.files)
@@ -139,15 +147,21 @@ def opens_pickles(state: bytes) -> bool:
 def contents_of(state: bytes, where: str) -> Contents:
     """What a state holds; StateError if it is none."""
     try:
-        found = decode_any(state)
-        if found.backend != MEMORY:
-            # What there is stands in files, if there are any; whose it is only they say.
-            is_empty = isinstance(state, FileSnapshot) and not state.files
-            return Contents(found.backend, () if is_empty else found.tables)
-        filled: set[str] = set()
-        for chunk in found.chunks:
-            parts = msgpack.unpackb(chunk.data, strict_map_key=False)
-            filled.update(name for name, changes in parts.items() if changes[0])
-        return Contents(MEMORY, tuple(each for each in found.tables if each.name in filled))
+        messages, _ = input_size(state)
+        state, _ = decode_input(state)
+        return replace(_contents_of(state), input_messages=messages)
     except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
         raise StateError(f"{where} is no state, or damaged: {error}") from None
+
+
+def _contents_of(state: bytes) -> Contents:
+    found = decode_any(state)
+    if found.backend != MEMORY:
+        # What there is stands in files, if there are any; whose it is only they say.
+        is_empty = isinstance(state, FileSnapshot) and not state.files
+        return Contents(found.backend, () if is_empty else found.tables)
+    filled: set[str] = set()
+    for chunk in found.chunks:
+        parts = msgpack.unpackb(chunk.data, strict_map_key=False)
+        filled.update(name for name, changes in parts.items() if changes[0])
+    return Contents(MEMORY, tuple(each for each in found.tables if each.name in filled))

@@ -8,7 +8,7 @@ the user drops it on purpose.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
 from heron_core.state.description import Contents, Description, SavedComponent
 from heron_core.state.parts import KeyRange, not_divisible
@@ -143,6 +143,12 @@ class _Saved:
         if len(former.tasks) != key_range.tasks:
             if not self._holds(former):
                 return ()
+            if any(self.contents[task].input_messages for task in former.tasks):
+                raise StateError(
+                    f"{name} had {len(former.tasks)} instances, and {self.where} has input that"
+                    f" they had not processed, which cannot be divided: keep {len(former.tasks)}"
+                    " instances, or take a savepoint"
+                )
             if not all(self.contents[task].may_be_divided for task in former.tasks):
                 raise not_divisible(name, len(former.tasks), key_range.tasks)
         return sources_of(former.tasks, key_range)

@@ -143,6 +143,19 @@ class TriggerCheckpoint:
     epoch: int
     tasks: tuple[int, ...] = ()
     """Where no checkpoints are taken: who is to save its state for the update of that number."""
+    aligned: tuple[int, ...] = ()
+    """Tasks whose input no barrier of the checkpoint overtakes: their state is to be divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class OvertakeInput:
+    """From a stream manager: the barrier of a checkpoint has waited too long behind the input of
+    the task. It has been handed over with all that was in front of it, and is to be taken at once;
+    what is in front of it and not processed is saved with the state. For processes of the plan of
+    this epoch."""
+
+    checkpoint: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +168,9 @@ class CheckpointStored:
     """0 if it keeps none."""
     aligned_ms: int = 0
     """From the first barrier of its sources to the last one; its stream manager fills it in."""
+    input_messages: int = 0
+    """Input that the barrier has overtaken, and that is saved with the state."""
+    input_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +392,7 @@ ToInstance = (
     | SampleTuples
     | Superseded
     | TriggerCheckpoint
+    | OvertakeInput
     | CheckpointCompleted
 )
 FromStreamManager = (

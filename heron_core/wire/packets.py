@@ -7,8 +7,9 @@
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
     CONSUMED [header]          its `consumed`; `items`: how many microseconds they took
     CONTROL [header, message]  a message of heron_core.wire.messages
-    BARRIER [header, number]   what its source sent before a checkpoint has gone ahead of it;
-            source = a task, 0 for all sources of the task `destination`; number: u64
+    BARRIER [header, number, [aligned]]   what its source sent before a checkpoint has gone ahead of
+            it; source = a task, 0 for all sources of the task `destination`; number: u64;
+            aligned: u32, the tasks whose input it never overtakes
     WATERMARK [header, time] what its source, a task, sends from here on happened then or later;
             i64, in milliseconds since 1970; the highest number: it has finished
 
@@ -82,6 +83,8 @@ def _numbers(head: Header, frames: Frames, item_bytes: int) -> "array[int]":
     return numbers
 
 
+TASK_BYTES = 4
+"""Of a task in a frame of them."""
 BUSY_SECS_MAX = 3600.0
 """Of a report: in microseconds it fits into `items`."""
 
@@ -97,16 +100,34 @@ def busy_secs_of(head: Header) -> float:
     return head.items / 1e6
 
 
-def encode_barrier(epoch: int, source: int, destination: int, checkpoint: int) -> Frames:
-    """A barrier of a checkpoint. It has no items: it is no tuple that anybody processes."""
+def encode_barrier(
+    epoch: int, source: int, destination: int, checkpoint: int, aligned: Sequence[int] = ()
+) -> Frames:
+    """A barrier of a checkpoint, which overtakes no input of the tasks `aligned`. It has no items:
+    it is no tuple that anybody processes."""
     number = checkpoint.to_bytes(NUMBER_BYTES, "little")
-    return [header(Kind.BARRIER, epoch, source, destination, 0), number]
+    head = header(Kind.BARRIER, epoch, source, destination, 0)
+    return [head, number, array("I", aligned).tobytes()] if aligned else [head, number]
+
+
+def passed_on(frames: Frames, epoch: int, source: int, destination: int) -> Frames:
+    """The same barrier from one task on to another."""
+    return [header(Kind.BARRIER, epoch, source, destination, 0), *frames[1:]]
 
 
 def check_barrier(head: Header, frames: Frames) -> None:
     """ProtocolError if a BARRIER message is not whole."""
-    if len(frames) != PACKET_FRAMES or len(frames[1]) != NUMBER_BYTES or head.items:
+    has_number = len(frames) >= PACKET_FRAMES and len(frames[1]) == NUMBER_BYTES
+    tasks = frames[PACKET_FRAMES:]
+    if not has_number or head.items or len(tasks) > 1 or any(len(x) % TASK_BYTES for x in tasks):
         raise ProtocolError("a barrier without the number of its checkpoint")
+
+
+def aligned_tasks(frames: Frames) -> "array[int]":
+    """The tasks in a BARRIER message that is whole whose input it never overtakes."""
+    tasks = array("I")
+    tasks.frombytes(b"".join(frames[PACKET_FRAMES:]))
+    return tasks
 
 
 def checkpoint_of(frames: Frames) -> int:

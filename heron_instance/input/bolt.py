@@ -140,8 +140,7 @@ class BoltDriver(UndoableCalls):
         )
 
     def begin(self, active: bool, now: float) -> None:
-        """The plan is there: ticks begin (first one after a full interval), also in a topology
-        that is paused."""
+        """The plan is there: ticks begin, the first after an interval, also if it is paused."""
         self.watermarks.send_again()
         self._ticks.begin(now)
 
@@ -150,18 +149,18 @@ class BoltDriver(UndoableCalls):
         """When the next tick is due, on `clock`; infinity for none."""
         return self._ticks.next_at
 
-    def deliver(self, frames: Frames) -> None:
-        """Run the bolt on each tuple of one DATA message; ProtocolError if it is malformed."""
+    def deliver(self, frames: Frames, first: int = 0) -> int | None:
+        """Run the bolt on each tuple of one DATA message; see ComponentDriver."""
         head = header_of(frames)
         if head.kind != Kind.DATA:
             self._take_other(head, frames)
-            return
+            return None
         self.reopen(head.source)
         batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
             self._fail_batch(head, frames)
-            return
+            return None
         try:
             values = self._values(head, batch)
         except ProtocolError:
@@ -170,12 +169,12 @@ class BoltDriver(UndoableCalls):
             if self.undoes:
                 self._raise("unpacking the values of a batch")
             self.user_error("unpacking the values of a batch")
-            self.metrics.executed += head.items
+            self.metrics.executed += head.items - first
             self.collector.failed += head.items
             if not roots_of(head, frames):
                 self.collector.failed_for_good += head.items
             self._fail_batch(head, frames)
-            return
+            return None
         started = self.clock()
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
             self._flushes_seen = self.outbox.flushes
@@ -185,7 +184,7 @@ class BoltDriver(UndoableCalls):
         self._busy = True
         self._busy_since = started
         try:
-            self._run_batch(head, batch, values, started)
+            return self._run_batch(head, batch, values, started, first)
         finally:
             self._busy = False
 
@@ -242,18 +241,25 @@ class BoltDriver(UndoableCalls):
         """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
         self.outbox.fails.extend(roots_of(head, frames))
 
-    def _run_batch(self, head: Header, batch: Batch, values: list[Any], started: float) -> None:
+    def _run_batch(
+        self, head: Header, batch: Batch, values: list[Any], started: float, first: int
+    ) -> int | None:
         rows, anchor_states = self._made(head, batch, values, started)
-        self._run_rows(rows, started)
+        rows = rows[first:] if first else rows
+        left = self._run_rows(rows, started)
+        if left:
+            self._count(rows[:-left], [], started)
+            return head.items - left
         self._count(rows, anchor_states, started)
         self._inputs.count(*self._sources[head.source], head, batch)
         if self._takes_batches:  # each of them is many
             further = head.items - len(rows)
             self.metrics.executed += further
             self.metrics.execute.number += further
+        return None
 
-    def _run_rows(self, rows: list[EngineTuple], started: float) -> None:
-        """Tuples through user code; an exception ends its own tuple only.
+    def _run_rows(self, rows: list[EngineTuple], started: float) -> int:
+        """Tuples through user code; an exception ends its own tuple only. How many are left.
 
         The clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
         """
@@ -267,7 +273,10 @@ class BoltDriver(UndoableCalls):
             left -= step
             before, now = now, clock()
             step = self._between(before, now)
-        self._step = step
+            if not step:
+                break
+        self._step = step or 1
+        return max(0, left)
 
     def _run_some(
         self,
@@ -285,9 +294,11 @@ class BoltDriver(UndoableCalls):
                 self._process_failed(rows, len(rows) - 1 - length_hint(source))
 
     def _between(self, before: float, now: float) -> int:
-        """Between some tuples: do what is due; returns how many to run before the next look."""
+        """Between some tuples: do what is due; how many to run before the next look, 0 to stop."""
         if now >= self.due:
             self.look_up(now)
+            if self.overtaken() and not self._takes_batches:
+                return 0
         return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
 
     def _count(

@@ -37,6 +37,11 @@ class RowMaker(ComponentDriver):
     """For tuples that share an edge: they need something that tells them apart."""
     _key_samples: KeySamples
 
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether it takes a message tuple by tuple."""
+        return not self._takes_batches
+
     def _made(
         self, head: Header, batch: Batch, values: list[Any], started: float
     ) -> tuple[list[EngineTuple], list[AnchorState]]:

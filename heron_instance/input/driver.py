@@ -39,6 +39,10 @@ SLOW_SECS = 0.001
 """Longer than this between two looks, and the clock is read for every tuple."""
 
 
+def _never() -> bool:
+    return False
+
+
 class ComponentDriver:
     """What spouts and bolts have in common: the linger deadline, the plan's epoch, closing."""
 
@@ -62,6 +66,9 @@ class ComponentDriver:
         """When the loop over tuples has to look up: linger, tick."""
         self.barrier: Callable[[Frames], None] | None = None
         """Takes a barrier; None in a topology that takes no checkpoints."""
+        self.overtaken: Callable[[], bool] = _never
+        """Whether a barrier is to be taken before the input that is left: then a message is cut
+        between two of its tuples."""
         self._void_sent = self._void_processed = 0
         """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
         self.is_void = False
@@ -103,6 +110,10 @@ class ComponentDriver:
         """Nothing that was sent so far will be processed: it is void."""
         self._void_sent, self._void_processed = self.outbox.sent, self.metrics.executed
 
+    def expect(self, deliveries: int) -> None:
+        """So many come from a checkpoint, and count as sent: they are going to be processed."""
+        self._void_sent -= deliveries
+
     def exchanged(self) -> Exchanged:
         """What this instance has exchanged with others until now: if that has not changed, none of
         them has been told of anything, and has told nothing."""
@@ -136,8 +147,9 @@ class ComponentDriver:
         self.outbox.flush()
         self.send_watermark()
 
-    def deliver(self, frames: Frames) -> None:
-        """Take one message; ProtocolError if it is malformed."""
+    def deliver(self, frames: Frames, first: int = 0) -> int | None:
+        """Take one message, of a batch the tuples from `first` on; ProtocolError if it is
+        malformed. Returns the first tuple that is left if it was cut, or None."""
         raise NotImplementedError
 
     @property

@@ -263,7 +263,7 @@ class SpoutDriver(ComponentDriver):
                 self.hooks.spout_fail(tup_id, None)
         self.finished = False
 
-    def deliver(self, frames: Frames) -> None:
+    def deliver(self, frames: Frames, first: int = 0) -> None:
         """What became of roots: call ack or fail for each tuple id once."""
         head = header_of(frames)
         roots = decode_roots(head, frames)

@@ -167,16 +167,17 @@ class TracedBoltDriver(BoltDriver):
         """See ComponentDriver."""
         return self._tracer.take()
 
-    def _run_batch(self, head: Header, batch: Batch, values: list[Any], started: float) -> None:
+    def _run_batch(
+        self, head: Header, batch: Batch, values: list[Any], started: float, first: int
+    ) -> int | None:
         roots = self._tracer.roots_of(batch)
         if not roots:
-            super()._run_batch(head, batch, values, started)
-            return
+            return super()._run_batch(head, batch, values, started, first)
         usual = self._run
         traced = TracedBatch(roots, usual, self.clock)
         self._run = traced.run
         try:
-            super()._run_batch(head, batch, values, started)
+            return super()._run_batch(head, batch, values, started, first)
         finally:
             self._run = usual
             for each in traced.executions(head.source, started):
@@ -194,7 +195,7 @@ class TracedSpoutDriver(SpoutDriver):
         """See ComponentDriver."""
         return self._tracer.take()
 
-    def deliver(self, frames: Frames) -> None:
+    def deliver(self, frames: Frames, first: int = 0) -> None:
         """See ComponentDriver."""
         super().deliver(frames)
         head = header_of(frames)

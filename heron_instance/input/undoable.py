@@ -57,7 +57,7 @@ class UndoableCalls(RowMaker):
     _flushes_seen: int
     _finished: bool
 
-    def _run_rows(self, rows: list[EngineTuple], started: float) -> None:
+    def _run_rows(self, rows: list[EngineTuple], started: float) -> int:
         raise NotImplementedError
 
     def _count(

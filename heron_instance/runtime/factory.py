@@ -100,6 +100,19 @@ class Instance:
         self.driver.repack(packing)
 
 
+def topology_by(submitted: TopologySpec, packing: PackingPlan, task: int) -> TopologySpec:
+    """The topology by a plan, for the process that serves `task`.
+
+    Its own component is what the process has loaded, also if the plan has the same class in another
+    module, which only later processes have on their search path: other code comes with other tasks.
+    """
+    found = packing.topology_of(submitted)
+    if found is submitted:
+        return found
+    ours = packing.instances[task].component
+    return found.with_class(ours, submitted.by_name[ours].class_path)
+
+
 @dataclass(frozen=True, slots=True)
 class _Setting:
     """What the parts of one instance are made of, before there is a component."""

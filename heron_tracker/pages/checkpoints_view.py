@@ -71,10 +71,18 @@ def _facts(found: CheckpointStats) -> list[tuple[str, str]]:
         ("Age", NOTHING if found.age_secs is None else duration(found.age_secs)),
         ("Duration", NOTHING if found.secs is None else milliseconds(found.secs * 1000)),
         ("Size", NOTHING if found.size_bytes is None else size(found.size_bytes)),
+        ("Input saved", _saved_input(found)),
         ("Failed", str(found.failed)),
         ("Restored from", str(found.restored or NOTHING)),
         ("Late", ", ".join(found.waiting_for) or NOTHING),
     ]
+
+
+def _saved_input(found: CheckpointStats) -> str:
+    """What its barriers have overtaken, for slow instances."""
+    if not found.input_messages:
+        return NOTHING
+    return f"{found.input_messages:,} messages, {size(found.input_bytes)}"
 
 
 def _alignment(found: CheckpointStats) -> tuple[Row, ...]:

@@ -23,6 +23,7 @@ from sim.effectively_once import (
     check_restore,
     checkpoint_config,
     counting,
+    napping,
 )
 from sim.instances import Instance
 from sim.network import Channel
@@ -89,20 +90,21 @@ class Cluster:
         self.topology = self.topology.with_config({keys.STMGRS: containers})
         first = pack(self.topology)
         self.journal = self.habits.journal = Journal(self.topology)
-        self.journal.is_run_again = self.habits.raising is not None
+        overtakes = config.get(keys.ALIGNED_TIMEOUT_MS, -1) >= 0
+        self.journal.is_run_again = overtakes or self.habits.raising is not None
+        self.naps = overtakes and napping(self)
         self.chance = Random(f"deployment {seed}")
         self.stored_packing = json.dumps(packing_to_json(first))
         self.stored_execution: dict[str, Any] = {}
         self.stored_checkpoints: dict[str, Any] = {}
         self.deployment = Deployment(self, first)
         self.manners = self._chosen_manners()
-        self.refusing_share = self.manners.refusing_share
-        self.breaking_share = self.manners.breaking_share
+        manners = self.manners
+        self.refusing_share, self.breaking_share = manners.refusing_share, manners.breaking_share
         self.rules = PressureRules(self)
         self.rounds = 0
         self.updates = 0
-        self.masters = 1
-        """How many there have been."""
+        self.masters = 1  # so many there have been
         self._last_number = 0
         self.managers: dict[int, Manager] = {}
         self.instances: dict[tuple[int, int], Instance] = {}
@@ -302,8 +304,8 @@ class Cluster:
             packing = repack(self.topology, self.packing, parallelism, containers)
         except TopologyError:
             return False
-        moved = len(leaving(self.packing, packing))
-        return self._ask(packing, f"update {parallelism} {containers}, {moved} leave")
+        what = f"update {parallelism} {containers}, {len(leaving(self.packing, packing))} leave"
+        return self._ask(packing, what)
 
     def change_code(self, rng: Random) -> bool:
         """Somebody gives new code by `heronpy update --code`; whether it is not refused."""
@@ -414,9 +416,8 @@ class Cluster:
         """A new stream manager for a container, if it is still wanted."""
         if container not in self.deployment.places or container in self.managers:
             return
-        manager = Manager(self, container)
+        manager = self.managers[container] = Manager(self, container)
         self.note(f"start stream manager {manager.address}")
-        self.managers[container] = manager
 
     def kill_container(self, container: int) -> None:
         """A whole container dies; its instances are there again before its stream manager."""

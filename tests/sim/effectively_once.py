@@ -84,6 +84,8 @@ class SimStates:
 def checkpoint_config(seed: int) -> dict[str, Any]:
     """Checkpoints, some of them in a hurry."""
     rng = Random(f"checkpoints {seed}")
+    # By a choice of its own: the seeds stay what they were.
+    overtaking = Random(f"overtaking {seed}")
     return {
         keys.BOLT_RETRIES: RAISES_MAX,  # so no tuple is ever given up
         keys.BOLT_RETRY_BACKOFF_MS: 1,
@@ -92,7 +94,30 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
         keys.CHECKPOINT_TIMEOUT_SECS: rng.choice((0.2, 5, 5, 5)),
         keys.CHECKPOINT_PAUSE_MS: rng.choice((0, 10)),
         keys.CHECKPOINTS_RETAINED: rng.choice((1, 3, 3)),
+        keys.ALIGNED_TIMEOUT_MS: overtaking.choice((0, 0, 2, 20, -1)),
+        keys.LINGER_MS: overtaking.choice((0, 2)),  # how often a bolt looks up in a message
     }
+
+
+NAPPING_SHARE = 0.5
+"""Of the runs in which barriers may overtake: some of the bolts' calls take long."""
+NAPS_SHARE = 0.4
+"""Of their calls."""
+NAP_SECS = 0.004
+
+
+def napping(cluster: "Cluster") -> bool:
+    """Whether bolts take their time in this run, so that barriers find them amid a message."""
+    rng = Random(f"naps {cluster.seed}")
+    if rng.random() >= NAPPING_SHARE:
+        return False
+
+    def nap() -> None:
+        if not cluster.journal.calm and rng.random() < NAPS_SHARE:
+            cluster.habits.running.nap(NAP_SECS)
+
+    cluster.habits.nap = nap
+    return True
 
 
 def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
@@ -191,6 +216,7 @@ class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
             require(before == number, f"checkpoint {each} is {before} tuples, and then {number}")
 
     def process(self, tup: Any) -> None:
+        self.emitter.habits.may_nap()
         self.receive(tup)
         (ident,) = tup.values[5]
         require(not self.has_finished, "a tuple comes after on_finish")
@@ -229,6 +255,7 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
         return {i: number for _, each in self.counted.all_items() for i, number in each.items()}
 
     def process(self, tup: Any) -> None:
+        self.emitter.habits.may_nap()
         self.receive(tup)
         (ident,) = tup.values[5]
         self.counted.put(ident, self.counted.get(ident, 0) + 1)

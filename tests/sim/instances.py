@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import as_bytes
+from heron_core.state.saved_input import input_size
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import merge
@@ -66,9 +67,6 @@ Said = tuple[int, Any]
 class Instance:
     """One instance's process."""
 
-    naps = False
-    """Whether its user code ever calls `nap`."""
-
     def __init__(
         self,
         cluster: "Cluster",
@@ -82,6 +80,8 @@ class Instance:
         self.task = task
         self.incarnation = cluster.number()
         self.speed = 1.0
+        self.naps = cluster.naps
+        """Whether its user code ever calls `nap`."""
         self.turned_at = cluster.clock.now
         """When it had its last turn."""
         self.words = words
@@ -216,7 +216,8 @@ class Instance:
         try:
             state = as_bytes(save.state)
             self.cluster.states.save("sim", save.checkpoint, self.task, state)
-            said = messages.CheckpointStored(self.task, save.checkpoint, len(state))
+            left = input_size(state)
+            said = messages.CheckpointStored(self.task, save.checkpoint, len(state), 0, *left)
         except HeronError as error:
             said = messages.CheckpointFailed(self.task, save.checkpoint, str(error))
         self.words.send((self.incarnation, said))
@@ -329,6 +330,7 @@ class Instance:
 
     def _resume(self, call: SuspendableCall) -> None:
         self._is_busy = True
+        self.cluster.habits.running = self
         call.resume()
         if call.is_done:
             self._call = None

@@ -64,7 +64,8 @@ class PressureRules:
     def emitted(self, instance: "Instance", frames: Frames) -> None:
         """A batch leaves an instance: only one that cannot know of a pause yet may send it."""
         replaced = instance in self._cluster.zombies
-        since = None if replaced else self._paused_since.get(instance.task)
+        may_send = replaced or instance.core.shared.is_overtaken  # what a barrier waits for
+        since = None if may_send else self._paused_since.get(instance.task)
         require(
             since is None or self._cluster.rounds - since < PAUSE_ROUNDS,
             f"task {instance.task} still emits, paused since round {since}",
@@ -83,7 +84,7 @@ class PressureRules:
         causes = core.causes()
         for task, queue in core.state.queues.items():
             self._check_handed(manager, task, queue)
-            if not queue.waiting:
+            if not queue.waiting and not queue.beyond_bytes:
                 self._allowance.pop(task, None)
                 continue
             if task in causes and task not in self._allowance:
@@ -93,19 +94,19 @@ class PressureRules:
 
     def _check_waiting(self, manager: "Manager", task: int, queue: InstanceQueue) -> None:
         options = manager.core.state.options
-        held, over = queue.waiting_bytes, self._allowance.get(task, NOTHING)
+        held, over = queue.queued_bytes, self._allowance.get(task, NOTHING)
         self.peak_bytes = max(self.peak_bytes, held)
-        self.peak_tuples = max(self.peak_tuples, queue.waiting_tuples)
+        self.peak_tuples = max(self.peak_tuples, queue.queued_tuples)
         most = options.high_water_bytes + over.size_bytes
         require(held <= most, f"queue of task {task} holds {held} bytes, {most} at most")
         if options.backpressure == DROP:  # which loses what is over the mark in bytes
             return
-        tuples, most = queue.waiting_tuples, options.high_water_tuples + over.tuples
+        tuples, most = queue.queued_tuples, options.high_water_tuples + over.tuples
         require(tuples <= most, f"queue of task {task} holds {tuples} tuples, {most} at most")
 
     def _check_handed(self, manager: "Manager", task: int, queue: InstanceQueue) -> None:
         """The newest message may go over a limit, for what was handed before was below it."""
-        if len(queue.handed) < 2:
+        if len(queue.handed) < 2 or queue.beyond_bytes:  # a barrier takes all along
             return
         options, newest = manager.core.state.options, queue.handed[-1]
         is_merged = queue.handed_bytes <= options.window_bytes
@@ -149,7 +150,7 @@ class PressureRules:
                     numbers["waiting_bytes"][task] - queue.held_bytes,
                     numbers["waiting_tuples"][task] - queue.held_tuples,
                 )
-                total += Amount(queue.waiting_bytes, queue.waiting_tuples) + held_back
+                total += Amount(queue.queued_bytes, queue.queued_tuples) + held_back
         for instance in (*cluster.instances.values(), *cluster.zombies):
             for _, frames in instance.data:
                 total = sum((_amount_for(task, each) for each in split(frames)), total)

@@ -8,6 +8,10 @@ two exactly one runs, so a run depends on its seed alone.
 import threading
 from collections.abc import Callable
 
+_start = threading.Thread.start
+"""As it is before components watch out for threads that user code starts: this one is the main
+thread of an instance."""
+
 
 class Abandoned(BaseException):
     """The process of a suspended call is gone. No Exception, so that user code cannot survive."""
@@ -24,7 +28,7 @@ class SuspendableCall:
         self._is_abandoned = False
         self.is_done = False
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        _start(self._thread)
 
     def _run(self) -> None:
         self._may_run.acquire()

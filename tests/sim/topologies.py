@@ -7,6 +7,7 @@ good, a root one attempt to get it processed.
 
 import pickle
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -69,6 +70,17 @@ class Habits:
     raising: Random | None = None
     """Of a topology whose bolts raise now and then, after all that they do for a tuple."""
     raises_left: int = 0
+
+    nap: Callable[[], None] | None = None
+    """Lets the bolt that runs now take its time, while everybody else goes on."""
+
+    running: Any = None
+    """The instance whose main thread runs, or ran last, in a call that may be suspended."""
+
+    def may_nap(self) -> None:
+        """In user code, before it does anything for a tuple."""
+        if self.nap is not None:
+            self.nap()
 
     def may_raise(self) -> None:
         """In user code: perhaps this is where it raises."""

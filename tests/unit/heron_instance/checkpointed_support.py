@@ -23,6 +23,7 @@ from heron_instance.events import (
     Event,
     InputEmpty,
     Instruction,
+    Receive,
     Received,
     SaveState,
     SendControl,
@@ -119,7 +120,8 @@ class Process:
 
     def receive(self, *frames: Frames) -> list[Any]:
         out = self.handle(Received(merge(frames)))
-        out += self.handle(InputEmpty())
+        while isinstance(out[-1], Receive):
+            out += self.handle(InputEmpty())
         return [each.message for each in out if isinstance(each, SendControl)]
 
     def turn(self) -> None:

@@ -1,6 +1,7 @@
 """Aligned barriers: an instance gets one, in exactly the right position of its data."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from manager_support import Manager, packing_of, physical, topology_of
@@ -43,7 +44,7 @@ class Passing:
 
     def _take(self, passed: object) -> None:
         for number, frames in passed:  # type: ignore[attr-defined]
-            self.passed.append(number if frames is None else frames[1].decode())
+            self.passed.append(number or frames[1].decode())
         self.gate.validate()
 
 
@@ -135,13 +136,14 @@ def exactly(manager: Manager, epoch: int, members: dict[int, int] | None) -> Non
     manager.handle(events.FromMaster(messages.Plan(physical_to_json(plan))))
 
 
-def without_plan() -> Manager:
+def without_plan(**changed: Any) -> Manager:
     """A stream manager at which its instances have registered."""
     topology = topology_of(EDGES, **{keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
     made = Manager(topology, PACKED, planned=False)
     options = replace(
         Options.of(topology.config), aligned_bytes_max=200, pipelined_bytes=0, window_bytes=600
     )
+    options = replace(options, **changed)
     made.core = StreamManager(topology, PACKED, made.identity, options)
     for task in (1, 3):
         register = messages.RegisterInstance(task, 70 + task, 5)
@@ -287,3 +289,80 @@ def test_a_plan_of_another_reliability_mode_is_refused(manager: Manager) -> None
     manager.handle(events.FromMaster(physical(PACKED, 2)))
     assert manager.core.epoch == 1
     assert manager.core.statistics()["malformed"] == 1
+
+
+# --- barriers that overtake ---------------------------------------------------------------------
+
+
+def overtaking(timeout_secs: float | None) -> Manager:
+    """A stream manager that hands its instances little, so that most of what comes waits."""
+    made = without_plan(window_bytes=1, aligned_timeout_secs=timeout_secs)
+    exactly(made, 1, None)
+    return made
+
+
+def aligned_behind_data(manager: Manager, *aligned: int) -> list[events.Instruction]:
+    """Three batches for task 3, of which one is handed over, and barriers of all its sources."""
+    sent = [data(1, 3), data(1, 3), data(1, 3), encode_barrier(1, 1, 0, 7, aligned)]
+    for each in sent:
+        manager.handle(events.FromInstance(1, 71, each), events.InputTaken())
+    return manager.peer(encode_barrier(1, 2, 1, 7, aligned))
+
+
+def told(out: list[events.Instruction]) -> list[messages.OvertakeInput]:
+    return [
+        each.message
+        for each in out
+        if isinstance(each, events.ToLocalControl)
+        and isinstance(each.message, messages.OvertakeInput)
+    ]
+
+
+def test_a_barrier_that_has_waited_too_long_is_handed_over_with_all_in_front_of_it() -> None:
+    manager = overtaking(1.0)
+    assert told(aligned_behind_data(manager)) == []
+    manager.now += 0.9
+    assert told(manager.handle(events.Timer())) == []
+    manager.now += 0.2
+    out = manager.handle(events.Timer())
+    assert [header_of(each).kind for each in delivered(out)] == [Kind.DATA, Kind.DATA, Kind.BARRIER]
+    assert told(out) == [messages.OvertakeInput(7, 1)]
+    queue = manager.core.state.queues[3]
+    assert not queue.waiting
+    assert queue.queued_bytes > 0, "it counts for back-pressure as if it waited"
+    assert told(manager.handle(events.Timer())) == [], "it is told once"
+    manager.handle(events.FromInstance(3, 73, encode_consumed(1, 3, 4, 0.0)))
+    assert (queue.queued_bytes, queue.queued_tuples, queue.handed_bytes) == (0, 0, 0)
+
+
+def test_a_barrier_that_the_instance_is_done_with_overtakes_nothing() -> None:
+    manager = overtaking(1.0)
+    aligned_behind_data(manager)
+    for _ in range(4):
+        consumed = encode_consumed(1, 3, 1, 0.0)
+        manager.handle(events.FromInstance(3, 73, consumed), events.InputTaken())
+    manager.now += 2.0
+    assert told(manager.handle(events.Timer())) == []
+
+
+def test_a_timeout_of_nothing_overtakes_at_once_and_none_never() -> None:
+    assert told(aligned_behind_data(overtaking(0.0))) == [messages.OvertakeInput(7, 1)]
+    never = overtaking(None)
+    aligned_behind_data(never)
+    never.now += 1000.0
+    assert told(never.handle(events.Timer())) == []
+
+
+def test_input_that_cannot_be_divided_is_not_overtaken() -> None:
+    """The barrier says so itself, wherever it comes from."""
+    manager = overtaking(0.0)
+    assert told(aligned_behind_data(manager, 3)) == []
+    assert told(aligned_behind_data(overtaking(0.0), 4)) == [messages.OvertakeInput(7, 1)]
+
+
+def test_a_topology_that_goes_back_forgets_the_barriers_that_wait() -> None:
+    manager = overtaking(1.0)
+    aligned_behind_data(manager)
+    exactly(manager, 2, None)
+    manager.now += 2.0
+    assert told(manager.handle(events.Timer())) == []

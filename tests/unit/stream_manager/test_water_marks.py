@@ -183,10 +183,10 @@ def test_feeders_of_a_fast_bolt_pause_at_the_mark_in_tuples() -> None:
 def test_what_waits_counts_as_what_comes_of_it() -> None:
     queue = InstanceQueue(1_000_000, 10_000)
     queue.offer(tuples(3))
-    assert queue.waiting_work == 3
+    assert queue.queued_work == 3
     queue.fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 2000)))
     queue.fan_out.processed(2)
-    assert queue.waiting_work == 3000
+    assert queue.queued_work == 3000
 
 
 def test_a_bolt_that_emits_less_than_it_takes_is_counted_by_its_input() -> None:

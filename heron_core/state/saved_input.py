@@ -1,0 +1,178 @@
+"""Input that a barrier has overtaken, saved with the state of the task that has not processed it.
+
+    b"HINPUT" 1 byte version, u32 length of the header (big endian)
+    header    msgpack: [bytes of the state, first row, [[task, component, index, tasks, streams] of
+              each source], [[length of each frame] of each message]]
+    state     as it was saved (snapshot.py, parts.py), with its files
+    frames    of the messages, in order, as they came (wire/frames.py)
+
+Whoever begins with it processes these messages before any other. A source is known by its component
+and its index, for its task may have another number by then.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import msgpack
+
+from heron_core.errors import StateError
+from heron_core.plans import PackingPlan
+from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.topology import TopologySpec
+from heron_core.wire.frames import Flag, Frames, Header, Kind, header, header_of, size_of
+
+_MAGIC = b"HINPUT\x01"
+_LENGTH_BYTES = 4
+_START = len(_MAGIC) + _LENGTH_BYTES
+_MIXED = int(Flag.MIXED)
+_MIXED_STREAMS_AT = 2
+"""Which frame of an untracked batch says the stream of each tuple."""
+INPUT_BYTES_MAX = 64 * 1024 * 1024
+"""As much as a gate holds back (Options.aligned_bytes_max): it is written with each checkpoint, and
+kept in memory until the next one. Back-pressure holds a queue far below, at some megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A task that has sent some of it."""
+
+    component: str
+    index: int
+    tasks: int
+    """Of its component, at that time."""
+    streams: tuple[str, ...]
+    """Of its component; messages have a position in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedInput:
+    """Messages in the order in which they are to be processed."""
+
+    messages: tuple[Frames, ...] = ()
+    first_row: int = 0
+    """Of the first message: the tuples before it are processed."""
+    sources: Mapping[int, Source] | None = None
+    """By the task that the messages name."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all messages."""
+        return sum(map(size_of, self.messages))
+
+    @property
+    def tuples(self) -> int:
+        """That are still to be processed."""
+        return sum(_tuples(header_of(each)) for each in self.messages) - self.first_row
+
+
+NO_INPUT = SavedInput()
+
+
+def _tuples(head: Header) -> int:
+    return head.items if head.kind == Kind.DATA else 0
+
+
+def encode_input(state: bytes, saved: SavedInput) -> bytes:
+    """A state with input, as bytes; with the files of the state, if it has any."""
+    sources = [
+        [task, each.component, each.index, each.tasks, list(each.streams)]
+        for task, each in (saved.sources or {}).items()
+    ]
+    lengths = [list(map(len, frames)) for frames in saved.messages]
+    head = msgpack.packb([len(state), saved.first_row, sources, lengths])
+    start = _MAGIC + len(head).to_bytes(_LENGTH_BYTES, "big")
+    data = b"".join((start, head, state, *chain.from_iterable(saved.messages)))
+    return _with_files(data, state)
+
+
+def _with_files(data: bytes, whole: bytes) -> bytes:
+    if not isinstance(whole, FileSnapshot):
+        return data
+    return FileSnapshot.of(data, whole.files, whole.source)
+
+
+def decode_input(data: bytes) -> tuple[bytes, SavedInput]:
+    """The state and the input in what a task has saved; StateError for what is damaged."""
+    if not data.startswith(_MAGIC):
+        return data, NO_INPUT
+    try:
+        at, (size, first_row, sources, lengths) = _header(data)
+        state = _with_files(bytes(data[at : at + size]), data)
+        at += size
+        messages = []
+        for each in lengths:
+            frames = []
+            for length in each:
+                frames.append(bytes(data[at : at + length]))
+                at += length
+            messages.append(frames)
+        known = {task: Source(c, i, n, tuple(names)) for task, c, i, n, names in sources}
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise StateError(f"the input in a state is damaged: {error}") from None
+    if at != len(data):
+        raise StateError(f"the input in a state is damaged: {len(data)} bytes instead of {at}")
+    return state, SavedInput(tuple(messages), first_row, known)
+
+
+def _header(data: bytes) -> tuple[int, list[Any]]:
+    end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
+    return end, msgpack.unpackb(data[_START:end], strict_map_key=False)
+
+
+def input_size(data: bytes) -> tuple[int, int]:
+    """How many messages of input a saved state has, and their bytes."""
+    if not data.startswith(_MAGIC):
+        return 0, 0
+    _, (_, _, _, lengths) = _header(data)
+    return len(lengths), sum(map(sum, lengths))
+
+
+def addressed(
+    epoch: int, task: int, packing: PackingPlan, topology: TopologySpec, saved: SavedInput
+) -> SavedInput:
+    """The same input as if its sources had sent it to `task` just now, by a plan of this epoch and
+    packing. StateError if a component or a stream of it is no more."""
+    sources = saved.sources or {}
+    streams = {each.name: [x.name for x in each.outputs] for each in topology.components}
+    renewed = (
+        _addressed(each, sources[header_of(each).source], epoch, task, packing, streams)
+        for each in saved.messages
+    )
+    return SavedInput(tuple(each for each in renewed if each), saved.first_row)
+
+
+def _addressed(
+    frames: Frames,
+    source: Source,
+    epoch: int,
+    task: int,
+    packing: PackingPlan,
+    streams: Mapping[str, Sequence[str]],
+) -> Frames:
+    head, tasks = header_of(frames), packing.tasks_of.get(source.component, ())
+    if not tasks:
+        raise StateError(f"it has saved input of {source.component}, which is no more")
+    if head.kind == Kind.WATERMARK and len(tasks) != source.tasks:
+        return []  # the tasks of now have not said that, and will say their own
+    sender = tasks[source.index % len(tasks)]
+    known = [_stream_now(each, source.component, streams) for each in source.streams]
+    stream = known[head.stream] if head.kind == Kind.DATA else 0
+    start = header(head.kind, epoch, sender, task, head.items, stream, head.flags)
+    rest = frames[1:]
+    if head.flags & _MIXED and known != list(range(len(known))):
+        mixed = array("H")
+        mixed.frombytes(frames[_MIXED_STREAMS_AT])
+        rest[_MIXED_STREAMS_AT - 1] = array("H", [known[each] for each in mixed]).tobytes()
+    return [start, *rest]
+
+
+def _stream_now(name: str, component: str, streams: Mapping[str, Sequence[str]]) -> int:
+    try:
+        return list(streams[component]).index(name)
+    except ValueError:
+        raise StateError(
+            f"it has saved input of the stream {name} of {component}, which is no more"
+        ) from None

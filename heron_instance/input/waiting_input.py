@@ -1,0 +1,107 @@
+"""What a bolt was handed and has not processed yet, in the order in which it processes it."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from heron_core.errors import ProtocolError
+from heron_core.plans import PackingPlan
+from heron_core.state.saved_input import SavedInput, Source
+from heron_core.topology import TopologySpec
+from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.packets import check_barrier, checkpoint_of
+
+SAVED = (Kind.DATA, Kind.WATERMARK)
+"""What a checkpoint has of it. Barriers in front of the one that overtakes are of others."""
+
+
+class WaitingInput:
+    """Messages; in front of those that came, what is left of a checkpoint's saved input."""
+
+    def __init__(self) -> None:
+        self.messages: deque[Frames] = deque()
+        self.row = 0
+        """Of the first message: the tuples before it are processed."""
+        self._restored = 0
+        """How many in front are of a checkpoint: no stream manager waits for word of them."""
+
+    def extend(self, messages: Iterable[Frames]) -> None:
+        """Some more have come."""
+        self.messages.extend(messages)
+
+    def take(self) -> tuple[Frames, int, bool]:
+        """The first one, from which row on it is to be processed, and whether it has come from the
+        stream manager."""
+        row, self.row = self.row, 0
+        if not self._restored:
+            return self.messages.popleft(), row, True
+        self._restored -= 1
+        return self.messages.popleft(), row, False
+
+    def put_back(self, frames: Frames, row: int, is_handed: bool) -> None:
+        """Of the one that was taken last the tuples from `row` on are left."""
+        self.messages.appendleft(frames)
+        self.row = row
+        self._restored += not is_handed
+
+    def restore(self, saved: SavedInput) -> None:
+        """The topology goes back: `saved` comes first, in place of what came so before. What was
+        handed for the plan before is still here, for the stream manager to hear of it."""
+        for _ in range(self._restored):
+            self.messages.popleft()
+        self.messages.extendleft(reversed(saved.messages))
+        self._restored, self.row = len(saved.messages), saved.first_row
+
+    def before(self, epoch: int, checkpoint: int) -> tuple[Frames, list[Frames]] | None:
+        """The barrier of a checkpoint, and what is in front of it; None if it has not come."""
+        for at, frames in enumerate(self.messages):
+            if _is_barrier(frames, epoch, checkpoint):
+                return frames, list(islice(self.messages, at))
+        return None
+
+    def validate(self) -> None:
+        """AssertionError if what is counted does not fit together."""
+        assert 0 <= self._restored <= len(self.messages), "more is restored than there is"
+        assert not self.row or self.messages, "rows of nothing are processed"
+
+
+def _is_barrier(frames: Frames, epoch: int, checkpoint: int) -> bool:
+    try:
+        head = header_of(frames)
+        if head.kind != Kind.BARRIER or head.epoch != epoch:
+            return False
+        check_barrier(head, frames)
+    except ProtocolError:  # which is said when its turn comes
+        return False
+    return checkpoint_of(frames) == checkpoint
+
+
+def saved_input(
+    messages: Sequence[Frames],
+    first_row: int,
+    fence: int,
+    packing: PackingPlan,
+    topology: TopologySpec,
+) -> SavedInput:
+    """What a checkpoint has of these messages, of plans since `fence`."""
+    kept: list[Frames] = []
+    sources: dict[int, Source] = {}
+    for at, frames in enumerate(messages):
+        try:
+            head = header_of(frames)
+        except ProtocolError:  # which is said when its turn comes
+            continue
+        if head.epoch < fence or head.kind not in SAVED or head.source not in packing.instances:
+            continue
+        first_row = first_row if at == 0 or kept else 0
+        kept.append(frames)
+        if head.source not in sources:
+            sources[head.source] = _source(head.source, packing, topology)
+    return SavedInput(tuple(kept), first_row if kept else 0, sources)
+
+
+def _source(task: int, packing: PackingPlan, topology: TopologySpec) -> Source:
+    component = packing.instances[task].component
+    tasks = list(packing.tasks_of[component])
+    streams = tuple(each.name for each in topology.by_name[component].outputs)
+    return Source(component, tasks.index(task), len(tasks), streams)
