@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from heron_core.errors import ProtocolError
-from heron_core.exit_codes import ExitCode
+from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.wire import messages
 from heron_core.wire.batch import roots_of
 from heron_core.wire.frames import Frames, Kind, header_of
@@ -26,6 +26,9 @@ Out = list[events.Instruction]
 
 UNSENT_MAX = 100
 """Replaced instances that are remembered while there is no master; the newest count."""
+
+REFUSED = describe_end(ExitCode.UNSTARTED)
+"""How a stream manager has ended that was refused."""
 
 
 def replaced(who: messages.RegisterInstance, gone: Sequence[Frames]) -> messages.InstanceReplaced:
@@ -70,8 +73,10 @@ class ControlPlane:
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
         """When the master was last heard of; None while there is none."""
-        self._was_accepted = False
-        """Whether a master has taken this process for its container's stream manager."""
+        before = identity.predecessor
+        self._was_accepted = bool(before) and not before.startswith(REFUSED)
+        """Whether a master has taken this process, or the one before it, for the stream manager of
+        this container."""
         self._wave: messages.QuiescenceProbe | None = None
         """The newest wave: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
@@ -204,6 +209,7 @@ class ControlPlane:
         self._master_seen = self._state.now
         match message:
             case messages.Plan(plan):
+                self._was_accepted = True
                 epoch = self._state.epoch
                 removed = self.plans.take(plan, out)
                 self._watermarks.packing_applied()

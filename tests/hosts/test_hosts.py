@@ -24,7 +24,8 @@ SEEDS = 1_000_000
 PATIENCE = 4.0
 """Times as long as it is to take: other tests may have the cores. TCP, left alone, takes longer."""
 LATE_SECS = 0.3
-SHORT = ("reset", "one-way", "frozen", "killed", "host-lost", "zookeeper-leader")
+SHORT = ("reset", "one-way", "frozen", "killed", "host-lost", "host-replaced", "zookeeper-leader",
+         "zookeeper-emptied")  # fmt: skip
 """Those that a deployment meets first, as far as they are survived; see KNOWN."""
 
 

@@ -97,6 +97,7 @@ class Manager:
         pipelined_bytes: int = 0,
         window_bytes: int = WINDOW_BYTES,
         high_tuples: int | None = None,
+        predecessor: str = "",
     ) -> None:
         """Messages for an instance that is busy are merged only if there are `pipelined_bytes`."""
         config: dict[str, Any] = {
@@ -112,7 +113,7 @@ class Manager:
             pipelined_bytes=pipelined_bytes,
             at_once_bytes=0,
         )
-        self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0)
+        self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0, predecessor)
         self.core = StreamManager(topology, packing, self.identity, options)
         self.packing = packing
         self.now = 0.0

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from manager_support import (
     FAR,
     NEAR,
@@ -18,7 +19,7 @@ from manager_support import (
     of_type,
 )
 
-from heron_core.exit_codes import FINAL_CODES, ExitCode
+from heron_core.exit_codes import FINAL_CODES, ExitCode, describe_end
 from heron_core.story import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, with_consumed
@@ -112,7 +113,7 @@ def test_a_silent_master_is_looked_up_again() -> None:
 
 
 def test_a_refusal_ends_the_process_with_its_reason() -> None:
-    (told,) = manager().handle(
+    (told,) = manager(planned=False).handle(
         events.FromMaster(messages.RegistrationRejected("pid 7 on host has it"))
     )
     assert isinstance(told, events.Exit)
@@ -121,12 +122,29 @@ def test_a_refusal_ends_the_process_with_its_reason() -> None:
 
 
 def test_a_stream_manager_that_was_replaced_while_its_host_hung_ends_its_container() -> None:
-    made = manager()
+    made = manager(planned=False)
     made.handle(events.FromMaster(messages.HeartbeatAck()))
     (told,) = made.handle(events.FromMaster(messages.RegistrationRejected("pid 7 on host has it")))
     assert isinstance(told, events.Exit)
     assert told.code == ExitCode.SUPERSEDED
     assert told.code not in FINAL_CODES, "the container is started again, should it be wanted"
+
+
+@pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        ("was killed by signal 6 (SIGABRT)", ExitCode.SUPERSEDED),
+        (describe_end(ExitCode.UNSTARTED, "the topology master refused us"), ExitCode.UNSTARTED),
+    ],
+)
+def test_one_that_died_as_it_woke_up_has_a_successor_that_ends_the_container(
+    before: str, code: ExitCode
+) -> None:
+    """The successor was never accepted itself; of one that was refused nothing is known."""
+    made = Manager(TOPOLOGY, PACKED, planned=False, predecessor=before)
+    made.handle(events.MasterConnected())
+    told = made.handle(events.FromMaster(messages.RegistrationRejected("pid 7 on host has it")))
+    assert [each.code for each in of_type(events.Exit, told)] == [code]
 
 
 def test_a_zombie_is_told_to_end_and_not_listened_to() -> None:
