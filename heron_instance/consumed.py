@@ -1,5 +1,7 @@
 """What an instance has processed and its stream manager has not been told of yet."""
 
+from collections import deque
+
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.packets import encode_consumed
 
@@ -13,12 +15,13 @@ REPORT_SECS = 0.05
 class Consumed:
     """Messages that are processed and not reported."""
 
-    __slots__ = ("_bytes", "_bytes_max", "_due", "_secs", "messages")
+    __slots__ = ("_bytes", "_bytes_max", "_due", "_later", "_secs", "messages")
 
     def __init__(self, bytes_max: int = CONSUMED_BYTES) -> None:
         self.messages = 0
         """Processed since the last report."""
         self._bytes_max = bytes_max
+        self._later: deque[tuple[Frames, float, int]] = deque()
         self._bytes = 0
         self._secs = 0.0
         """How long user code has worked on them."""
@@ -32,6 +35,21 @@ class Consumed:
         self._secs += now - started
         self.messages += 1
         self._bytes += size_of(frames)
+
+    def delivered(self, frames: Frames, started: float, now: float, taken: int, begun: int) -> None:
+        """As `add`; if its last tuple, which has the number `taken`, has not begun, when it has."""
+        if taken > begun:
+            self._later.append((frames, started, taken))
+        else:
+            self.add(frames, started, now)
+
+    def begun(self, number: float, now: float) -> bool:
+        """The tuples up to that number have begun: the messages before it count as processed.
+        Whether they are to be reported now."""
+        while self._later and self._later[0][2] <= number:
+            frames, started, _ = self._later.popleft()
+            self.add(frames, started, now)
+        return self.messages > 0 and self.is_due(now)
 
     def is_due(self, now: float) -> bool:
         """Whether they are to be reported now."""

@@ -228,6 +228,10 @@ class InstanceCore:
                 return self._wait(WAIT_SECS_MAX, for_input=False)
             if self.driver.works_on:
                 self.driver.work_on(self._clock())
+                if self._consumed.begun(self.driver.begun, self._clock()):
+                    self.report_consumed()
+                if messages_left and self.driver.holds_back(messages_left[0]):
+                    return self._wait(WAIT_SECS_MAX, for_input=False)
             if not messages_left:
                 return self._step(_RECEIVE)
             self._process(messages_left.popleft())
@@ -286,7 +290,8 @@ class InstanceCore:
         except ProtocolError as error:
             self.drop(error)
         finally:
-            self._consumed.add(frames, started, self._clock())
+            taken, begun = self.driver.taken, self.driver.begun
+            self._consumed.delivered(frames, started, self._clock(), taken, begun)
 
     def delivered(self, frames: Frames, started: float) -> None:
         """As `_process`, after what was tried with care since then."""
@@ -463,6 +468,7 @@ class InstanceCore:
     def make_anew(self, saved: bytes | None) -> None:
         """Another object of the user's class with this state: nothing is left of the old one."""
         before, who = self.driver, self.identity
+        self._consumed.begun(float("inf"), self._clock())  # what is left comes again
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
         self.driver = self._prepared()
         if saved is not None:

@@ -6,8 +6,10 @@ from typing import Any
 
 from heron_core.component import EmitOf, EngineSpout, SpoutBindings, SpoutDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
+from heronpy_compat.adapters.spout_steps import stepping
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
+from heronpy_compat.api.emission import Emission
 from heronpy_compat.pystorm.spout import check_id
 
 _OWN_LOOP = ("_run", "read_command", "read_message")
@@ -40,6 +42,23 @@ class StormSpout(StormComponent, SpoutDefaults):
         for name in ("next_tuple", "ack"):
             if not self._has_own_loop and name not in vars(self):
                 setattr(self, name, getattr(self.users_object, name))
+        if not self._has_own_loop:
+            step = stepping(self.users_object.next_tuple, self.coroutines, self._send)
+            if step is not None:
+                self.next_tuple = step  # type: ignore[method-assign]
+
+    def _send(self, emission: Emission) -> None:
+        self.users_object.emit(
+            emission.values,
+            tup_id=emission.tup_id,
+            stream=emission.stream,
+            direct_task=emission.direct_task,
+        )
+
+    def close(self) -> None:
+        """What is under way is cancelled."""
+        if self.coroutines is not None:
+            self.coroutines.close()
 
     def bind_direct(self, emit_of: EmitOf) -> None:
         """Spare the way over our emit where the engine's has a fast path."""
