@@ -182,6 +182,13 @@ DEFAULTS: Mapping[str, Any] = {
     # With pauses of 100, 200 and 400 ms: a connection that was refused is there again, and a tuple
     # that always raises holds the others for less than a second.
     BOLT_RETRIES: 3,
+    # Flink's, for each instance: what an ordinary service takes from one client.
+    ASYNC_CAPACITY: 100,
+    # Tuples of a task arrive in the order of their emit, and so they leave where they did before a
+    # call became a coroutine. A slow one holds up at most the capacity.
+    ASYNC_ORDERED: True,
+    # Storm's message timeout: at least once a tuple has failed by then in any case.
+    ASYNC_TIMEOUT_MS: 30_000,
     BOLT_RETRY_BACKOFF_MS: 100,
     # The first replay comes at once; a tuple that always fails is replayed twice a minute in the
     # end. Whoever promises at least once gives nothing up unasked.

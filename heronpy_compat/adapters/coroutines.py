@@ -7,6 +7,7 @@ while to import.
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from functools import cached_property, partial
@@ -36,6 +37,7 @@ class Coroutines:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Made when it is needed first."""
         loop = asyncio.new_event_loop()
+        loop.time = _now  # type: ignore[method-assign]
         loop.set_exception_handler(self._raised_elsewhere)
         return loop
 
@@ -129,6 +131,11 @@ class Coroutines:
         error = context.get("exception")
         text = "" if error is None else f"{type(error).__name__}: {error}"
         self.raised(str(context.get("message", "a task raised")), text)
+
+
+def _now() -> float:
+    """Real time, also where the tester has another one: what is awaited lives in it."""
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 def _tell(ended: Ended, task: "asyncio.Task[Any]") -> None:

@@ -20,10 +20,9 @@ from heron_core.topology import ComponentSpec
 from heronpy_compat.adapters.awaiting import ShapedBolt, coroutines_of
 from heronpy_compat.adapters.component_state import keyed, provide
 from heronpy_compat.adapters.shapes import is_async
-from heronpy_compat.adapters.spout_steps import stepping
+from heronpy_compat.adapters.spout_steps import ShapedSpout
 from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.component.base_component import BaseComponent
-from heronpy_compat.api.emission import Emission
 
 Method = Callable[..., Any]
 
@@ -116,17 +115,21 @@ class HeronpyComponent(ComponentDefaults):
             self.coroutines.close()
 
 
-class HeronpySpout(HeronpyComponent, SpoutDefaults):
+class HeronpySpout(ShapedSpout, HeronpyComponent, SpoutDefaults):
     """A spout of heronpy's API, or a plain class with next_tuple()."""
 
     bound = ("emit", "emit_batch")
     _step: Callable[[], None] | None = None
     """Where `next_tuple` yields, or is a coroutine."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.find_shape()
+
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """The user's own."""
         super().initialize(config, context)
-        self._step = stepping(self.users_object.next_tuple, self.coroutines, self._send)
+        self._step = self.stepping()
 
     @property
     def next_tuple(self) -> Callable[[], None]:
@@ -135,14 +138,6 @@ class HeronpySpout(HeronpyComponent, SpoutDefaults):
             return self._step
         method: Callable[[], None] = self.users_object.next_tuple
         return method
-
-    def _send(self, emission: Emission) -> None:
-        self.users_object.emit(
-            emission.values,
-            tup_id=emission.tup_id,
-            stream=emission.stream,
-            direct_task=emission.direct_task,
-        )
 
     @property
     def ack(self) -> Callable[[Any], None]:

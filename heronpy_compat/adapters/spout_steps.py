@@ -17,14 +17,33 @@ if TYPE_CHECKING:
 Send = Callable[[Emission], None]
 
 
-def stepping(
-    next_tuple: Callable[[], Any], coroutines: "Coroutines | None", send: Send
-) -> Callable[[], None] | None:
-    """What the engine calls in place of `next_tuple`; None if that is a function."""
-    if is_async(next_tuple):
-        assert coroutines is not None
-        return AsyncSteps(next_tuple, coroutines, send).step
-    return Yields(next_tuple, send).step if yields(next_tuple) else None
+class ShapedSpout:
+    """`next_tuple` in whichever shape it is; first base of a spout's adapter."""
+
+    users_object: Any
+    coroutines: "Coroutines | None"
+    _is_async = _yields = False
+
+    def find_shape(self) -> None:
+        """As it is before anybody puts something around it."""
+        method = self.users_object.next_tuple
+        self._is_async, self._yields = is_async(method), yields(method)
+
+    def stepping(self) -> Callable[[], None] | None:
+        """What the engine calls in place of `next_tuple`; None if that is a function."""
+        next_tuple = self.users_object.next_tuple
+        if self._is_async:
+            assert self.coroutines is not None
+            return AsyncSteps(next_tuple, self.coroutines, self._send, self._yields).step
+        return Yields(next_tuple, self._send).step if self._yields else None
+
+    def _send(self, emission: Emission) -> None:
+        self.users_object.emit(
+            emission.values,
+            tup_id=emission.tup_id,
+            stream=emission.stream,
+            direct_task=emission.direct_task,
+        )
 
 
 class Yields:
@@ -53,9 +72,15 @@ class Yields:
 class AsyncSteps:
     """Of a coroutine, or of an async generator."""
 
-    def __init__(self, next_tuple: Callable[[], Any], coroutines: "Coroutines", send: Send) -> None:
+    def __init__(
+        self,
+        next_tuple: Callable[[], Any],
+        coroutines: "Coroutines",
+        send: Send,
+        is_generator: bool,
+    ) -> None:
         self._next_tuple, self._coroutines, self._send = next_tuple, coroutines, send
-        self._yields = yields(next_tuple)
+        self._yields = is_generator
         self._generator: Any = None
         self._task: Any = None
 
