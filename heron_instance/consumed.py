@@ -1,6 +1,7 @@
 """What an instance has processed and its stream manager has not been told of yet."""
 
 from collections import deque
+from typing import Protocol
 
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.packets import encode_consumed
@@ -10,6 +11,18 @@ CONSUMED_BYTES = 256 * 1024
 quarter of the window, so the stream manager always has room to send more."""
 REPORT_SECS = 0.05
 """A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
+
+
+class Taker(Protocol):
+    """What a message is delivered to."""
+
+    @property
+    def taken(self) -> int:
+        """The number of the last tuple that it has taken."""
+
+    @property
+    def begun(self) -> int:
+        """The number of the last one that has begun."""
 
 
 class Consumed:
@@ -36,9 +49,10 @@ class Consumed:
         self.messages += 1
         self._bytes += size_of(frames)
 
-    def delivered(self, frames: Frames, started: float, now: float, taken: int, begun: int) -> None:
-        """As `add`; if its last tuple, which has the number `taken`, has not begun, when it has."""
-        if taken > begun:
+    def delivered(self, frames: Frames, started: float, now: float, to: Taker) -> None:
+        """As `add`; if its last tuple has not begun, when it has."""
+        taken = to.taken
+        if taken > to.begun:
             self._later.append((frames, started, taken))
         else:
             self.add(frames, started, now)

@@ -290,8 +290,7 @@ class InstanceCore:
         except ProtocolError as error:
             self.drop(error)
         finally:
-            taken, begun = self.driver.taken, self.driver.begun
-            self._consumed.delivered(frames, started, self._clock(), taken, begun)
+            self._consumed.delivered(frames, started, self._clock(), self.driver)
 
     def delivered(self, frames: Frames, started: float) -> None:
         """As `_process`, after what was tried with care since then."""
@@ -431,10 +430,9 @@ class InstanceCore:
         return self._checkpointing is not None and self._checkpointing.is_waiting
 
     def _prepared(self) -> ComponentDriver:
-        driver = self.instance.driver
         if self._checkpointing is not None:
-            self._checkpointing.attach(driver)
-        return driver
+            self._checkpointing.attach(self.instance.driver)
+        return self.instance.driver
 
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         if self._checkpointing is not None:

@@ -24,6 +24,7 @@ class SuspendableCall:
         self._is_abandoned = False
         self.is_done = False
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.is_main_threads = True  # type: ignore[attr-defined]
         self._thread.start()
 
     def _run(self) -> None:
