@@ -44,7 +44,7 @@ class ShapedBolt:
 
     def find_shape(self) -> None:
         """As it is before anybody puts something around it."""
-        process = self.users_object.process
+        process = getattr(self.users_object, "process", None)
         self.is_async, self.process_yields = is_async(process), yields(process)
 
     def process_coroutine(self, tup: Any) -> Coroutine[Any, Any, None] | None:

@@ -26,7 +26,7 @@ class ShapedSpout:
 
     def find_shape(self) -> None:
         """As it is before anybody puts something around it."""
-        method = self.users_object.next_tuple
+        method = getattr(self.users_object, "next_tuple", None)
         self._is_async, self._yields = is_async(method), yields(method)
 
     def stepping(self) -> Callable[[], None] | None:
