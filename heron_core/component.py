@@ -97,6 +97,11 @@ class EngineComponent(Protocol):
         """
 
     @property
+    def coroutines(self) -> Any:
+        """The event loop of those of its methods that are coroutines (adapters.coroutines); None if
+        none is."""
+
+    @property
     def handle_exception(self) -> ExceptionHandler | None:
         """Decides what an exception of user code comes to (which tuples fail, whether the process
         ends), after its report. None: the engine does (a tuple fails alone)."""
@@ -181,6 +186,20 @@ class EngineBolt(EngineComponent, Protocol):
         instead of tuples. It never changes."""
 
     @property
+    def is_async(self) -> bool:
+        """Whether `process_coroutine` takes tuples in place of `tuple_loop`."""
+
+    def process_coroutine(self, tup: Any) -> Any:
+        """The coroutine that processes a tuple, which returns None; None if nothing is to do."""
+
+    @property
+    def exits_on_exception(self) -> bool:
+        """Of one that is async: whether what `process` raises ends the process."""
+
+    def refuse_returned(self, value: Any) -> None:
+        """ComponentError: `process` returned something, of which nothing is sent."""
+
+    @property
     def acks_later(self) -> bool:
         """Whether it acks or fails each tuple itself, maybe long after it has taken it. Read once,
         before `initialize`."""
@@ -216,6 +235,7 @@ class ComponentDefaults:
     """Defaults of `EngineComponent`, for adapters to inherit."""
 
     handle_exception: ExceptionHandler | None = None
+    coroutines: Any = None
 
     def bind(self, bindings: Any) -> None:
         """Nothing to shorten."""
@@ -268,7 +288,17 @@ class BoltDefaults(ComponentDefaults):
     values_maker: ValuesMaker | None = None
     takes_batches = False
     acks_later = False
+    is_async = False
+    exits_on_exception = False
     holds_until_finish = False
+
+    def process_coroutine(self, tup: Any) -> Any:
+        """It is not async."""
+        raise NotImplementedError
+
+    def refuse_returned(self, value: Any) -> None:
+        """It is not async."""
+        raise NotImplementedError
 
     def process_tick(self, tup: Any) -> None:
         """Ticks mean nothing to it."""

@@ -271,10 +271,12 @@ def check(config: Mapping[str, Any]) -> None:
             f"{LIVENESS_TIMEOUT_SECS} must be at least {LIVENESS_TIMEOUT_SECS_MIN}: "
             "processes beat once a second"
         )
-    for key in (ENABLE_MESSAGE_TIMEOUTS, DEBUG, VALUES_PICKLE, STREAMLET_FUSION, SKEW_SAMPLE):
+    for key in (ENABLE_MESSAGE_TIMEOUTS, ASYNC_ORDERED, DEBUG, VALUES_PICKLE, STREAMLET_FUSION,
+                SKEW_SAMPLE):  # fmt: skip
         flag(merged, key)
-    for key in (STMGRS, INSTANCES_MAX, MAX_SPOUT_PENDING, BATCH_TUPLES, BATCH_BYTES,
-                MESSAGE_BYTES_MAX, BACKPRESSURE_TARGET_MS, CHECKPOINTS_RETAINED):  # fmt: skip
+    for key in (STMGRS, INSTANCES_MAX, ASYNC_CAPACITY, ASYNC_TIMEOUT_MS, MAX_SPOUT_PENDING,
+                BATCH_TUPLES, BATCH_BYTES, MESSAGE_BYTES_MAX, BACKPRESSURE_TARGET_MS,
+                CHECKPOINTS_RETAINED):  # fmt: skip
         whole_number(merged, key, 1)
     for key in (LINGER_MS, BACKPRESSURE_LOW_BYTES, CHECKPOINT_PAUSE_MS):
         whole_number(merged, key, 0)

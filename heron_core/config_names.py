@@ -34,6 +34,9 @@ LIVENESS_TIMEOUT_SECS = "topology.liveness.timeout.secs"
 STUCK_REPORT_SECS = "topology.stuck.report.secs"
 BOLT_ON_EXCEPTION = "topology.bolt.on.exception"
 BOLT_RETRIES = "topology.bolt.retries"
+ASYNC_CAPACITY = "topology.async.capacity"
+ASYNC_ORDERED = "topology.async.ordered"
+ASYNC_TIMEOUT_MS = "topology.async.timeout.ms"
 BOLT_RETRY_BACKOFF_MS = "topology.bolt.retry.backoff.ms"
 REPLAY_BACKOFF_MS = "topology.replay.backoff.ms"
 REPLAY_MAX = "topology.replay.max"
@@ -180,6 +183,13 @@ DEFAULTS: Mapping[str, Any] = {
     # With pauses of 100, 200 and 400 ms: a connection that was refused is there again, and a tuple
     # that always raises holds the others for less than a second.
     BOLT_RETRIES: 3,
+    # Flink's, for each instance: what an ordinary service takes from one client.
+    ASYNC_CAPACITY: 100,
+    # Tuples of a task arrive in the order of their emit, and so they leave where they did before a
+    # call became a coroutine. A slow one holds up at most the capacity.
+    ASYNC_ORDERED: True,
+    # Storm's message timeout: at least once a tuple has failed by then in any case.
+    ASYNC_TIMEOUT_MS: 30_000,
     BOLT_RETRY_BACKOFF_MS: 100,
     # The first replay comes at once; a tuple that always fails is replayed twice a minute in the
     # end. Whoever promises at least once gives nothing up unasked.

@@ -145,7 +145,8 @@ class Checkpointing:
         if isinstance(driver, BoltDriver):
             user = self._host.instance.adapter.users_object
             # A class of pystorm that wants its process to end has it ended, and all go back.
-            driver.undoes = self._undoes and getattr(user, "exit_on_exception", False) is not True
+            undoes = self._undoes and driver.can_undo
+            driver.undoes = undoes and getattr(user, "exit_on_exception", False) is not True
             driver.run_again(self._host.instance.state.take_in_flight())
         if isinstance(driver, SpoutDriver):
             driver.emitted_ids = EmittedIds()

@@ -1,5 +1,8 @@
 """What an instance has processed and its stream manager has not been told of yet."""
 
+from collections import deque
+from typing import Protocol
+
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.packets import encode_consumed
 
@@ -10,15 +13,28 @@ REPORT_SECS = 0.05
 """A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
 
 
+class Taker(Protocol):
+    """What a message is delivered to."""
+
+    @property
+    def taken(self) -> int:
+        """The number of the last tuple that it has taken."""
+
+    @property
+    def begun(self) -> int:
+        """The number of the last one that has begun."""
+
+
 class Consumed:
     """Messages that are processed and not reported."""
 
-    __slots__ = ("_bytes", "_bytes_max", "_due", "_secs", "messages")
+    __slots__ = ("_bytes", "_bytes_max", "_due", "_later", "_secs", "messages")
 
     def __init__(self, bytes_max: int = CONSUMED_BYTES) -> None:
         self.messages = 0
         """Processed since the last report."""
         self._bytes_max = bytes_max
+        self._later: deque[tuple[Frames, float, int]] = deque()
         self._bytes = 0
         self._secs = 0.0
         """How long user code has worked on them."""
@@ -36,6 +52,22 @@ class Consumed:
     def worked(self, secs: float) -> None:
         """A message was cut short after so long: it is processed later."""
         self._secs += secs
+
+    def delivered(self, frames: Frames, started: float, now: float, to: Taker) -> None:
+        """As `add`; if its last tuple has not begun, when it has."""
+        taken = to.taken
+        if taken > to.begun:
+            self._later.append((frames, started, taken))
+        else:
+            self.add(frames, started, now)
+
+    def begun(self, number: float, now: float) -> bool:
+        """The tuples up to that number have begun: the messages before it count as processed.
+        Whether they are to be reported now."""
+        while self._later and self._later[0][2] <= number:
+            frames, started, _ = self._later.popleft()
+            self.add(frames, started, now)
+        return self.messages > 0 and self.is_due(now)
 
     def is_due(self, now: float) -> bool:
         """Whether they are to be reported now."""

@@ -45,6 +45,7 @@ from heron_instance.events import (
     Wake,
     name_of,
 )
+from heron_instance.hold import Hold
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.raised import UserCodeRaised
@@ -103,9 +104,7 @@ class InstanceCore:
         self._finished_sent: bool | None = False
         """What the stream manager was told last of whether the spout has finished; None: it is to
         be told again."""
-        self._held_since: float | None = float("-inf")
-        """When back-pressure began to hold the main thread. A new process has been held for ever:
-        it begins slowly, as nobody knows yet how fast those are that it sends to."""
+        self._hold = Hold(self._clock)
         self._idle_turns = 0
         """Turns of the spout in a row that emitted nothing."""
         self._first: list[Instruction] = []
@@ -167,8 +166,6 @@ class InstanceCore:
         """When Timer is due."""
         return self.control.pace.due_at
 
-    # --- any thread ---------------------------------------------------------------------------
-
     def _stopped(self, event: Stopped, now: float) -> Out:
         self.shared.stopping = True
         self.shared.update()
@@ -212,37 +209,44 @@ class InstanceCore:
                     return self._wait(secs, for_input=False)
                 continue
             if shared.is_overtaken and not isinstance(self.driver, SpoutDriver):
-                if not self._overtake() or self._first:
-                    return self._step(_RECEIVE)
+                if (step := self._overtake()) is not None:
+                    return step
                 continue
             if not isinstance(self.driver, SpoutDriver) and self._is_held():
                 self.driver.outbox.flush_acks()
                 return self._wait(WAIT_SECS_MAX, for_input=False)
             if self.driver.works_on:
-                self.driver.work_on(self._clock())
+                self._work_on()
+                if messages_left and self.driver.holds_back(messages_left[0]):
+                    return self._wait(WAIT_SECS_MAX, for_input=False)
             if not messages_left or self._first:
                 return self._step(_RECEIVE)
             self._process()
 
-    def _overtake(self) -> bool:
-        """Take the barrier that is wanted; False if it has not come yet."""
-        if self.retrying is not None and self.retrying.is_trying:
-            return True  # this comes first
-        return self._checkpointing is None or self._checkpointing.overtake(
-            self._input, self._packing, self._topology
+    def _work_on(self) -> bool:
+        """Go on with tuples that were taken; whether the state is as after whole tuples then."""
+        self.driver.work_on(self._clock())
+        if self._consumed.begun(self.driver.begun, self._clock()):
+            self.report_consumed()
+        return not self.driver.is_amid_state
+
+    def _overtake(self) -> Out | None:
+        """Take the barrier that is wanted; if it has not come yet, or calls are under way that it
+        must not divide, what is to be done meanwhile."""
+        if self.driver.is_amid_state and not self._work_on():
+            return self._wait(WAIT_SECS_MAX, for_input=False)
+        is_trying = self.retrying is not None and self.retrying.is_trying  # which comes first
+        is_taken = (
+            is_trying
+            or self._checkpointing is None
+            or self._checkpointing.overtake(self._input, self._packing, self._topology)
         )
+        return None if is_taken and not self._first else self._step(_RECEIVE)
 
     def _is_held(self) -> bool:
-        """Whether nothing may be sent now; after a long time it begins again slowly."""
+        """Whether nothing may be sent now."""
         rests = self.transfer is not None and self.transfer.rests
-        if self.shared.may_send and not rests:
-            if self._held_since is not None:
-                self.driver.outbox.held(self._clock() - self._held_since)
-                self._held_since = None
-            return False
-        if self._held_since is None:
-            self._held_since = self._clock()
-        return True
+        return self._hold.lasts(self.shared.may_send and not rests, self.driver.outbox)
 
     def _step(self, last: Out) -> Out:
         """The next step, after what has to be done before it."""
@@ -291,7 +295,7 @@ class InstanceCore:
                 self._input.put_back(frames, left, is_handed)
                 self._consumed.worked(self._clock() - started)
             elif is_handed:
-                self._consumed.add(frames, started, self._clock())
+                self._consumed.delivered(frames, started, self._clock(), self.driver)
 
     def delivered(self, frames: Frames, started: float) -> None:
         """As `_process`, after what was tried with care since then."""
@@ -341,8 +345,6 @@ class InstanceCore:
             finished = messages.SpoutFinished(self.identity.task, driver.finished)
             self.do_first(SendControl(finished))
             self._story.record(now, f"finished: {driver.finished}")
-
-    # --- what was processed -------------------------------------------------------------------
 
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the wire, and with them a report of what was processed meanwhile."""
@@ -433,10 +435,9 @@ class InstanceCore:
         return self._checkpointing is not None and self._checkpointing.is_waiting
 
     def _prepared(self) -> ComponentDriver:
-        driver = self.instance.driver
         if self._checkpointing is not None:
-            self._checkpointing.attach(driver)
-        return driver
+            self._checkpointing.attach(self.instance.driver)
+        return self.instance.driver
 
     def _trigger(self, trigger: messages.TriggerCheckpoint) -> None:
         if self._checkpointing is not None:
@@ -472,6 +473,7 @@ class InstanceCore:
     def make_anew(self, saved: bytes | None) -> None:
         """Another object of the user's class with this state: nothing is left of the old one."""
         before, who = self.driver, self.identity
+        self._consumed.begun(float("inf"), self._clock())  # what is left comes again
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
         self.driver = self._prepared()
         if saved is not None:
@@ -479,8 +481,6 @@ class InstanceCore:
             self.driver.outbox.discard()
         self.driver.go_on_counting(before)
         self.control.attach(self.driver, self.instance.context.metrics)
-
-    # --- the end ------------------------------------------------------------------------------
 
     def close_component(self) -> None:
         """The last calls of user code; what it emits in them is only buffered."""

@@ -72,6 +72,11 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._held)
 
+    @property
+    def last(self) -> int:
+        """The number of the tuple that was taken last."""
+        return self._number
+
     def take(self, tup: Any) -> Taken:
         """A tuple is under way from here on."""
         self._number += 1

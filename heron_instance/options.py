@@ -35,6 +35,10 @@ class Options:
     retries: RetryPolicy
     """Of a bolt that raises, in a topology that takes checkpoints."""
     state_backend: str
+    async_capacity: int
+    """Coroutines of a bolt at a time."""
+    async_ordered: bool
+    async_timeout_secs: float
     stuck_secs: float
     """A call of user code that lasts longer is reported once, with its stack."""
     overtakes: bool = False
@@ -68,6 +72,9 @@ class Options:
             stops_on_exception=keys.stops_on_exception(merged),
             retries=keys.retry_policy(merged),
             state_backend=keys.state_backend(merged),
+            async_capacity=keys.whole_number(merged, keys.ASYNC_CAPACITY, 1),
+            async_ordered=keys.flag(merged, keys.ASYNC_ORDERED),
+            async_timeout_secs=keys.whole_number(merged, keys.ASYNC_TIMEOUT_MS, 1) / 1000,
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
             overtakes=keys.whole_number(merged, keys.ALIGNED_TIMEOUT_MS, -1) >= 0,

@@ -263,6 +263,9 @@ class Server:
             return _INPUT_EMPTY
 
     def _wait(self, instruction: Wait) -> Event:
+        coroutines = self._core.driver.coroutines(self._shared.may_send)
+        if coroutines is not None:
+            return self._run_coroutines(coroutines, instruction)
         poller = self._poller if instruction.for_input else self._waker_poller
         left_secs = instruction.until - time.monotonic()
         self._watchdog.waiting = True
@@ -273,6 +276,24 @@ class Server:
             self._control_thread.input_came()
         self._watchdog.waiting = False
         return _TURN
+
+    def _run_coroutines(self, coroutines: Any, instruction: Wait) -> Event:
+        """As `_wait`: they go on meanwhile, and their end is an end of the wait."""
+        sources: dict[int, Callable[[], bool]] = {self._waker.readable: lambda: True}
+        if instruction.for_input:
+            sources[int(self._data.getsockopt(zmq.FD))] = self._has_input
+        self._watchdog.waiting = True
+        if not (instruction.for_input and self._has_input()):
+            coroutines.wait(instruction.until - time.monotonic(), sources)
+        self._waker.clear()
+        if self._core.control.pace.is_resting:
+            self._control_thread.input_came()
+        self._watchdog.waiting = False
+        return _TURN
+
+    def _has_input(self) -> bool:
+        """Its file descriptor says only that it may have some."""
+        return bool(int(self._data.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         """From any thread; also while the core is being made."""

@@ -84,6 +84,8 @@ class Runner:
             raise ComponentError(f"{self.label}: {format_error(error)}") from error
         self._instance = self._core.instance
         self.driver = self._core.driver
+        if isinstance(self.driver, SpoutDriver) and self._instance.adapter.coroutines:
+            self._instance.adapter.coroutines.is_patient = True
         self._memory = self._made_memory()
         self.driver.begin(True, time.monotonic())
 
@@ -130,6 +132,7 @@ class Runner:
             "config": instance.context.get_cluster_config(),
             "hooks": instance.hooks,
             "runner": self,
+            "coroutines": instance.adapter.coroutines,
             "state": instance.state,
         }
         if isinstance(instance.state, ComponentState):
@@ -243,6 +246,7 @@ class Runner:
         """Until nothing is in the works of a component's own threads."""
         self._callbacks.run()
         driver = self.driver
+        self._finish_coroutines()
         deadline = time.monotonic() + IDLE_WAIT_SECS
         while isinstance(driver, BoltDriver) and not driver.component_is_idle:
             if time.monotonic() > deadline:
@@ -250,6 +254,14 @@ class Runner:
                 return
             time.sleep(LOOK_AGAIN_SECS)
             self._callbacks.run()
+
+    def _finish_coroutines(self) -> None:
+        """Each has a limit of its own (topology.async.timeout.ms)."""
+        driver, adapter = self.driver, self._instance.adapter
+        while driver.works_on and adapter.coroutines and not driver.component_is_idle:
+            driver.work_on(time.monotonic())
+            adapter.coroutines.wait(IDLE_WAIT_SECS, {})
+            driver.work_on(time.monotonic())
 
     def _facts(self, finished: bool, state_bytes: int) -> dict[str, Any]:
         metrics, marks = self.driver.metrics, self._marks

@@ -42,6 +42,8 @@ from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logg
 from heron_tester.records import Journal
 from heronpy_compat.adapters.construct import construct
 
+LOOK_SECS = 1.0
+"""A wait for coroutines ends when one does, or after this: each has a limit of its own."""
 CONSUMED_BYTES = 1
 """Every message is reported at once: what waits in a queue here is what a bolt has not taken."""
 
@@ -137,6 +139,8 @@ class Instance:
         self.driver.report = self.watch.reported
         if self.is_spout:
             self._note_done_at_once()
+            if self.component.coroutines is not None:
+                self.component.coroutines.is_patient = True
 
     def _made_core(self, environment: Environment) -> InstanceCore:
         shared = self.shared
@@ -188,6 +192,7 @@ class Instance:
         """A control message, carried out at once; what makes the process end is raised."""
         self._handle(ControlReceived(message))
         self._handle(Turn())
+        self._finish_coroutines()
         if self.core.driver is not self.driver:
             self._attach()
 
@@ -196,7 +201,18 @@ class Instance:
         if self.is_spout:
             self._note_outcomes(frames)
         self._handle(Received(frames))
+        self._finish_coroutines()
         self.core.report_consumed()
+
+    def _finish_coroutines(self) -> None:
+        """Run a bolt's coroutines to their end, in real time: each message is processed then."""
+        coroutines = None if self.is_spout else self.component.coroutines
+        if coroutines is None or not self.component.is_async:
+            return
+        with self.shared.patched.suspended():
+            while not self.driver.component_is_idle:
+                coroutines.wait(LOOK_SECS, {})
+                self._handle(Turn())
 
     def _handle(self, event: Event) -> None:
         """The main loop's steps and the control messages for the master are the tester's own."""

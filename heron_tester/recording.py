@@ -89,13 +89,13 @@ class Watch:
     def _tested(self, component: Any) -> Call:
         process = component.process
 
-        def tested(tup: Any) -> None:
+        def tested(tup: Any) -> Any:
             self._received(tup)
             fault = self._faults.pick(self._name, self._task, tup)
             if fault is None:
-                process(tup)
-            else:
-                self._suffer(fault, component, process, tup)
+                return process(tup)
+            self._suffer(fault, component, process, tup)
+            return None
 
         return tested
 

@@ -85,6 +85,29 @@ class ComponentDriver:
         own = self._is_idle
         self._is_idle = lambda: own() and is_idle()
 
+    @property
+    def taken(self) -> int:
+        """Of a bolt whose tuples begin later than they are taken: the number of the last one."""
+        return 0
+
+    @property
+    def begun(self) -> int:
+        """The number of the last one that has begun."""
+        return 0
+
+    def coroutines(self, may_send: bool) -> Any:
+        """The event loop to run while nothing else is to do; None for none."""
+        return self.component.coroutines
+
+    @property
+    def is_amid_state(self) -> bool:
+        """Whether calls under way may have changed a part of the state: no barrier passes then."""
+        return False
+
+    def holds_back(self, frames: Frames) -> bool:
+        """Whether a message has to wait until it has finished what it has taken."""
+        return False
+
     def work_on(self, now: float) -> None:
         """Go on with tuples that were taken, as `works_on` says; before others are taken."""
 

@@ -119,6 +119,10 @@ class SpoutDriver(ComponentDriver):
             self.watermarks.take_back(self._watermark_ms)
         self.watermarks.send(self._watermark_ms)
 
+    def coroutines(self, may_send: bool) -> Any:
+        """See ComponentDriver: what goes on may emit."""
+        return self.component.coroutines if may_send and self.may_emit else None
+
     def finish(self) -> None:
         """The spout has nothing more to emit; a later fail() opens it again."""
         self.finished = True

@@ -41,6 +41,8 @@ class UndoableCalls(RowMaker):
 
     collector: BoltCollector
     source_watermarks: SourceWatermarks
+    can_undo = True
+    """Whether what it does can be undone by the caller at all."""
     undoes = False
     """Whether what raises is undone by the caller: every call of user code that is about tuples or
     time ends with UserCodeRaised then."""

@@ -120,10 +120,16 @@ def bolt_bindings(
     )
 
 
-def lead_to(bindings: BoltBindings, calls: Any, environment: Environment) -> None:
+def lead_to(
+    bindings: BoltBindings, calls: Any, collector: BoltCollector, environment: Environment
+) -> None:
     """emit, ack and fail of a bolt are those of `calls` from here on."""
-    for name in ("emit", "emit_batch", "ack", "fail"):
+    for name in ("emit_batch", "ack", "fail"):
         setattr(bindings, name, environment.wrap(name, getattr(calls, name)))
+    emit = calls.emit
+    if not collector.router.component.outputs:
+        emit = dropping_emit(emit, collector.component, environment.logger.warning)
+    bindings.emit = environment.wrap("emit", emit)
 
 
 def take_batches(

@@ -18,12 +18,14 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpacker
+from heron_instance.coroutine_calls import CoroutineCalls
 from heron_instance.emit.collector import BoltCollector, Collector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
 from heron_instance.emit.stream_sample import StreamSamples
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.bolt_rows import Decode
+from heron_instance.input.coroutine_bolt import CoroutineBoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.in_flight_bolt import LaterAcksDriver
 from heron_instance.input.spout import SpoutDriver
@@ -217,25 +219,30 @@ def _bolt(setting: _Setting) -> Instance:
     bindings = bolt_bindings(collector, environment, calls)
     bindings.check_thread = foreign.check_thread
     component = cast(EngineBolt, environment.construct(setting.spec, bindings))
-    later = None
+    withheld: LaterAcks | CoroutineCalls | None = None
     if component.takes_batches:
         take_batches(bindings, collector, environment)
         component.bind(bindings)
+    elif component.is_async:
+        withheld = CoroutineCalls(collector, foreign, options.async_ordered)
     elif environment.load_state is not None and component.acks_later:
         foreign.refusal = ""
-        later = LaterAcks(collector, foreign)
-        bindings.check_thread = later.check_thread
-        lead_to(bindings, later, environment)
+        withheld = LaterAcks(collector, foreign)
+        bindings.check_thread = withheld.check_thread
+    if withheld is not None:
+        lead_to(bindings, withheld, collector, environment)
         component.bind(bindings)
     hooks = _initialize(component, setting)
     if hooks is not None:
         hook_bolt(bindings, hooks)
         component.bind(bindings)
-    elif environment.is_direct and later is None:
+    elif environment.is_direct and withheld is None:
         component.bind_direct(collector.emit_of)
     make_driver = BoltDriver if tracer is None else tracer.bolt_driver
-    if later is not None:
-        make_driver = partial(LaterAcksDriver, later)
+    if isinstance(withheld, LaterAcks):
+        make_driver = partial(LaterAcksDriver, withheld)
+    elif withheld is not None:
+        make_driver = _coroutine_driver(withheld, component, setting)
     driver = make_driver(component, setting.outbox, options, environment.clock,
                          environment.logger.error, collector, decode, setting.topology,
                          setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
@@ -276,6 +283,24 @@ def _spout(setting: _Setting) -> Instance:
         component.bind_direct(collector.emit_of)
     samples = setting.samples(decode)
     return Instance(driver, component, setting.context, hooks, setting.state, samples)
+
+
+def _coroutine_driver(
+    calls: CoroutineCalls, component: EngineBolt, setting: _Setting
+) -> Callable[..., BoltDriver]:
+    environment, state = setting.environment, setting.state.given
+    named = getattr(state, "named", None)
+    if named is not None and named.is_keyed:
+        component.close()
+        raise ComponentError(
+            f"{setting.spec.name}: `async def process` with keyed states, whose key would be"
+            " that of another tuple after an await: keep the states in the bolt before or behind it"
+        )
+    retries = None
+    if environment.load_state is not None and not environment.fails_at_once:
+        retries = setting.options.retries
+    has_state = keeps_state(component.users_object)
+    return partial(CoroutineBoltDriver, calls, retries, has_state)
 
 
 def _watch(

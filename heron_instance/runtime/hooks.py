@@ -60,6 +60,12 @@ class TaskHooks:
 
         return hooked
 
+    def executed(self, tup: Any, secs: float) -> None:
+        """A bolt's coroutine of one tuple has ended."""
+        info = BoltExecuteInfo(tup, self._task, secs * 1000)
+        for hook in self._hooks:
+            hook.bolt_execute(info)
+
     def around_ack(self, ack: Call) -> Call:
         """A bolt's ack that calls the hooks."""
 

@@ -16,7 +16,7 @@ from heronpy_compat.api.state.component_state import ComponentState
 from heronpy_compat.api.state.key_of_tuple import FieldsOf, GroupedFields, KeyOfTuple
 from heronpy_compat.api.state.keyed_state import declared_states
 
-Process = Callable[[Any], None]
+Process = Callable[[Any], Any]
 
 
 def component_state(
@@ -95,10 +95,10 @@ def keyed(
     }
     current.of_tuples(KeyOfTuple(current.component, grouped, fields_of))
 
-    def process_keyed(tup: Any) -> None:
+    def process_keyed(tup: Any) -> Any:
         current.tuple = tup
         try:
-            process(tup)
+            return process(tup)
         finally:
             current.tuple = None
 

@@ -99,7 +99,9 @@ def _started(thread: threading.Thread) -> None:
 
 
 def _is_ours(thread: threading.Thread) -> bool:
-    """Whether it runs a function of the engine's."""
+    """Whether it runs a function of the engine's, or says that it is the main thread's."""
+    if getattr(thread, "is_main_threads", False):  # the simulation's, one of them at a time
+        return True
     function: Any = getattr(thread, "function", None) or getattr(thread, "_target", None)
     module = getattr(type(thread) if function is None else function, "__module__", "") or ""
     return module.startswith(OUR_PACKAGES)

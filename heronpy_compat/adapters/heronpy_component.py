@@ -17,7 +17,10 @@ from heron_core.component import (
     TupleLoop,
 )
 from heron_core.topology import ComponentSpec
+from heronpy_compat.adapters.awaiting import ShapedBolt, coroutines_of
 from heronpy_compat.adapters.component_state import keyed, provide
+from heronpy_compat.adapters.shapes import is_async
+from heronpy_compat.adapters.spout_steps import ShapedSpout
 from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.component.base_component import BaseComponent
 
@@ -35,6 +38,7 @@ class HeronpyComponent(ComponentDefaults):
         self._name = type(user).__name__ if spec is None else spec.name
         self._inputs = () if spec is None else spec.inputs
         self.state: Any = None
+        self.coroutines = coroutines_of(user)
         self.users_object = user
         self.driven_object = user
         is_ours = isinstance(user, BaseComponent)
@@ -51,7 +55,13 @@ class HeronpyComponent(ComponentDefaults):
 
     def _hook(self, name: str) -> Method:
         method = getattr(self.users_object, name, None)
-        return method if callable(method) else _nothing
+        if not callable(method):
+            return _nothing
+        if self.coroutines is not None and is_async(method):
+            run = self.coroutines.run
+            return lambda *arguments: run(method(*arguments))
+        found: Method = method
+        return found
 
     def _ours(self, name: str) -> Method:
         """A method of one of our bolts; a user's of the same name means something else."""
@@ -95,17 +105,37 @@ class HeronpyComponent(ComponentDefaults):
 
     def close(self) -> None:
         """heronpy has it for spouts, here bolts may have it as well."""
-        self._hook("close")()
+        if self.coroutines is None:
+            self._hook("close")()
+            return
+        self.coroutines.cancel()
+        try:
+            self._hook("close")()
+        finally:
+            self.coroutines.close()
 
 
-class HeronpySpout(HeronpyComponent, SpoutDefaults):
+class HeronpySpout(ShapedSpout, HeronpyComponent, SpoutDefaults):
     """A spout of heronpy's API, or a plain class with next_tuple()."""
 
     bound = ("emit", "emit_batch")
+    _step: Callable[[], None] | None = None
+    """Where `next_tuple` yields, or is a coroutine."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.find_shape()
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """The user's own."""
+        super().initialize(config, context)
+        self._step = self.stepping()
 
     @property
     def next_tuple(self) -> Callable[[], None]:
         """The user's own."""
+        if self._step is not None:
+            return self._step
         method: Callable[[], None] = self.users_object.next_tuple
         return method
 
@@ -133,10 +163,14 @@ class HeronpySpout(HeronpyComponent, SpoutDefaults):
         self._hook("deactivate")()
 
 
-class HeronpyBolt(HeronpyComponent, BoltDefaults):
+class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
     """A bolt of heronpy's API, or a plain class with process(tup)."""
 
     bound = ("emit", "emit_batch", "ack", "fail")
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.find_shape()
 
     @property
     def takes_batches(self) -> bool:  # type: ignore[override]
@@ -187,20 +221,24 @@ class HeronpyBolt(HeronpyComponent, BoltDefaults):
         user = self.users_object
         auto_ack = bool(getattr(user, "auto_ack", False))
         auto_anchor = bool(getattr(user, "auto_anchor", False))
-        if auto_ack or auto_anchor:
-            return _auto_loop(user, self._keyed_process(), auto_ack, auto_anchor)
         process = self._keyed_process()
+        if self.process_yields and not auto_ack and not self.acks_later:
+            process = _acked_at_end(user, process)
+        if auto_ack or auto_anchor:
+            return _auto_loop(self, process, auto_ack, auto_anchor)
+        refuse = self.refuse_returned
 
         def loop(tuples: Iterable[Any]) -> None:
             for tup in tuples:
-                process(tup)
+                if (value := process(tup)) is not None:
+                    refuse(value)
 
         return loop
 
-    def _keyed_process(self) -> Callable[[Any], None]:
+    def _keyed_process(self) -> Callable[[Any], Any]:
         if self.takes_batches:  # whose rows have keys of their own
-            return self.process
-        return keyed(self.process, self.state, self._inputs, _fields_of)
+            return self.shaped_process()
+        return keyed(self.shaped_process(), self.state, self._inputs, _fields_of)
 
 
 def _fields_of(tup: Any) -> Sequence[str]:
@@ -208,8 +246,32 @@ def _fields_of(tup: Any) -> Sequence[str]:
     return fields
 
 
-def _auto_loop(user: Any, process: Method, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
+def _acked_at_end(user: Any, process: Method) -> Method:
+    """`process` of a bolt that yields: its tuple is acked at the end, unless it has settled it."""
+    settled: list[Any] = []
+    ack = user.ack
+
+    def noting(settle: Method) -> Method:
+        def noted(tup: Any) -> None:
+            settled.append(tup)
+            settle(tup)
+
+        return noted
+
+    user.ack, user.fail = noting(user.ack), noting(user.fail)
+
+    def run(tup: Any) -> None:
+        settled.clear()
+        process(tup)
+        if not any(each is tup for each in settled):
+            ack(tup)
+
+    return run
+
+
+def _auto_loop(bolt: Any, process: Method, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
     """The loop of a bolt with auto_ack or auto_anchor (api.bolt.base_bolt)."""
+    user, refuse = bolt.users_object, bolt.refuse_returned
     ack = user.ack
     current: list[Any] = []
 
@@ -217,7 +279,8 @@ def _auto_loop(user: Any, process: Method, auto_ack: bool, auto_anchor: bool) ->
         for tup in tuples:
             current[:] = (tup,)
             try:
-                process(tup)
+                if (value := process(tup)) is not None:
+                    refuse(value)
             finally:
                 current.clear()
             if auto_ack:

@@ -17,7 +17,18 @@ from heron_core.optional_packages import missing
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import did_you_mean
 from heron_core.wire.pickled import Pickled
+from heronpy_compat.adapters.awaiting import AWAITED, AWAITED_OF_SPOUTS
+from heronpy_compat.adapters.shapes import (
+    RETURNED,
+    SHOWN,
+    is_async,
+    returned_at,
+    returns_of,
+    yields,
+)
+from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.component.base_component import BaseComponent
+from heronpy_compat.api.state.keyed_state import declared_states
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import display_path, install_hint, is_users
 
@@ -29,6 +40,10 @@ CALLED = (
     "init_state", "pre_save", "post_save", "pre_restore",
 )  # fmt: skip
 """Methods that the engine calls: an `async def` or a `yield` in one would run nothing of it."""
+YIELDING = ("process", "next_tuple")
+"""Those whose yields are emits."""
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.GeneratorExp)
+"""Values that are never None."""
 _LIBRARIES = ("heronpy_compat.", "pystorm.", "streamparse.")
 _ADAPTERS = "heronpy_compat.adapters."
 """Shell components: their class is ours, and importing it costs time."""
@@ -62,7 +77,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
     if _RECIPE not in spec.config:
         yield from _constructor_problems(label, kind)
     yield from _hook_problems(label, kind, "next_tuple" if spec.is_spout else "process")
-    yield from _shape_problems(label, kind)
+    yield from _shape_problems(label, kind, spec.is_spout)
     config = {
         key: value
         for key, value in {**topology.config, **spec.config}.items()
@@ -114,7 +129,7 @@ def _hook_problems(label: str, kind: type, needed: str) -> Iterator[str]:
             yield f"{_line_of(kind, kind)}{label}: {_undefined(kind, name)}"
 
 
-def _shape_problems(label: str, kind: type) -> Iterator[str]:
+def _shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
     """A call of such a method returns at once: its tuple would be acked, and be lost."""
     for name in CALLED:
         owner = next((each for each in kind.__mro__ if name in vars(each)), None)
@@ -122,13 +137,38 @@ def _shape_problems(label: str, kind: type) -> Iterator[str]:
             continue
         method = inspect.unwrap(getattr(owner, name))
         where = f"{_line_of(method, owner)}{label}: {name} of class {owner.__name__}"
-        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+        if is_async(method) and not _may_be_async(kind, name, is_spout):
             yield (
                 f"{where} is `async def`, which nothing waits for: write `def {name}`, and run"
                 " coroutines in it by asyncio.run(…)"
             )
-        elif inspect.isgeneratorfunction(method):
+        elif yields(method) and name not in YIELDING:
             yield f"{where} has a `yield`, so nothing of it would run: call self.emit(…) instead"
+        elif name in YIELDING:
+            yield from _value_problems(label, kind, method, name)
+
+
+def _may_be_async(kind: type, name: str, is_spout: bool) -> bool:
+    """Batches and windows are processed by calls that return."""
+    if name != "process":
+        return name in (AWAITED_OF_SPOUTS if is_spout else AWAITED)
+    is_batch = hasattr(kind, "process_batch") or issubclass(kind, BatchBolt)
+    return not is_batch and not hasattr(kind, "processWindow")
+
+
+def _value_problems(label: str, kind: type, method: Any, name: str) -> Iterator[str]:
+    """What is seen at once of a `process` that returns values, or whose keys an await would mix."""
+    for node in returns_of(method):
+        if isinstance(node.value, _DISPLAYS):
+            shown = ast.unparse(node.value)[:SHOWN]
+            yield f"{returned_at(method)}{label}: {RETURNED.format(shown, name)}"
+            return
+    if name == "process" and is_async(method) and (states := declared_states(kind)):
+        yield (
+            f"{_line_of(method, kind)}{label}: process is `async def`, and {', '.join(states)}"
+            " belongs to the key of a tuple, which would be another's after an await: keep it in"
+            " the bolt before or behind this one"
+        )
 
 
 def _undefined(kind: type, name: str) -> str:

@@ -10,7 +10,7 @@ TOPOLOGY = TOPOLOGIES / "calling.py"
 
 
 def test_calls_in_flight_are_exact_whatever_is_killed(place: Place) -> None:
-    """A pool of threads; what was in flight at the checkpoint is called again."""
+    """A pool of threads, then coroutines; what was in flight at the checkpoint is called again."""
     running = place.start("run", TOPOLOGY, "-o", f"calling.folder={place.path}")
     with Master(place.store_url, "Calling") as master:
 
@@ -25,7 +25,7 @@ def test_calls_in_flight_are_exact_whatever_is_killed(place: Place) -> None:
             return running.until(master.stats, "the master answers").epoch
 
         last = running.until(lambda: completed_in(1), "a checkpoint is complete")
-        for victim in ("pooled[0]", "numbers[0]"):
+        for victim in ("pooled[0]", "called[1]", "numbers[0]"):
             before = epoch()
             kill(running, title_of(running, f"heron: {victim}"))
 

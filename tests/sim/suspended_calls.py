@@ -8,10 +8,6 @@ two exactly one runs, so a run depends on its seed alone.
 import threading
 from collections.abc import Callable
 
-_start = threading.Thread.start
-"""As it is before components watch out for threads that user code starts: this one is the main
-thread of an instance."""
-
 
 class Abandoned(BaseException):
     """The process of a suspended call is gone. No Exception, so that user code cannot survive."""
@@ -28,7 +24,8 @@ class SuspendableCall:
         self._is_abandoned = False
         self.is_done = False
         self._thread = threading.Thread(target=self._run, daemon=True)
-        _start(self._thread)
+        self._thread.is_main_threads = True  # type: ignore[attr-defined]
+        self._thread.start()
 
     def _run(self) -> None:
         self._may_run.acquire()

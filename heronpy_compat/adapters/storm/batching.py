@@ -40,7 +40,8 @@ class StormBatchingBolt(StormBolt):
         def run(some: Iterable[Any]) -> None:
             for tup in some:
                 user._current_tups = [tup]
-                process(tup)
+                if (value := process(tup)) is not None:
+                    self.refuse_returned(value)
             user._current_tups = []
 
         return run
@@ -135,6 +136,7 @@ class StormTicklessBolt(StormBatchingBolt):
 
     def close(self) -> None:
         """The clock stops."""
+        super().close()
         self._closed = True
 
     def _wait(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import BoltBindings, BoltDefaults, EmitOf, EngineBolt, TupleLoop
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
+from heronpy_compat.adapters.awaiting import ShapedBolt
 from heronpy_compat.adapters.component_state import keyed
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
@@ -24,7 +25,7 @@ _OWN_LOOP = ("_run", "read_tuple", "read_command", "read_message")
 NOTHING: tuple[Any, ...] = ()
 
 
-class StormBolt(StormComponent, BoltDefaults):
+class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     """A user's bolt, driven by the engine.
 
     It is given tuples of `tuple_class` with values made by `values_maker`.
@@ -37,6 +38,7 @@ class StormBolt(StormComponent, BoltDefaults):
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)
+        self.find_shape()
         self._inputs = spec.inputs
         self.live = LiveTuples()
         self._plain = module_of(type(user), "component").Tuple
@@ -101,9 +103,13 @@ class StormBolt(StormComponent, BoltDefaults):
 
     # --- what the engine calls ------------------------------------------------------------------
 
-    def process(self, tup: Any) -> None:
-        """One tuple through user code, and its ack."""
-        self._loop((tup,))
+    def process(self, tup: Any) -> Any:
+        """One tuple through user code, and its ack; the coroutine of one that is async."""
+        return super().process_coroutine(tup) if self.is_async else self._loop((tup,))
+
+    def process_coroutine(self, tup: Any) -> Any:
+        """By way of what the tester has put around `process`."""
+        return self.process(tup)
 
     def process_tick(self, tup: Any) -> None:
         """One tick through user code."""
@@ -128,7 +134,17 @@ class StormBolt(StormComponent, BoltDefaults):
         """The end of a finite run: an extension that a user's class may have."""
         on_finish = getattr(self.users_object, "on_finish", None)
         if on_finish is not None:
-            on_finish()
+            self.awaited(on_finish())
+
+    def close(self) -> None:
+        """What is under way is cancelled."""
+        if self.coroutines is not None:
+            self.coroutines.close()
+
+    @property
+    def exits_on_exception(self) -> bool:  # type: ignore[override]
+        """As its class says."""
+        return bool(self.users_object.exit_on_exception)
 
     def handle_exception(self, error: BaseException | None) -> None:
         """As for every component; afterwards no tuple is the current one."""
@@ -146,13 +162,14 @@ class StormBolt(StormComponent, BoltDefaults):
         """
         user, live, bindings = self.users_object, self.live, self.bindings
         process, named = self.keyed_process(), live.by_id
-        own_ack = self._has_own_ack
+        own_ack, refuse = self._has_own_ack, self.refuse_returned
 
         def run(some: Iterable[Any]) -> None:
             ack = bindings.ack
             for tup in some:
                 user._current_tups = [tup]
-                process(tup)
+                if (value := process(tup)) is not None:
+                    refuse(value)
                 if user.auto_ack:
                     if own_ack:
                         user.ack(tup)
@@ -167,7 +184,7 @@ class StormBolt(StormComponent, BoltDefaults):
     def keyed_process(self) -> Callable[[Any], None]:
         """The user's `process`, which knows the current key if there are keyed states."""
         fields_of = self._makers.fields_of
-        return keyed(self.users_object.process, self.state, self._inputs, fields_of)
+        return keyed(self.shaped_process(), self.state, self._inputs, fields_of)
 
     @property
     def _has_own_ack(self) -> bool:
@@ -182,7 +199,7 @@ class StormBolt(StormComponent, BoltDefaults):
     def tick_user(self, tup: Any) -> None:
         """A tick, and its ack, which only a user's own `ack` can see."""
         user = self.users_object
-        user.process_tick(tup)
+        self.awaited(user.process_tick(tup))
         if user.auto_ack and self._has_own_ack:
             user.ack(tup)
 
@@ -262,7 +279,7 @@ def _emit(bolt: StormBolt) -> Callable[..., Any]:
     """Bolt.emit, straight to the engine."""
     user, bindings, main_thread = bolt.users_object, bolt.bindings, bolt.main_thread
     get_ident, returns_ids, foreign = threading.get_ident, bolt.returns_task_ids, bolt.has_own_loop
-    direct = bolt.emit_direct
+    direct, is_async = bolt.emit_direct, bolt.is_async
 
     def emit(
         tup: Any,
@@ -271,6 +288,11 @@ def _emit(bolt: StormBolt) -> Callable[..., Any]:
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> Any:
+        if is_async:
+            of_own = anchors is None and user.auto_anchor
+            given = None if of_own else bolt.find_all(anchors or NOTHING)
+            values = bolt.listed(tup)
+            return bindings.emit(values, stream_name(stream), given, direct_task, need_task_ids)
         is_here = get_ident() == main_thread
         if not is_here:
             bindings.check_thread(anchors, stream_name(stream))

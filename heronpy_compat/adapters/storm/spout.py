@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core.component import EmitOf, EngineSpout, SpoutBindings, SpoutDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
+from heronpy_compat.adapters.spout_steps import ShapedSpout
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
 from heronpy_compat.pystorm.spout import check_id
@@ -14,13 +15,14 @@ _OWN_LOOP = ("_run", "read_command", "read_message")
 """Who overrides one of these gets its commands as pystorm reads them."""
 
 
-class StormSpout(StormComponent, SpoutDefaults):
+class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
     """A user's spout, driven by the engine."""
 
     bindings: SpoutBindings
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: SpoutBindings) -> None:
         super().__init__(user, spec, bindings)
+        self.find_shape()
         self._has_own_loop = any(overrides(user, name) for name in _OWN_LOOP)
         self._is_reliable = isinstance(user, module_of(type(user), "spout").ReliableSpout)
         self.wants_acks = self._has_own_loop or self._is_reliable or overrides(user, "ack")
@@ -40,6 +42,15 @@ class StormSpout(StormComponent, SpoutDefaults):
         for name in ("next_tuple", "ack"):
             if not self._has_own_loop and name not in vars(self):
                 setattr(self, name, getattr(self.users_object, name))
+        if not self._has_own_loop:
+            step = self.stepping()
+            if step is not None:
+                self.next_tuple = step  # type: ignore[method-assign]
+
+    def close(self) -> None:
+        """What is under way is cancelled."""
+        if self.coroutines is not None:
+            self.coroutines.close()
 
     def bind_direct(self, emit_of: EmitOf) -> None:
         """Spare the way over our emit where the engine's has a fast path."""

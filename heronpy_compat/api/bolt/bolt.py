@@ -25,23 +25,23 @@ class Bolt(BaseBolt):
             self.ack(tup)
     """
 
-    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> Any:
         """Called once before the first tuple, with the merged config; use it as `__init__`."""
 
-    def process(self, tup: "Tuple") -> None:
+    def process(self, tup: "Tuple") -> Any:
         """Process one tuple: emit, then ack or fail it."""
         raise NotImplementedError(f"{type(self).__name__} must define process(self, tup)")
 
-    def process_tick(self, tup: "Tuple") -> None:
+    def process_tick(self, tup: "Tuple") -> Any:
         """Called every `topology.tick.tuple.freq.secs`, if that is set; needs no ack."""
 
-    def on_watermark(self, watermark_ms: int) -> None:
+    def on_watermark(self, watermark_ms: int) -> Any:
         """Called when every source has said that what it emits from here on happened at
         `watermark_ms` or later: by a spout's `emit_watermark`, or, with 2**63 - 1, because all of
         them are finished.
         """
 
-    def on_finish(self) -> None:
+    def on_finish(self) -> Any:
         """Called once at the end of the data, to emit what was collected until then.
 
         That is when every spout has finished and everything in flight is processed. Bolts are

@@ -23,13 +23,13 @@ class Spout(BaseSpout):
             self.emit([next(self.words)])
     """
 
-    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> Any:
         """Called once before the first tuple, with the merged config; use it as `__init__`."""
 
-    def close(self) -> None:
+    def close(self) -> Any:
         """Called when the instance ends in good order; not after a kill."""
 
-    def next_tuple(self) -> None:
+    def next_tuple(self) -> Any:
         """Emit what there is, usually one tuple, and return at once; nothing may block here."""
         raise NotImplementedError(f"{type(self).__name__} must define next_tuple(self)")
 

@@ -4,6 +4,7 @@ Config: `calling.folder`. A spout that finds the file `enough` there ends, and w
 numbers it has emitted into `emitted`; `called` has those that came through all calls.
 """
 
+import asyncio
 import json
 import os
 import time
@@ -66,6 +67,16 @@ class InPool(Bolt):
         self.ack(tup)
 
 
+class Asynchronous(Bolt):
+    """Coroutines of one event loop."""
+
+    outputs = ["number"]
+
+    async def process(self, tup):
+        await asyncio.sleep(CALL_SECS)
+        yield [tup.number]
+
+
 class Total(Bolt, Stateful):
     outputs = []
 
@@ -86,4 +97,5 @@ class Calling(Topology):
     }
     numbers = Numbers.spec()
     pooled = InPool.spec(par=2, inputs=[numbers])
-    total = Total.spec(inputs=[pooled])
+    called = Asynchronous.spec(par=2, inputs=[pooled])
+    total = Total.spec(inputs=[called])

@@ -61,11 +61,8 @@ def test_a_bolt_without_process_or_with_a_misspelt_one(refused: Refused) -> None
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("async def process(self, tup): pass", "process of class Count is `async def`"),
-        ("async def process(self, tup): yield 1", "process of class Count is `async def`"),
-        ("def process(self, tup): yield tup", "process of class Count has a `yield`"),
         (f"{PROCESS}\ndef process_tick(self, tup): yield", "process_tick of class Count has"),
-        (f"{PROCESS}\nasync def initialize(self, c, t): pass", "initialize of class Count is"),
+        (f"{PROCESS}\nasync def init_state(self, state): pass", "init_state of class Count is"),
     ],
 )
 def test_a_method_whose_call_would_run_nothing(body: str, expected: str, refused: Refused) -> None:
@@ -73,6 +70,33 @@ def test_a_method_whose_call_would_run_nothing(body: str, expected: str, refused
     line = refused(body)
     assert line.startswith("words.py:1")
     assert f"bolt 'count': {expected}" in line
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "async def process(self, tup): pass",
+        "async def process(self, tup): yield 1",
+        "def process(self, tup): yield tup",
+        f"{PROCESS}\nasync def initialize(self, c, t): pass",
+        "def process(self, tup): return self.emit([1])",
+    ],
+)
+def test_coroutines_and_generators_are_as_good_as_functions(body: str, refused: Refused) -> None:
+    assert refused(body) == ""
+
+
+def test_a_process_that_returns_its_values_is_told_the_line(refused: Refused) -> None:
+    line = refused("def process(self, tup):\n    if tup.word:\n        return [tup.word]")
+    assert line.startswith(
+        "words.py:12: bolt 'count': process returns [tup.word], of which nothing"
+    )
+
+
+def test_keyed_state_across_an_await_is_refused(refused: Refused) -> None:
+    body = "from heronpy_compat.api.state.keyed_state import value_state as v\nseen = v()\n"
+    line = refused(f"{body}async def process(self, tup): pass")
+    assert "process is `async def`, and seen belongs to the key of a tuple" in line
 
 
 def test_an_overridden_init(refused: Refused) -> None:

@@ -391,3 +391,10 @@ def test_features_of_sensors_are_those_of_all_readings(fresh_imports: None) -> N
     assert len(found) == 5 * -(-readings // 60) == len(expected)
     for row, wanted in zip(found, expected.rows(), strict=True):
         assert row == pytest.approx(list(wanted))
+
+
+def test_calls_to_the_outside_asks_and_writes() -> None:
+    with TopologyTester(str(EXAMPLES / "calls_to_the_outside.py")) as tester:
+        tester.run_spouts(20)
+        assert [values[0] for values in tester.values("price")] == list(range(20))
+        assert len(tester.received("write")) == 20

@@ -1,0 +1,110 @@
+"""emit, ack and fail in the coroutines of a bolt: what each does is withheld until it has ended.
+
+Which tuple a coroutine is about stands in a context variable, which the tasks and threads that it
+starts (gather, TaskGroup, to_thread) have as well.
+"""
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.errors import ComponentError
+from heron_core.topology import DEFAULT_STREAM
+from heron_instance.emit.collector import BoltCollector
+from heron_instance.in_flight import InFlight, Taken
+from heronpy_compat.adapters.foreign_calls import ForeignCalls
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One call of `process`: of a tuple that is tried again there are several."""
+
+    taken: Taken
+    began: float
+    is_over: bool = False
+    is_settled: bool = False
+    """Its code has acked or failed the tuple, which counts when the coroutine ends."""
+    has_failed: bool = False
+
+
+CURRENT: ContextVar[Attempt | None] = ContextVar("heron_attempt", default=None)
+"""Of the coroutine that runs."""
+
+Emit = Callable[[], None]
+
+
+class CoroutineCalls:
+    """emit, ack and fail of a bolt whose `process` is a coroutine."""
+
+    def __init__(self, collector: BoltCollector, foreign: ForeignCalls, is_ordered: bool) -> None:
+        self.in_flight = InFlight(is_ordered)
+        self._collector = collector
+        self._foreign = foreign
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> Any:
+        """Emit when the coroutine has ended, anchored to its tuple; at once outside of one."""
+        attempt, collector = CURRENT.get(), self._collector
+        if attempt is None:
+            return collector.emit(tup, stream, anchors, direct_task, need_task_ids)
+        self._check(attempt, stream, need_task_ids)
+        route = collector.route_of(stream)
+        values = collector.checked(tup, route)
+        if not self._foreign.is_here:  # a thread would pack at the same time as others
+            collector.packed(values, route)
+        own = [attempt.taken.tup] if anchors is None else list(anchors)
+        self._withhold(attempt, lambda: collector.emit_general(values, stream, own, direct_task))
+        return None
+
+    def emit_batch(
+        self,
+        frame: Any,
+        stream: str = DEFAULT_STREAM,
+        anchors: Sequence[Any] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """As `emit`, of the rows of a frame."""
+        attempt, collector = CURRENT.get(), self._collector
+        if attempt is None:
+            collector.emit_batch(frame, stream, anchors, direct_task)
+            return
+        self._check(attempt, stream, False)
+        own = [attempt.taken.tup] if anchors is None else list(anchors)
+        self._withhold(attempt, lambda: collector.emit_batch(frame, stream, own, direct_task))
+
+    def _check(self, attempt: Attempt, stream: str, need_task_ids: bool) -> None:
+        where = f"{self._collector.component}.{stream}"
+        if attempt.is_over:
+            raise ComponentError(
+                f"{where}: an emit after the end of its tuple's process: await what it starts"
+            )
+        if need_task_ids:
+            raise ComponentError(
+                f"{where}: need_task_ids in a coroutine, which emits when it has ended: its"
+                " tasks are not known before"
+            )
+
+    def _withhold(self, attempt: Attempt, emit: Callable[[], object]) -> None:
+        self.in_flight.emitted([attempt.taken], emit)
+
+    def ack(self, tup: Any) -> None:
+        """It is acked by the end of its coroutine in any case."""
+        self._settle(tup, has_failed=False)
+
+    def fail(self, tup: Any) -> None:
+        """It fails when its coroutine ends."""
+        self._settle(tup, has_failed=True)
+
+    def _settle(self, tup: Any, has_failed: bool) -> None:
+        attempt = CURRENT.get()
+        if attempt is None or attempt.taken.tup is not tup or attempt.is_settled:
+            self._collector.outbox.late += 1
+            return
+        attempt.is_settled, attempt.has_failed = True, has_failed
