@@ -28,7 +28,7 @@ def test_barriers_cut_the_data_of_all_sources_at_the_same_point(
             sent[source].append((barriers[source], at))
             number, frames = DATA, [header(Kind.DATA, 1, source, 9, 1), bytes([at])]
         for reached, batch in gate.take(source, number, frames):
-            passed.append(reached if batch is None else (batch[0][12], batch[1][0]))
+            passed.append(reached if reached != DATA else (batch[0][12], batch[1][0]))
         gate.validate()
     complete = min(barriers.values())
     assert [each for each in passed if isinstance(each, int)] == list(range(1, complete + 1))
