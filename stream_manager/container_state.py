@@ -73,7 +73,8 @@ class ContainerState:
         self.peers = {each: self._peer_queue() for each in self._others(packing)}
         """container -> the queue towards its stream manager."""
         self.incoming: dict[int, Incoming] = {}
-        """container -> what its stream manager sends us; it may do so before we know its plan."""
+        """container -> what its stream manager sends us; it may do so before we know its plan, and
+        go on after a plan without it that was given up."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.story = Story()
         for each in packing.container(container).instances:
@@ -163,8 +164,6 @@ class ContainerState:
         new_peers = frozenset(others - self.peers.keys())
         # What was transmitted has arrived, and only its acknowledgement is under way.
         lost = [frames for each in gone_peers for _, frames in self.peers.pop(each).waiting()]
-        for each in gone_peers:
-            self.incoming.pop(each, None)
         self.peers.update((each, self._peer_queue()) for each in new_peers)
         removed = frozenset(self.queues.keys() - local.keys())
         for task in removed:

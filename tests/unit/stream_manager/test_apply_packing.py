@@ -100,6 +100,18 @@ def test_what_waited_for_a_removed_container_fails() -> None:
     assert made.core.blocked_peers() == []
 
 
+def test_a_container_that_comes_back_goes_on_with_its_numbers() -> None:
+    # An update that takes it away is given up: its stream manager has never heard of it, and what
+    # we have acknowledged it does not keep.
+    made = manager()
+    made.peer(batch(NEAR, source=FAR))
+    scale(made, ALONE)
+    scale(made, PACKED, epoch=3)
+    arrived = of_type(events.ToLocal, made.peer(batch(NEAR, source=FAR)))
+    assert [each.task for each in arrived] == [NEAR]
+    assert made.core.statistics()["gaps"] == 0
+
+
 def test_late_batches_to_removed_tasks_fail_and_are_counted() -> None:
     made = manager()
     scale(made, ALONE)
