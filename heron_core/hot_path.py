@@ -156,8 +156,7 @@ def bolt_emit(
                 if anchor_state is None:
                     buffer.ids += NO_ROOT
                 else:
-                    edge = next_edge()
-                    buffer.ids += (root, edge)
+                    buffer.ids += (root, edge := next_edge())
                     anchor_state[1] = value ^ edge
         except Exception:  # several anchors or roots, settled ones, values that need care
             return general(tup, stream, anchors)

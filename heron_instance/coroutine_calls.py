@@ -57,7 +57,7 @@ class CoroutineCalls:
         self._check(attempt, stream, need_task_ids)
         route = collector.route_of(stream)
         values = collector.checked(tup, route)
-        if not self._foreign.is_here:  # a thread would pack at the same time as others
+        if not self._foreign.is_elsewhere:  # a thread would pack at the same time as others
             collector.packed(values, route)
         own = [attempt.taken.tup] if anchors is None else list(anchors)
         self._withhold(attempt, lambda: collector.emit_general(values, stream, own, direct_task))

@@ -78,7 +78,7 @@ class LaterAcks:
         collector = self.collector
         route = collector.route_of(stream)
         values = collector.checked(tup, route)
-        if self._foreign.is_here:
+        if self._foreign.is_elsewhere:
             self.check_thread(anchors, stream)
             rest = (stream, list(anchors or ()), direct_task, need_task_ids)
             if need_task_ids:
@@ -136,7 +136,7 @@ class LaterAcks:
         self._settle(tup, has_failed=True)
 
     def _settle(self, tup: Any, has_failed: bool) -> None:
-        if self._foreign.is_here:
+        if self._foreign.is_elsewhere:
             self._foreign.leave(lambda: self._settle(tup, has_failed))
             return
         taken = self._by_tuple.get(id(tup))

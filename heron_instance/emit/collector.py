@@ -11,6 +11,7 @@ of its own edge and the edges of all that was emitted anchored to it (storm: Ack
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
@@ -21,9 +22,9 @@ from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer
 from heron_instance.emit.routing import Route, Router
+from heron_instance.emit.threads_calls import ThreadsCalls
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.options import Options
-from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 if TYPE_CHECKING:
     from heron_instance.emit.column_output import ColumnOutput, Emission
@@ -32,7 +33,7 @@ Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
 
 
-class Collector:
+class Collector(ThreadsCalls):
     """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
 
     shares_edges = False
@@ -41,39 +42,12 @@ class Collector:
     def __init__(
         self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
     ) -> None:
+        super().__init__(outbox)
         self.router = router
-        self.outbox = outbox
         self.options = options
         self.component = router.component.name
         self.next_edge = next_edge
         self._pack = pack
-        self._shares: list[Callable[[], None]] = []
-        """What makes each emit with a fast path leave its work to the general one."""
-        self.foreign: ForeignCalls | None = None
-        """None as long as one thread emits."""
-        self.if_shared: ForeignCalls | None = None
-        """What `foreign` is from the first thread of user code on."""
-
-    def share(self) -> None:
-        """User code starts a thread: it may emit, ack and fail."""
-        if self.foreign is None and self.if_shared is not None:
-            self.foreign = self.outbox.foreign = self.if_shared
-            for each in self._shares:
-                each()
-
-    @property
-    def threads_are_idle(self) -> bool:
-        """Whether no call of another thread waits to be made."""
-        return self.foreign is None or not self.foreign.pending
-
-    def _left(self, call: Emit, values: Any, rest: tuple[Any, ...], wants_tasks: bool) -> Any:
-        """Have the main thread make an emit of another one, which is checked here; its task ids if
-        they are wanted."""
-        assert self.foreign is not None
-        if wants_tasks:
-            return self.foreign.ask(lambda: call(values, *rest))
-        self.foreign.leave(lambda: call(values, *rest))
-        return None
 
     def go_on_counting(self, before: "Collector") -> None:
         """This one takes the place of another one in the same process: its numbers go on."""
@@ -255,7 +229,7 @@ class BoltCollector(Collector):
         now, is left to `general`.
         """
         route = self.router.routes.get(DEFAULT_STREAM)
-        if route is None or not route.fast_path:
+        if route is None or not route.fast_path or self.foreign is not None:
             return general
         return self._fast_emit(route, general, unnamed, user, thread)
 
@@ -270,9 +244,10 @@ class BoltCollector(Collector):
         """Emit in the general way; returns the task ids if they were asked for."""
         route = self.route_of(stream)
         values = self.checked(tup, route)
-        if self.foreign is not None and self.foreign.is_here:
-            rest = (stream, None if anchors is None else list(anchors), direct_task, need_task_ids)
-            return self._left(self.emit_general, values, rest, need_task_ids)  # type: ignore[no-any-return]
+        if get_ident() != self.main_thread and self.is_elsewhere():
+            kept = None if anchors is None else list(anchors)
+            rest = (values, stream, kept, direct_task, need_task_ids)
+            return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
         anchor_states = _anchors(anchors) if self.outbox.tracked and anchors else {}
         total = self.put(buffers, route, self.packed(values, route), list(anchor_states))
@@ -288,7 +263,7 @@ class BoltCollector(Collector):
         return bolt_emit(
             outbox, general, self._pack, self.next_edge, route.pick(), route.width,
             options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, user, thread,
-            self._shares,
+            self.shares,
         )  # fmt: skip
 
     def emit_batch(
@@ -299,8 +274,8 @@ class BoltCollector(Collector):
         direct_task: int | None = None,
     ) -> None:
         """Emit the rows of a frame, each a tuple, with one edge for each destination."""
-        if self.foreign is not None and self.foreign.is_here:
-            self._left(self.emit_batch, frame, (stream, anchors, direct_task), False)
+        if get_ident() != self.main_thread and self.is_elsewhere():
+            self.left(self.emit_batch, frame, stream, anchors, direct_task)
             return
         route = self.route_of(stream)
         emission = self.emission_of(frame, route, direct_task)
@@ -331,8 +306,8 @@ class BoltCollector(Collector):
 
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told."""
-        if self.foreign is not None and self.foreign.is_here:
-            self.foreign.leave(lambda: self.fail(tup))
+        if get_ident() != self.main_thread and self.is_elsewhere():
+            self.left(self.fail, tup)
             return
         outbox = self.outbox
         outbox.settle()  # an ack of the same tuple came first, and the first one counts
@@ -395,7 +370,7 @@ class SpoutCollector(Collector):
         What comes when `thread` tells another number than now is left to `general`.
         """
         route = self.router.routes.get(DEFAULT_STREAM)
-        if route is None or not route.fast_path:
+        if route is None or not route.fast_path or self.foreign is not None:
             return general
         return self._fast_emit(route, general, unnamed, thread)
 
@@ -420,9 +395,9 @@ class SpoutCollector(Collector):
         """Emit in the general way; returns the task ids if they were asked for."""
         route = self.route_of(stream)
         values = self.checked(tup, route)
-        if self.foreign is not None and self.foreign.is_here:
-            rest = (tup_id, stream, direct_task, need_task_ids)
-            return self._left(self.emit_general, values, rest, need_task_ids)  # type: ignore[no-any-return]
+        if get_ident() != self.main_thread and self.is_elsewhere():
+            rest = (values, tup_id, stream, direct_task, need_task_ids)
+            return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
         data = self.packed(values, route)
         if tup_id is None or not self.outbox.tracked or not buffers:
@@ -442,8 +417,8 @@ class SpoutCollector(Collector):
         direct_task: int | None = None,
     ) -> None:
         """Emit the rows of a frame, each a tuple; all of them have one root."""
-        if self.foreign is not None and self.foreign.is_here:
-            self._left(self.emit_batch, frame, (tup_id, stream, direct_task), False)
+        if get_ident() != self.main_thread and self.is_elsewhere():
+            self.left(self.emit_batch, frame, tup_id, stream, direct_task)
             return
         route = self.route_of(stream)
         emission = self.emission_of(frame, route, direct_task)
@@ -492,5 +467,5 @@ class SpoutCollector(Collector):
         return spout_emit(
             outbox, general, self._pack, self.next_edge, self._next_root, route.pick(), route.width,
             options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, thread,
-            self.pending, self.done_at_once, inits, self._shares,
+            self.pending, self.done_at_once, inits, self.shares,
         )  # fmt: skip

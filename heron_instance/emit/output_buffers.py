@@ -166,6 +166,8 @@ class Outbox(BufferRoom):
         """In all, in the middle of user code's work, for back-pressure to end."""
         self.foreign: ForeignCalls | None = None
         """Emits of other threads, as soon as there are any."""
+        self.flushed_elsewhere: Callable[[], bool] = bool
+        """Whether another thread than the main one flushes: then the main one is to do it."""
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""
         self.acks: dict[int, int] = {}
@@ -219,6 +221,8 @@ class Outbox(BufferRoom):
 
     def flush(self) -> None:
         """Send all that is buffered as one message; acks alone if back-pressure holds the rest."""
+        if self.flushed_elsewhere():
+            return
         messages = self._ack_messages()
         if any(buffer.parts for buffer in self.buffers):
             if not self.may_send():

@@ -47,7 +47,7 @@ from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
 from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
-from heronpy_compat.adapters.foreign_calls import ForeignCalls, watch_threads
+from heronpy_compat.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
 from heronpy_compat.api.state.migration import migrate
 from heronpy_compat.loading.class_loading import load_class
 
@@ -188,6 +188,7 @@ def _setting(
     topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
 ) -> _Setting:
     closed = topology.by_name[packing.instances[task].component]
+    watch_starts()
     # First of all: a file without a main block submits its topology when it is imported, and
     # load_class captures that. What is unpickled below, config and custom groupings, would not.
     load_class(closed.class_path)
@@ -217,7 +218,7 @@ def _bolt(setting: _Setting) -> Instance:
     calls = DriverCalls(environment.logger)
     foreign = _watch(collector, environment, calls, _refusal_of_bolts(setting))
     bindings = bolt_bindings(collector, environment, calls)
-    bindings.check_thread = foreign.check_thread
+    bindings.check_thread = lambda anchors, stream: foreign.check()
     component = cast(EngineBolt, environment.construct(setting.spec, bindings))
     withheld: LaterAcks | CoroutineCalls | None = None
     if component.takes_batches:
@@ -266,7 +267,7 @@ def _spout(setting: _Setting) -> Instance:
     calls = DriverCalls(environment.logger)
     foreign = _watch(collector, environment, calls, _refusal_of_spouts(setting))
     bindings = spout_bindings(collector, environment, calls)
-    bindings.check_thread = foreign.check_thread
+    bindings.check_thread = lambda anchors, stream: foreign.check()
     component = cast(EngineSpout, environment.construct(setting.spec, bindings))
     if not keeps_state(component.users_object):
         foreign.refusal = ""
@@ -310,7 +311,7 @@ def _watch(
     foreign = ForeignCalls(
         environment.call_soon, lambda what, text: calls.raised_beside(what), refusal
     )
-    collector.if_shared = foreign
+    collector.watch(foreign)
     watch_threads(collector)
     return foreign
 

@@ -1,11 +1,15 @@
 """Emits, acks and fails of threads that are not the main one: the main thread makes them, in order.
 
-Nothing is looked at as long as there is one thread: a component's emit, ack and fail are those of
-its collector. The first thread that user code starts makes its process watch out (`share`): from
-then on each emit and fail asks which thread it is in. An ack is only noted, in whichever thread;
-before it counts, what its thread has emitted before it is emitted.
+The fast way of an emit does not ask which thread it is in as long as there is one. The first thread
+of user code makes its process watch out (`share`): from then on each emit and fail asks. An ack is
+only noted, in whichever thread; before it counts, what its thread has emitted before it is emitted.
+
+A thread of user code is seen when it starts, from before user code is loaded (`watch_starts`); when
+a component is made, if it runs by then (`watch_threads`); and one that C code has started by its
+first call that is not an emit of the fast way, or that fills a message (`is_elsewhere`).
 """
 
+import _thread
 import threading
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
@@ -33,28 +37,28 @@ class ForeignCalls:
         self.refusal = refusal
 
     @property
-    def is_here(self) -> bool:
+    def is_elsewhere(self) -> bool:
         """Whether this thread is another one than the main thread."""
-        return threading.get_ident() != self._main_thread
+        return threading.get_ident() != self._main_thread and not _stands_for_main()
 
     @property
     def pending(self) -> bool:
         """Whether a call waits to be made."""
         return self._calls.pending
 
-    def check_thread(self, anchors: Any, stream: str) -> None:
+    def check(self) -> None:
         """ComponentError if threads may not emit."""
         if self.refusal:
             self._refuse()
 
     def leave(self, call: Call) -> None:
         """Have the main thread make a call; ComponentError if threads may not."""
-        self.check_thread((), "")
+        self.check()
         self._calls.post(call)
 
     def ask(self, call: Call) -> Any:
         """What a call returns or raises, once the main thread has made it."""
-        self.check_thread((), "")
+        self.check()
         return self._calls.ask(call)
 
     def make_now(self) -> bool:
@@ -82,26 +86,62 @@ class Shareable(Protocol):
 
 _shareables: "WeakSet[Shareable]" = WeakSet()
 _start = threading.Thread.start
+_start_raw = _thread.start_new_thread
+
+
+def watch_starts() -> None:
+    """See each thread that user code starts from here on; before user code is loaded."""
+    if threading.Thread.start is _start:
+        threading.Thread.start = _started  # type: ignore[assignment,method-assign]
+        # `threading` has the name of its own; this one is for whoever goes without it.
+        _thread.start_new_thread = _started_raw
 
 
 def watch_threads(shared: Shareable) -> None:
-    """Let it know when user code starts a thread in this process."""
+    """Let it know of threads of user code in this process: now if there are any, for the import of
+    a module may have started them, and else when the first one starts."""
+    watch_starts()
     _shareables.add(shared)
-    if threading.Thread.start is _start:
-        threading.Thread.start = _started  # type: ignore[assignment,method-assign]
+    if _raw_threads or not all(map(_is_ours, threading.enumerate())):
+        shared.share()
+
+
+_raw_threads: list[bool] = []
+"""Has an entry as soon as a thread was started without `threading`, which lists only its own."""
 
 
 def _started(thread: threading.Thread) -> None:
     if not _is_ours(thread):
-        for each in list(_shareables):
-            each.share()
+        _share_all()
     _start(thread)
 
 
+def _started_raw(*arguments: Any) -> int:
+    _raw_threads[:] = [True]
+    _share_all()
+    return _start_raw(*arguments)
+
+
+def _share_all() -> None:
+    for each in list(_shareables):
+        each.share()
+
+
 def _is_ours(thread: threading.Thread) -> bool:
-    """Whether it runs a function of the engine's, or says that it is the main thread's."""
-    if getattr(thread, "is_main_threads", False):  # the simulation's, one of them at a time
+    """Whether it runs a function of the engine's, is the process's first thread, or says that it
+    is the main thread's; or belongs to none of these, but was met in passing (a dummy)."""
+    if _is_main_threads(thread) or thread is threading.main_thread():
         return True
+    if isinstance(thread, threading._DummyThread):
+        return True  # nobody knows whose: `is_elsewhere` sees what it calls
     function: Any = getattr(thread, "function", None) or getattr(thread, "_target", None)
     module = getattr(type(thread) if function is None else function, "__module__", "") or ""
     return module.startswith(OUR_PACKAGES)
+
+
+def _is_main_threads(thread: threading.Thread) -> bool:
+    return getattr(thread, "is_main_threads", False)  # the simulation's, one of them at a time
+
+
+def _stands_for_main() -> bool:
+    return _is_main_threads(threading.current_thread())

@@ -2,6 +2,7 @@
 
 import json
 
+from heron_core.exit_codes import ExitCode
 from tests.process.process_support import TOPOLOGIES, Master, Place
 from tests.process.test_exact_counts import kill
 from tests.process.test_recovery import title_of
@@ -38,4 +39,13 @@ def test_calls_in_flight_are_exact_whatever_is_killed(place: Place) -> None:
     running.wait().succeeded()
     emitted = json.loads((place.path / "emitted").read_text())
     assert json.loads((place.path / "called").read_text()) == list(range(emitted))
+    place.nothing_is_left()
+
+
+def test_a_thread_that_an_import_starts_is_refused_where_it_could_lose_something(
+    place: Place,
+) -> None:
+    finished = place.heronpy("run", TOPOLOGIES / "module_thread.py")
+    assert finished.code == ExitCode.FAILED
+    assert "set acks_later = True in the class" in finished.err
     place.nothing_is_left()

@@ -49,8 +49,12 @@ class Numbers(Spout, Stateful):
         self.kept += 1
 
 
+SHARED_POOL = ThreadPoolExecutor(16)
+SHARED_POOL.submit(int).result()  # a thread of it runs before there is any component
+
+
 class InPool(Bolt):
-    """Of heronpy's API: it says that it acks later."""
+    """Of heronpy's API: it says that it acks later. Every other call is for a pool of its own."""
 
     outputs = ["number"]
     acks_later = True
@@ -59,7 +63,8 @@ class InPool(Bolt):
         self.pool = ThreadPoolExecutor(16)
 
     def process(self, tup):
-        self.pool.submit(self.call, tup)
+        pool = self.pool if tup.number % 2 else SHARED_POOL
+        pool.submit(self.call, tup)
 
     def call(self, tup):
         time.sleep(CALL_SECS)
