@@ -11,7 +11,6 @@ of its own edge and the edges of all that was emitted anchored to it (storm: Ack
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
@@ -244,7 +243,7 @@ class BoltCollector(Collector):
         """Emit in the general way; returns the task ids if they were asked for."""
         route = self.route_of(stream)
         values = self.checked(tup, route)
-        if get_ident() != self.main_thread and self.is_elsewhere():
+        if self.this_thread() != self.main_thread and self.is_elsewhere():
             kept = None if anchors is None else list(anchors)
             rest = (values, stream, kept, direct_task, need_task_ids)
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
@@ -274,7 +273,7 @@ class BoltCollector(Collector):
         direct_task: int | None = None,
     ) -> None:
         """Emit the rows of a frame, each a tuple, with one edge for each destination."""
-        if get_ident() != self.main_thread and self.is_elsewhere():
+        if self.this_thread() != self.main_thread and self.is_elsewhere():
             self.left(self.emit_batch, frame, stream, anchors, direct_task)
             return
         route = self.route_of(stream)
@@ -306,7 +305,7 @@ class BoltCollector(Collector):
 
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told."""
-        if get_ident() != self.main_thread and self.is_elsewhere():
+        if self.this_thread() != self.main_thread and self.is_elsewhere():
             self.left(self.fail, tup)
             return
         outbox = self.outbox
@@ -395,7 +394,7 @@ class SpoutCollector(Collector):
         """Emit in the general way; returns the task ids if they were asked for."""
         route = self.route_of(stream)
         values = self.checked(tup, route)
-        if get_ident() != self.main_thread and self.is_elsewhere():
+        if self.this_thread() != self.main_thread and self.is_elsewhere():
             rest = (values, tup_id, stream, direct_task, need_task_ids)
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
@@ -417,7 +416,7 @@ class SpoutCollector(Collector):
         direct_task: int | None = None,
     ) -> None:
         """Emit the rows of a frame, each a tuple; all of them have one root."""
-        if get_ident() != self.main_thread and self.is_elsewhere():
+        if self.this_thread() != self.main_thread and self.is_elsewhere():
             self.left(self.emit_batch, frame, tup_id, stream, direct_task)
             return
         route = self.route_of(stream)

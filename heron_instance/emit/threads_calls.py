@@ -1,7 +1,6 @@
 """Which thread calls a collector: what another one than the main thread asks for, that one does."""
 
 from collections.abc import Callable
-from threading import get_ident
 from typing import Any
 
 from heron_instance.emit.output_buffers import Outbox
@@ -19,11 +18,14 @@ class ThreadsCalls:
         """None as long as one thread emits."""
         self._watched: ForeignCalls | None = None
         """What `foreign` is from the first thread of user code on; None: nobody watches."""
-        self.main_thread = get_ident()
+        self.this_thread: Callable[[], int] = int
+        """The number of the thread that asks, once somebody watches."""
+        self.main_thread = self.this_thread()
 
     def watch(self, foreign: ForeignCalls) -> None:
         """Other threads may call, from when they are seen: their calls are for `foreign`."""
-        self._watched, self.main_thread = foreign, get_ident()
+        self._watched, self.this_thread = foreign, foreign.this_thread
+        self.main_thread = self.this_thread()
         self.outbox.flushed_elsewhere = self._flushed_elsewhere
 
     def share(self) -> None:
@@ -58,7 +60,7 @@ class ThreadsCalls:
     def _flushed_elsewhere(self) -> bool:
         """A message is full: the only time that the fast way of an emit is asked for its thread.
         ComponentError if it may not be another one."""
-        if get_ident() == self.main_thread or not self.is_elsewhere():
+        if self.this_thread() == self.main_thread or not self.is_elsewhere():
             return False
         self.left(self.outbox.flush)
         return True

@@ -31,7 +31,9 @@ class ForeignCalls:
     ) -> None:
         """`call_soon` and `failed` as for ThreadCalls; `refusal`: why a thread may not emit at all,
         and the cure; empty if it may."""
-        self._main_thread = threading.get_ident()
+        self.this_thread = threading.get_ident
+        """The number of the thread that asks."""
+        self._main_thread = self.this_thread()
         self._call_soon = call_soon
         self._calls = ThreadCalls(call_soon, failed)
         self.refusal = refusal
@@ -39,7 +41,7 @@ class ForeignCalls:
     @property
     def is_elsewhere(self) -> bool:
         """Whether this thread is another one than the main thread."""
-        return threading.get_ident() != self._main_thread and not _stands_for_main()
+        return self.this_thread() != self._main_thread and not _stands_for_main()
 
     @property
     def pending(self) -> bool:
