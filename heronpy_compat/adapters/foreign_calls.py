@@ -108,8 +108,8 @@ def watch_threads(shared: Shareable) -> None:
         shared.share()
 
 
-_raw_threads: list[bool] = []
-"""Has an entry as soon as a thread was started without `threading`, which lists only its own."""
+_raw_threads: list[Any] = []
+"""What threads run that were started without `threading`, which lists only its own."""
 
 
 def _started(thread: threading.Thread) -> None:
@@ -118,10 +118,16 @@ def _started(thread: threading.Thread) -> None:
     _start(thread)
 
 
-def _started_raw(*arguments: Any) -> int:
-    _raw_threads[:] = [True]
+def _started_raw(function: Any, *arguments: Any) -> int:
+    def run(*given: Any, **named: Any) -> None:
+        try:
+            function(*given, **named)
+        finally:
+            _raw_threads.remove(run)
+
+    _raw_threads.append(run)
     _share_all()
-    return _start_raw(*arguments)
+    return _start_raw(run, *arguments)
 
 
 def _share_all() -> None:

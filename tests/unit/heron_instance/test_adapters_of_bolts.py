@@ -176,6 +176,7 @@ def test_emits_anchored_to_a_tuple_that_nobody_tracks_take_the_fast_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An unreliable spout in a topology that anchor states (streamparse's quickstart)."""
+    monkeypatch.setattr("threading.enumerate", list)  # threads that other tests have left
     general: list[Any] = []
     monkeypatch.setattr(BoltCollector, "emit_general", lambda *each: general.append(each))
     made = make(Comfortable, reads(SHUFFLE))
