@@ -158,10 +158,14 @@ class Rows:
         return self._go_on(self.last)
 
     def blame(self, raised: UserCodeRaised) -> bool:
-        """A tuple raised: those before it come first, then it alone. Whether it was the first."""
+        """A tuple raised: those before it come first, then it alone; of a batch one half and then
+        the other one. Whether it was the first, alone."""
         row = self.first if raised.row is None else raised.row
         if row > self.first:
             self.last = row
+            return False
+        if raised.rows > 1:
+            self.last = row + raised.rows // 2
             return False
         if raised.row is not None:
             self.last = row + 1

@@ -286,7 +286,8 @@ class BoltCollector(Collector):
 
     def ack_batch(self, tup: Any) -> None:
         """As `ack`, of a tuple whose values are a record batch: it counts for all of its rows."""
-        if tup.roots is None or tup.roots:
+        roots = tup.roots
+        if roots is None or roots or type(roots) is SharedAnchorState:
             self.outbox.acks_counted += tup.values.num_rows - 1
         self.ack(tup)
 

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice
-from operator import length_hint
 from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
@@ -20,23 +19,22 @@ from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
+from heron_instance.input.dividing import DividingCalls, Run
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple, schema_of, tick_tuple, tuple_class
-from heron_instance.input.undoable import UndoableCalls
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
 
 Process = Callable[[EngineTuple], None]
-Run = Callable[[Iterable[EngineTuple]], None]
 
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has its first tuples timed, for the percentiles."""
 
 
-class BoltDriver(UndoableCalls):
+class BoltDriver(DividingCalls):
     """Feeds a bolt with the tuples of each batch, and with ticks between them."""
 
     def __init__(
@@ -113,6 +111,7 @@ class BoltDriver(UndoableCalls):
 
     def work_on(self, now: float) -> None:
         """See ComponentDriver: what runs again."""
+        self._message = None
         while self.again:
             rows = [self.again.popleft()]
             self._run_some(self._run, iter(rows), rows, iter(()))
@@ -278,21 +277,6 @@ class BoltDriver(UndoableCalls):
         self._step = step or 1
         return max(0, left)
 
-    def _run_some(
-        self,
-        run: Run,
-        some: Iterable[EngineTuple],
-        rows: list[EngineTuple],
-        source: Iterable[EngineTuple],
-    ) -> None:
-        while True:
-            try:
-                run(some)
-                return
-            except Exception:
-                # Which one raised: the last that was taken.
-                self._process_failed(rows, len(rows) - 1 - length_hint(source))
-
     def _between(self, before: float, now: float) -> int:
         """Between some tuples: do what is due; how many to run before the next look, 0 to stop."""
         if now >= self.due:
@@ -392,6 +376,8 @@ class BoltDriver(UndoableCalls):
 
     def _make_run(self, hooks: Any) -> Run:
         run: Run = self.component.tuple_loop()
+        if self._takes_batches:
+            run = self._one_by_one(run)
         if hooks is None:
             return run
         execute = hooks.around_execute(lambda tup: run((tup,)))
@@ -409,29 +395,6 @@ class BoltDriver(UndoableCalls):
                 self._run((tup,))
             finally:
                 self.metrics.execute.sample(self.clock() - before)
-
-    def _process_failed(self, rows: list[EngineTuple], row: int) -> None:
-        """A poison tuple fails alone, its siblings and the process live on; or, if the topology
-        wants Heron's way, the process ends and is started again. Where all that it did can be
-        undone, it is."""
-        tup = rows[row]
-        where = f"process of a tuple from {tup.component}.{tup.stream}"
-        if self.undoes:
-            self._raise(where, row)
-        self.failed_in(where)
-        if self._handle is not None:
-            return
-        self._fail(tup)
-        if self.options.stops_on_exception:
-            self.stop_topology(where)
-        if self.options.exits_on_exception:
-            self.leave(
-                "process raised, and topology.bolt.on.exception is exit: "
-                f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
-            )
-
-    def _fail(self, tup: EngineTuple) -> None:
-        (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
 
     def stop_ticks(self) -> None:
         """The topology ends, and has been drained: what a tick emits from here on nobody takes."""

@@ -17,7 +17,7 @@ from heron_instance.input.tuples import EngineTuple
 from heronpy_compat.adapters.tuple_layout import TupleLayout
 
 if TYPE_CHECKING:
-    from heron_instance.input.record_batches import BatchReader
+    from heron_instance.input.record_batches import BatchReader, Piece
 
 Decode = Callable[[bytes], list[list[Any]]]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
@@ -36,6 +36,8 @@ class RowMaker(ComponentDriver):
     _keys: Iterator[int]
     """For tuples that share an edge: they need something that tells them apart."""
     _key_samples: KeySamples
+    _message: "tuple[Batch, list[Piece]] | None" = None
+    """The message under way of a bolt that takes batches."""
 
     @property
     def may_be_cut(self) -> bool:
@@ -47,6 +49,7 @@ class RowMaker(ComponentDriver):
     ) -> tuple[list[EngineTuple], list[AnchorState]]:
         """The tuples of a message, and their anchor states if it is a plain batch."""
         if self._takes_batches:
+            self._message = batch, values
             return self._batches.tuples(self._tuple, batch, values, self._keys, started), []
         if batch.streams is not None or batch.extras is not None:
             return self._general(head, batch, values, started), []

@@ -6,13 +6,16 @@ from typing import Any
 
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_instance.in_flight import InFlight
-from heron_instance.input.bolt import BoltDriver, Run
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.dividing import Run
 from heron_instance.input.tuples import EngineTuple
 from heron_instance.later_acks import LaterAcks
 
 
 class InFlightBoltDriver(BoltDriver):
     """What both have in common: watermarks do not overtake what is in flight, and it is saved."""
+
+    divides = False
 
     def __init__(self, in_flight: InFlight, *arguments: Any) -> None:
         """`arguments` are BoltDriver's."""

@@ -16,6 +16,8 @@ class UserCodeRaised(BaseException):
         self.where = where
         self.what = what
         self.row = row
+        self.rows = 1
+        """How many tuples of the message it was raised for at once, from that one on."""
         self.key = 0
         """What the tuple, or the call, is known by when it comes again."""
 

@@ -3,13 +3,16 @@
 A batch is handed over as one tuple of the component's class, whose values are the record batch and
 whose anchor state has all roots of its rows. It makes no difference how its rows were emitted: rows
 of a stream that has tuples are made columns here, and the other way round.
+
+A row is a tuple, whoever made a batch of them: rows that are no columns together, and a batch that
+user code raises for, are divided in halves, down to the row that is at fault (dividing.py).
 """
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 
@@ -18,8 +21,9 @@ from heron_core.topology import StreamSpec, TopologySpec
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of
 from heron_core.wire.frames import Header
-from heron_instance.input.anchors import AnchorState
+from heron_instance.input.anchors import AnchorState, SharedAnchorState
 from heron_instance.input.tuples import EngineTuple
+from heronpy_compat.adapters.batch_values import Misfit
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,13 @@ class Piece:
     component: str
     stream: str
     task: int
-    columns: pa.RecordBatch
+    columns: "pa.RecordBatch | Misfit"
+    rows: range
+    """Their positions in the message."""
     pairs: range
     """Which pairs of root and edge are theirs."""
+    anchor_state: AnchorState = None
+    """Of rows that share a pair with others, else made of their pairs."""
 
 
 class BatchReader:
@@ -65,35 +73,112 @@ class BatchReader:
         streams: list[str],
         values: list[list[Any]] | None,
     ) -> list[Piece]:
-        """The batches of a message: of a COLUMNS one, or of the tuples that `values` are of.
-
-        TypeError that names the field whose values do not fit its declared type.
-        """
+        """The batches of a message: of a COLUMNS one, or of the tuples that `values` are of."""
         if head.flags & COLUMNS:
-            stream = streams[head.stream]
+            stream, every = streams[head.stream], range(head.items)
             found = self.columns(head, batch, component, stream)
-            return [Piece(component, stream, head.source, found, range(_pairs(batch)))]
+            return [Piece(component, stream, head.source, found, every, range(_pairs(batch)))]
         if type(values) is not list or len(values) != head.items:
             raise ProtocolError(f"a body that is no list of {head.items} tuples")
-        return [
+        made = [
             Piece(
                 component,
                 streams[stream],
                 head.source,
                 self._of_rows(component, streams[stream], values[start:end]),
+                range(start, end),
                 range(_pairs(batch)) if batch.run_sizes is not None else range(start, end),
             )
             for stream, start, end in _neighbours(head, batch, len(streams))
         ]
+        return [part for each in made for part in self._fitting(batch, each)]
 
-    def _of_rows(self, component: str, stream: str, rows: list[list[Any]]) -> pa.RecordBatch:
+    def _of_rows(
+        self, component: str, stream: str, rows: list[list[Any]]
+    ) -> "pa.RecordBatch | Misfit":
         spec = self._spec(component, stream)
         try:
             return of_rows(rows, spec.fields, schema_of(spec) if spec.types else None)
         except TypeError as error:
-            raise TypeError(f"{component}.{stream}: {error}") from None
+            return Misfit(f"{component}.{stream}: {error}", rows)
         except ValueError as error:  # rows of other lengths
             raise ProtocolError(f"tuples that are not of {component}.{stream}: {error}") from None
+
+    def _fitting(self, batch: Batch, piece: Piece) -> list[Piece]:
+        """The same rows in pieces that are columns; a row that is none by itself stays a Misfit."""
+        found, left = [], [piece]
+        while left:
+            each = left.pop()
+            if isinstance(each.columns, Misfit) and len(each.rows) > 1:
+                left.extend(reversed(self.halves(batch, each, None)))
+            else:
+                found.append(each)
+        return found
+
+    def between(self, pieces: list[Piece], first: int, last: int | None) -> list[Piece]:
+        """Those rows of a message that no one tracks: from the one at `first` on, up to the one
+        before `last`."""
+        end = pieces[-1].rows.stop if last is None and pieces else last or 0
+        found = []
+        for each in pieces:
+            rows = range(max(first, each.rows.start), min(end, each.rows.stop))
+            if rows:
+                found.append(each if rows == each.rows else self.part(each, rows))
+        return found
+
+    def part(self, piece: Piece, rows: range) -> Piece:
+        """Some rows of a piece, as no tracked one: whose anchors they have is left open."""
+        start, columns = rows.start - piece.rows.start, piece.columns
+        if isinstance(columns, Misfit):
+            some = columns.rows[start : start + len(rows)]
+            columns = self._of_rows(piece.component, piece.stream, some)
+        else:
+            columns = columns.slice(start, len(rows))
+        return replace(piece, columns=columns, rows=rows, anchor_state=None)
+
+    def halves(self, batch: Batch, piece: Piece, tup: EngineTuple | None) -> tuple[Piece, Piece]:
+        """A piece of several rows as two: between two pairs of root and edge if it has several.
+
+        `tup` is what the piece was handed over as, with the edges of what was emitted for it: it is
+        settled from here on, and these edges are to be acked with the halves."""
+        rows, pairs = piece.rows, piece.pairs
+        if batch.ids is None or len(pairs) < 2:
+            middle = rows.start + len(rows) // 2
+            shared = self._shared(batch, piece, tup)
+            first, second = (
+                replace(self.part(piece, some), anchor_state=shared)
+                for some in (range(rows.start, middle), range(middle, rows.stop))
+            )
+            return first, second
+        at = pairs.start + len(pairs) // 2
+        middle = at if batch.run_sizes is None else [0, *accumulate(batch.run_sizes)][at]
+        first, second = (
+            replace(self.part(piece, some), pairs=of, anchor_state=_anchor_state(batch, of))
+            for some, of in (
+                (range(rows.start, middle), range(pairs.start, at)),
+                (range(middle, rows.stop), range(at, pairs.stop)),
+            )
+        )
+        if tup is not None:
+            _hand_on(tup, (first.anchor_state, second.anchor_state))
+        return first, second
+
+    def _shared(self, batch: Batch, piece: Piece, tup: EngineTuple | None) -> AnchorState:
+        """The anchor state of the halves of a pair's rows, of which there is one more now."""
+        known = piece.anchor_state if tup is None else tup.roots
+        state = _anchor_state(batch, piece.pairs) if known is None and tup is None else known
+        if state is None:
+            return None
+        if not isinstance(state, SharedAnchorState):
+            shared = SharedAnchorState(state)
+            shared.left, shared.settled = 1, None
+            if tup is not None:
+                state.clear()
+            state = shared
+        elif tup is not None:
+            state.settled = {*(state.settled or ()), tup.tuple_key}
+        state.left += 1
+        return state
 
     def tuples(
         self,
@@ -113,11 +198,32 @@ class BatchReader:
                     each.task,
                     each.columns,
                     now,
-                    _anchor_state(batch, each.pairs),
+                    _anchor_state(batch, each.pairs)
+                    if each.anchor_state is None
+                    else each.anchor_state,
                 )
             )
             for each in pieces
         ]
+
+
+def _hand_on(tup: EngineTuple, halves: tuple[AnchorState, AnchorState]) -> None:
+    """What was emitted for a tuple is acked with the half that has its root; the tuple itself is
+    settled."""
+    before = iter(tup.roots or ())
+    for root, value in zip(before, before, strict=True):
+        places = [(each, 2 * each[::2].index(root) + 1) for each in halves if _has(each, root)]
+        emitted = value
+        for state, at in places:
+            emitted ^= state[at]
+        state, at = places[0]
+        state[at] ^= emitted
+    if tup.roots:
+        tup.roots.clear()
+
+
+def _has(anchor_state: AnchorState, root: int) -> TypeGuard[list[int]]:
+    return anchor_state is not None and root in anchor_state[::2]
 
 
 def _pairs(batch: Batch) -> int:

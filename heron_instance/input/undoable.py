@@ -5,7 +5,7 @@ heron_instance/attempts.py says when that is.
 
 import sys
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 from zlib import crc32
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
@@ -98,21 +98,33 @@ class UndoableCalls(RowMaker):
             raise
         except Exception:
             self._raise("unpacking the values of a batch")
-        rows, _ = self._made(head, batch, values, started)
-        some = rows[first:last]
+        places: list[range] = []
+        if self._takes_batches:
+            some, places, items = *self._some_batches(batch, values, first, last), head.items
+        else:
+            rows, _ = self._made(head, batch, values, started)
+            some, items = rows[first:last], len(rows)
         self.due = NEVER
         self._messages += 1
         self._busy, self._busy_since = True, started
         try:
             self._run_rows(some, started)
         except UserCodeRaised as raised:
-            raised.row = None if raised.row is None else raised.row + first
+            _place(raised, first, places)
             raise
         finally:
             self._busy = False
         self._count(some, [], started)
-        self._count_items(head, batch, some, is_last=last is None or last >= len(rows))
-        return len(rows)
+        self._count_items(head, batch, some, is_last=last is None or last >= items)
+        return items
+
+    def _some_batches(
+        self, batch: Batch, pieces: list[Any], first: int, last: int | None
+    ) -> tuple[list[EngineTuple], list[range]]:
+        """The batches of some of the rows of a message, and the positions of the rows of each."""
+        parts = self._batches.between(pieces, first, last)
+        rows = self._batches.tuples(self._tuple, batch, parts, self._keys, self.clock())
+        return rows, [each.rows for each in parts]
 
     def _count_items(
         self, head: Header, batch: Batch, some: list[EngineTuple], is_last: bool
@@ -125,14 +137,7 @@ class UndoableCalls(RowMaker):
     def skip_rows(self, frames: Frames, first: int, last: int | None) -> int:
         """These tuples of a message are given up: they count as failed for good, and as processed.
         Returns how many they are."""
-        head = header_of(frames)
-        if not self._takes_batches or last is None:
-            # Whatever does not become tuples is given up as a whole.
-            items = (head.items if last is None else last) - first
-        else:
-            batch = decode_batch(head, frames)
-            rows, _ = self._made(head, batch, self._values(head, batch), self.clock())
-            items = sum(each.values.num_rows for each in rows[first:last])
+        items = (header_of(frames).items if last is None else last) - first
         self.metrics.executed += items
         self.collector.failed += items
         self.collector.failed_for_good += items
@@ -143,13 +148,21 @@ class UndoableCalls(RowMaker):
         head = header_of(frames)
         batch = decode_batch(head, frames)
         try:
-            rows, _ = self._made(head, batch, self._values(head, batch), self.clock())
+            tup = self._row_at(head, batch, row)
         except Exception:  # which is told when it is run
             return 0
-        if row >= len(rows):
+        if tup is None:
             return 0
-        tup = rows[row]
-        return crc32(repr((tup.component, tup.stream, tup.values)).encode(errors="replace"))
+        values = tup.values.to_pylist() if hasattr(tup.values, "to_pylist") else tup.values
+        return crc32(repr((tup.component, tup.stream, values)).encode(errors="replace"))
+
+    def _row_at(self, head: Header, batch: Batch, row: int) -> EngineTuple | None:
+        values = self._values(head, batch)
+        if self._takes_batches:
+            rows, _ = self._some_batches(batch, values, row, row + 1)
+        else:
+            rows = self._made(head, batch, values, self.clock())[0][row : row + 1]
+        return rows[0] if rows else None
 
     @property
     def given_up(self) -> int:
@@ -202,3 +215,14 @@ class UndoableCalls(RowMaker):
             self.component.source_watermark(component, source, watermark_ms)
         if marks.has_any:
             self.component.on_watermark(marks.lowest_ms)
+
+
+def _place(raised: UserCodeRaised, first: int, places: list[range]) -> None:
+    """By which tuple of the message it was raised: `row` is that among those which were run, from
+    the one at `first` on, or as batches of the rows at `places`."""
+    if raised.row is None:
+        return
+    if places:
+        raised.row, raised.rows = places[raised.row].start, len(places[raised.row])
+    else:
+        raised.row += first

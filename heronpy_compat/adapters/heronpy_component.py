@@ -18,6 +18,7 @@ from heron_core.component import (
 )
 from heron_core.topology import ComponentSpec
 from heronpy_compat.adapters.awaiting import ShapedBolt, coroutines_of
+from heronpy_compat.adapters.batch_values import Misfit
 from heronpy_compat.adapters.component_state import keyed, provide
 from heronpy_compat.adapters.shapes import is_async
 from heronpy_compat.adapters.spout_steps import ShapedSpout
@@ -237,8 +238,19 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
 
     def _keyed_process(self) -> Callable[[Any], Any]:
         if self.takes_batches:  # whose rows have keys of their own
-            return self.shaped_process()
+            return _refusing(self.shaped_process())
         return keyed(self.shaped_process(), self.state, self._inputs, _fields_of)
+
+
+def _refusing(process: Method) -> Method:
+    """`process` of a bolt that takes batches: TypeError for rows that are none."""
+
+    def run(tup: Any) -> Any:
+        if isinstance(tup.values, Misfit):
+            raise TypeError(tup.values.why)
+        return process(tup)
+
+    return run
 
 
 def _fields_of(tup: Any) -> Sequence[str]:

@@ -1,0 +1,133 @@
+"""What of a bolt's driver runs tuples through user code, and finds the one that it raised for.
+
+A row is a tuple, also where a bolt takes many at once: if `process_batch` raises, its batch is run
+again in halves, and so on, down to the rows that are at fault; these fail, and all others are
+processed. What a call has emitted before it raised is sent already. So where nothing is tracked
+the rows of a call that has emitted are not run again, as what came of them would count twice: they
+fail together. With checkpoints all that a call did is undone first (heron_instance/attempts.py).
+"""
+
+from collections.abc import Callable, Iterable
+from operator import length_hint
+from typing import Any
+
+from heron_instance.input.raised import line_of
+from heron_instance.input.tuples import EngineTuple
+from heron_instance.input.undoable import UndoableCalls
+
+Run = Callable[[Iterable[EngineTuple]], None]
+
+
+class DividingCalls(UndoableCalls):
+    """Some tuples of a message through user code; an exception ends its own tuple only."""
+
+    divides = True
+    """Whether a batch may be run again in halves: each of its calls is over when it returns."""
+    _run: Run
+    _deliveries_before = 0
+    """Sent and buffered before the call that is under way, of a bolt that takes batches."""
+
+    def look_up(self, now: float) -> None:
+        """See BoltDriver."""
+        raise NotImplementedError
+
+    def _run_some(
+        self,
+        run: Run,
+        some: Iterable[EngineTuple],
+        rows: list[EngineTuple],
+        source: Iterable[EngineTuple],
+    ) -> None:
+        while True:
+            try:
+                run(some)
+                return
+            except Exception as error:
+                # Which one raised: the last that was taken.
+                row, raised = len(rows) - 1 - length_hint(source), error
+                if not self._is_divisible(rows[row]):
+                    self._process_failed(rows, row)
+                    continue
+            self._divide_at(rows, row, raised)
+
+    def _one_by_one(self, run: Run) -> Run:
+        """The same of batches, each with a look at what was emitted before it."""
+        outbox = self.outbox
+
+        def looking(some: Iterable[EngineTuple]) -> None:
+            for tup in some:
+                self._deliveries_before = outbox.deliveries
+                run((tup,))
+
+        return looking
+
+    def _process_failed(self, rows: list[EngineTuple], row: int) -> None:
+        """A poison tuple fails alone, its siblings and the process live on; or, if the topology
+        wants Heron's way, the process ends and is started again. Where all that it did can be
+        undone, it is."""
+        tup = rows[row]
+        where = f"process of a tuple from {tup.component}.{tup.stream}"
+        if self.undoes:
+            self._raise(where, row)
+        self.failed_in(where)
+        if self._handle is not None:
+            return
+        self._fail(tup)
+        if self.options.stops_on_exception:
+            self.stop_topology(where)
+        if self.options.exits_on_exception:
+            self.leave(
+                "process raised, and topology.bolt.on.exception is exit: "
+                f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
+            )
+
+    def _fail(self, tup: EngineTuple) -> None:
+        (self.collector.fail_batch if self._takes_batches else self.collector.fail)(tup)
+
+    # --- batches ----------------------------------------------------------------------------------
+
+    def _is_divisible(self, tup: EngineTuple) -> bool:
+        """Whether the rows of a batch that was raised for may be run again, fewer at a time."""
+        if not self._takes_batches or self.undoes or not self.divides:
+            return False
+        if self._message is None or tup.values.num_rows < 2:
+            return False
+        outbox = self.outbox
+        is_acked = any(each is tup for each in outbox.acked)
+        outbox.settle()
+        if is_acked or tup.roots == []:
+            return False  # the user has settled it, and that counts
+        return outbox.tracked or outbox.deliveries == self._deliveries_before
+
+    def _divide_at(self, rows: list[EngineTuple], row: int, raised: Exception) -> None:
+        """A batch was raised for: its rows run again, fewer at a time."""
+        assert self._message is not None, "_is_divisible has looked"
+        errors, tup = self.metrics.errors, rows[row]
+        self._divide(self._message[1][row], tup)
+        if self.metrics.errors == errors:  # or else they are told of
+            self.record_error(
+                f"process of a batch from {tup.component}.{tup.stream} raised, but of none of its"
+                f" {tup.values.num_rows} rows in smaller ones",
+                line_of(raised),
+            )
+
+    def _divide(self, piece: Any, tup: EngineTuple) -> None:
+        assert self._message is not None, "_is_divisible has looked"
+        batch = self._message[0]
+        for half in self._batches.halves(batch, piece, tup):
+            rows = self._batches.tuples(self._tuple, batch, [half], self._keys, self.clock())
+            if not self._has_run(rows):
+                self._divide(half, rows[0])
+            now = self.clock()
+            if now >= self.due:
+                self.look_up(now)
+
+    def _has_run(self, rows: list[EngineTuple]) -> bool:
+        """Run one batch; False if it was raised for and is to be divided."""
+        try:
+            self._run(rows)
+        except Exception:
+            if self._is_divisible(rows[0]):
+                return False
+            self._process_failed(rows, 0)
+        return True
