@@ -21,7 +21,7 @@ from heron_core.wire.frames import Frames, Kind, header_of
 from heron_instance.coroutine_calls import CURRENT, Attempt, CoroutineCalls
 from heron_instance.in_flight import Released, Taken
 from heron_instance.input.anchors import AnchorState
-from heron_instance.input.bolt import Run
+from heron_instance.input.dividing import Run
 from heron_instance.input.in_flight_bolt import InFlightBoltDriver
 from heron_instance.input.tuples import EngineTuple
 

@@ -212,11 +212,11 @@ def _hand_on(tup: EngineTuple, halves: tuple[AnchorState, AnchorState]) -> None:
     settled."""
     before = iter(tup.roots or ())
     for root, value in zip(before, before, strict=True):
-        places = [(each, 2 * each[::2].index(root) + 1) for each in halves if _has(each, root)]
+        positions = [(each, 2 * each[::2].index(root) + 1) for each in halves if _has(each, root)]
         emitted = value
-        for state, at in places:
+        for state, at in positions:
             emitted ^= state[at]
-        state, at = places[0]
+        state, at = positions[0]
         state[at] ^= emitted
     if tup.roots:
         tup.roots.clear()

@@ -98,9 +98,9 @@ class UndoableCalls(RowMaker):
             raise
         except Exception:
             self._raise("unpacking the values of a batch")
-        places: list[range] = []
+        positions: list[range] = []
         if self._takes_batches:
-            some, places, items = *self._some_batches(batch, values, first, last), head.items
+            some, positions, items = *self._some_batches(batch, values, first, last), head.items
         else:
             rows, _ = self._made(head, batch, values, started)
             some, items = rows[first:last], len(rows)
@@ -110,7 +110,7 @@ class UndoableCalls(RowMaker):
         try:
             self._run_rows(some, started)
         except UserCodeRaised as raised:
-            _place(raised, first, places)
+            _put_at(raised, first, positions)
             raise
         finally:
             self._busy = False
@@ -217,12 +217,12 @@ class UndoableCalls(RowMaker):
             self.component.on_watermark(marks.lowest_ms)
 
 
-def _place(raised: UserCodeRaised, first: int, places: list[range]) -> None:
+def _put_at(raised: UserCodeRaised, first: int, positions: list[range]) -> None:
     """By which tuple of the message it was raised: `row` is that among those which were run, from
-    the one at `first` on, or as batches of the rows at `places`."""
+    the one at `first` on, or as batches of the rows at `positions`."""
     if raised.row is None:
         return
-    if places:
-        raised.row, raised.rows = places[raised.row].start, len(places[raised.row])
+    if positions:
+        raised.row, raised.rows = positions[raised.row].start, len(positions[raised.row])
     else:
         raised.row += first
